@@ -1,0 +1,50 @@
+"""How a batch of queue messages becomes jobs: each stands or falls on its own."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from aws_lambda_powertools.utilities.batch import (
+    BatchProcessor,
+    EventType,
+    process_partial_response,
+)
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from skein.models.jobs import Job
+from skein.ports import Clock
+
+J = TypeVar("J", bound=Job)
+
+_log = logging.getLogger(__name__)
+
+
+def process(
+    event: dict[str, Any], context: LambdaContext, job_type: type[J], handle: Callable[[J], None]
+) -> PartialItemFailureResponse:
+    """Hand each message of an SQS event to `handle` as a job, and report those that failed.
+
+    A message that is no `job_type` fails like one whose handling raised: SQS gives it again until
+    it lands in the dead-letter queue. The others of the batch are not touched by that.
+
+    Raises:
+        UnexpectedBatchTypeError: This is no SQS event.
+    """
+
+    def take(record: SQSRecord) -> None:
+        handle(job_type.model_validate_json(record.body))
+
+    return process_partial_response(
+        event=event,
+        record_handler=take,
+        processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False, logger=_log),
+        context=context,
+    )
+
+
+def deadline_of(context: LambdaContext, clock: Clock) -> datetime:
+    """The moment, on `clock`, at which Lambda ends this invocation."""
+    return clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
