@@ -1,0 +1,133 @@
+"""Attribute values as DynamoDB spells them, `{"N": "41"}`, and as Python has them, `41`."""
+
+from collections.abc import Mapping
+from decimal import (
+    Clamped,
+    Context,
+    Decimal,
+    DecimalException,
+    Inexact,
+    Overflow,
+    Rounded,
+    Underflow,
+)
+from typing import Any
+
+AttributeValue = dict[str, Any]
+StoredItem = dict[str, AttributeValue]
+
+COMPARABLE = frozenset({"S", "N", "B"})
+COLLECTION_OVERHEAD = 3
+ELEMENT_OVERHEAD = 1
+
+# 38 digits, and no silent rounding: what DynamoDB's numbers can hold.
+_NUMBERS = Context(
+    prec=38, Emin=-128, Emax=126, traps=[Clamped, Overflow, Inexact, Rounded, Underflow]
+)
+
+
+def marshal(value: Any) -> AttributeValue:
+    """Spell a value as DynamoDB does; equal values are spelled alike, whatever their type was.
+
+    Raises:
+        ValueError: A number has more than 38 digits or is not finite, or a text has half a
+            surrogate pair.
+        TypeError: The table has no such type.
+    """
+    match value:
+        case None:
+            spelled: AttributeValue = {"NULL": True}
+        case bool():
+            spelled = {"BOOL": value}
+        case int() | float() | Decimal():
+            spelled = {"N": _number(value)}
+        case str():
+            value.encode()  # the engines differ in what they make of text that is not Unicode
+            spelled = {"S": value}
+        case bytes():
+            spelled = {"B": value}
+        case Mapping():
+            spelled = {"M": {name: marshal(inner) for name, inner in value.items()}}
+        case list() | tuple():
+            spelled = {"L": [marshal(inner) for inner in value]}
+        case _:
+            raise TypeError(f"the table holds no {type(value).__name__}")
+    return spelled
+
+
+def unmarshal(spelled: Mapping[str, Any]) -> Any:
+    """The Python value of what DynamoDB spells; whole numbers are ints, others floats."""
+    ((kind, value),) = spelled.items()
+    match kind:
+        case "NULL":
+            return None
+        case "N":
+            number = Decimal(value)
+            return int(number) if number == number.to_integral_value() else float(number)
+        case "M":
+            return {name: unmarshal(inner) for name, inner in value.items()}
+        case "L":
+            return [unmarshal(inner) for inner in value]
+        case _:
+            return value
+
+
+def comparable(value: Any) -> AttributeValue:
+    """Spell a value that something is to be compared with by `<`.
+
+    Raises:
+        ValueError: Values of this type have no order.
+    """
+    spelled = marshal(value)
+    if COMPARABLE.isdisjoint(spelled):
+        raise ValueError(f"a {type(value).__name__} has no order")
+    return spelled
+
+
+def marshal_item(item: Mapping[str, Any]) -> StoredItem:
+    """Spell an item; attributes that are None are left out, as absent as those never given."""
+    return {name: marshal(value) for name, value in item.items() if value is not None}
+
+
+def unmarshal_item(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The Python values of an item."""
+    return {name: unmarshal(value) for name, value in stored.items()}
+
+
+def item_size(stored: StoredItem) -> int:
+    """The size of an item in bytes, by DynamoDB's own rules.
+
+    See "DynamoDB Item sizes and formats" in the developer guide; the rule for numbers is an
+    approximation there, too.
+    """
+    return sum(len(name.encode()) + _size(value) for name, value in stored.items())
+
+
+def _size(spelled: AttributeValue) -> int:
+    ((kind, value),) = spelled.items()
+    match kind:
+        case "S":
+            return len(value.encode())
+        case "B":
+            return len(value)
+        case "N":
+            digits = len(Decimal(value).normalize().as_tuple().digits)
+            return (digits + 1) // 2 + 1
+        case "M":
+            inner = sum(len(n.encode()) + _size(v) + ELEMENT_OVERHEAD for n, v in value.items())
+            return COLLECTION_OVERHEAD + inner
+        case "L":
+            return COLLECTION_OVERHEAD + sum(_size(v) + ELEMENT_OVERHEAD for v in value)
+        case _:
+            return 1
+
+
+def _number(value: float | Decimal) -> str:
+    try:
+        # By way of its shortest text, 0.1 stays 0.1; its exact binary value has too many digits.
+        number = _NUMBERS.create_decimal(str(value))
+    except DecimalException:
+        raise ValueError(f"the table cannot hold the number {value!r}") from None
+    if not number.is_finite():
+        raise ValueError(f"the table cannot hold the number {value!r}")
+    return format(number.normalize(_NUMBERS), "f") if number else "0"

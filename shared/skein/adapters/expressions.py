@@ -1,0 +1,125 @@
+"""Conditions and writes of `skein.models.storage` in DynamoDB's own language.
+
+Names and values go in by placeholder only: no attribute can collide with a reserved word, and no
+value can be read as part of an expression.
+"""
+
+from typing import Any, assert_never
+
+from skein.adapters.attributes import AttributeValue, comparable, marshal, marshal_item
+from skein.models.storage import (
+    Absent,
+    AllOf,
+    AnyOf,
+    Below,
+    Check,
+    Condition,
+    Delete,
+    Exists,
+    Is,
+    Key,
+    Missing,
+    Present,
+    Put,
+    Update,
+    Write,
+)
+
+Request = dict[str, Any]
+
+
+class Expression:
+    """The placeholders that the expressions of one request share."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._values: list[AttributeValue] = []
+
+    def name(self, attribute: str) -> str:
+        """The placeholder of an attribute's name."""
+        return self._names.setdefault(attribute, f"#n{len(self._names)}")
+
+    def value(self, spelled: AttributeValue) -> str:
+        """A placeholder for a value."""
+        self._values.append(spelled)
+        return f":v{len(self._values) - 1}"
+
+    def placeholders(self) -> Request:
+        """The parts of a request that say what the placeholders stand for."""
+        parts: Request = {}
+        if self._names:
+            parts["ExpressionAttributeNames"] = {to: name for name, to in self._names.items()}
+        if self._values:
+            parts["ExpressionAttributeValues"] = {
+                f":v{position}": value for position, value in enumerate(self._values)
+            }
+        return parts
+
+    def condition(self, condition: Condition) -> str:
+        """A condition as the text of a condition expression."""
+        match condition:
+            case Exists():
+                text = f"attribute_exists({self.name('pk')})"
+            case Missing():
+                text = f"attribute_not_exists({self.name('pk')})"
+            case Present(attribute):
+                text = f"attribute_exists({self.name(attribute)})"
+            case Absent(attribute) | Is(attribute, None):
+                text = f"attribute_not_exists({self.name(attribute)})"
+            case Is(attribute, value):
+                text = f"{self.name(attribute)} = {self.value(marshal(value))}"
+            case Below(attribute, value):
+                text = f"{self.name(attribute)} < {self.value(comparable(value))}"
+            case AllOf(conditions):
+                text = self._joined(" AND ", conditions)
+            case AnyOf(conditions):
+                text = self._joined(" OR ", conditions)
+            case _:
+                assert_never(condition)
+        return text
+
+    def _joined(self, operator: str, conditions: tuple[Condition, ...]) -> str:
+        if not conditions:
+            # The language has no constants: all of nothing always holds, any of nothing never.
+            opposites: tuple[Condition, ...] = (Exists(), Missing())
+            return self._joined(" OR " if operator == " AND " else " AND ", opposites)
+        texts = [self.condition(condition) for condition in conditions]
+        # DynamoDB refuses redundant parentheses.
+        return texts[0] if len(texts) == 1 else f"({operator.join(texts)})"
+
+
+def spelled_key(key: Key) -> dict[str, AttributeValue]:
+    """A key as DynamoDB spells it."""
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+
+
+def request_for(write: Write, table_name: str) -> Request:
+    """The request of one write, fit for its own call and for a transaction."""
+    expression = Expression()
+    request: Request = {"TableName": table_name}
+    match write:
+        case Put():
+            request["Item"] = marshal_item(write.item) | spelled_key(write.key)
+        case Update():
+            request["Key"] = spelled_key(write.key)
+            request["UpdateExpression"] = _update(expression, write)
+        case Delete() | Check():
+            request["Key"] = spelled_key(write.key)
+    if write.condition is not None:
+        request["ConditionExpression"] = expression.condition(write.condition)
+    return request | expression.placeholders()
+
+
+def _update(expression: Expression, update: Update) -> str:
+    sets = [
+        f"{expression.name(name)} = {expression.value(marshal(value))}"
+        for name, value in update.set.items()
+        if value is not None
+    ]
+    removes = [expression.name(name) for name, value in update.set.items() if value is None]
+    adds = [
+        f"{expression.name(name)} {expression.value(marshal(by))}"
+        for name, by in update.add.items()
+    ]
+    clauses = (("SET", sets), ("REMOVE", removes), ("ADD", adds))
+    return " ".join(f"{keyword} {', '.join(terms)}" for keyword, terms in clauses if terms)
