@@ -1,0 +1,278 @@
+"""The table on DynamoDB.
+
+Retries are made here and not by the SDK. The SDK repeats a conditional write whose answer was lost,
+and then reports the write's own success as a failed condition; it counts twice what an `add` should
+count once; and it never repeats a transaction that met another one.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+from tenacity import RetryCallState, Retrying, retry_if_exception
+
+from skein.adapters.attributes import marshal, marshal_item, unmarshal_item
+from skein.adapters.aws_errors import AWS_ERRORS, InProgress, meaning_of
+from skein.adapters.expressions import Expression, Request, request_for, spelled_key
+from skein.adapters.rules import (
+    TABLE,
+    Query,
+    check_batch,
+    check_key,
+    check_transaction,
+    check_write,
+)
+from skein.errors import Ambiguous, Contention, Throttled, Transient, Unavailable
+from skein.models.storage import Check, Delete, IndexName, Item, Key, Page, Put, Update, Write
+from skein.ports import Clock
+from skein.settings import Settings
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+CONNECT_SECONDS = 1
+READ_SECONDS = 5
+CONNECTIONS = 25
+
+CONFLICT_TRIES = 20
+TRIES = 3
+BATCH_TRIES = 10
+FIRST_WAIT_SECONDS = 0.02
+LONGEST_WAIT_SECONDS = 0.5
+
+TRANSACTION_WORDS: dict[type[Write], str] = {
+    Put: "Put",
+    Update: "Update",
+    Delete: "Delete",
+    Check: "ConditionCheck",
+}
+
+Jitter = Callable[[float, float], float]
+T = TypeVar("T")
+
+
+def dynamo_client(settings: Settings) -> "DynamoDBClient":
+    """A client for DynamoDB with time-outs that leave a caller time to answer.
+
+    Region and credentials come from where AWS's SDK finds them.
+    """
+    from boto3.session import Session  # noqa: PLC0415 - half a second that a test need not spend
+    from botocore.config import Config  # noqa: PLC0415
+
+    return Session().client(
+        "dynamodb",
+        endpoint_url=settings.aws_endpoint_url,
+        config=Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            max_pool_connections=CONNECTIONS,
+            retries={"mode": "standard", "total_max_attempts": 1},
+        ),
+    )
+
+
+class DynamoTable:
+    """A `Table` on DynamoDB.
+
+    Args:
+        client: A client that does not retry on its own, such as `dynamo_client` makes.
+        table_name: The name of the table.
+        clock: Waits between the tries of a call.
+        jitter: Chooses a wait, in seconds, between two bounds.
+    """
+
+    def __init__(
+        self,
+        client: "DynamoDBClient",
+        table_name: str,
+        clock: Clock,
+        jitter: Jitter = random.uniform,
+    ) -> None:
+        self._client = client
+        self._name = table_name
+        self._clock = clock
+        self._jitter = jitter
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        check_key(key)
+        response = self._read(
+            lambda: self._client.get_item(
+                TableName=self._name, Key=spelled_key(key), ConsistentRead=True
+            )
+        )
+        return unmarshal_item(response["Item"]) if "Item" in response else None
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        check_batch(keys)
+        found: dict[Key, Item] = {}
+        # DynamoDB refuses a key that stands twice in a batch.
+        wanted: Sequence[Any] = [spelled_key(key) for key in dict.fromkeys(keys)]
+        for number in range(1, BATCH_TRIES + 1):
+            if not wanted:
+                return found
+            if number > 1:
+                self._clock.sleep(self._wait_seconds(number - 1))
+            items, wanted = self._get_batch(wanted)
+            found |= {Key(item["pk"], item["sk"]): item for item in items}
+        if wanted:
+            raise Throttled(f"{len(wanted)} items of a batch were not read in {BATCH_TRIES} tries")
+        return found
+
+    def query(
+        self,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int | None = None,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`."""
+        return self._query(Query(None, pk, first, last, limit, newest_first, start))
+
+    def query_index(
+        self,
+        index: IndexName,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`."""
+        return self._query(Query(index, pk, first, last, limit, newest_first, start))
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        check_write(write)
+        request = request_for(write, self._name)
+        match write:
+            case Put():
+                self._write(lambda: self._client.put_item(**request))
+            case Update():
+                self._write(lambda: self._client.update_item(**request))
+            case Delete():
+                self._write(lambda: self._client.delete_item(**request))
+            case Check():
+                self.transact([write])
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """See `skein.ports.Table`."""
+        check_transaction(writes)
+        if not writes:
+            return
+        # DynamoDB carries out one token once, so that a lost answer can safely be asked for again.
+        token = uuid4().hex
+        items: list[Any] = [
+            {TRANSACTION_WORDS[type(write)]: request_for(write, self._name)} for write in writes
+        ]
+        self._write(
+            lambda: self._client.transact_write_items(
+                TransactItems=items, ClientRequestToken=token
+            ),
+            repeatable=True,
+        )
+
+    def _get_batch(self, wanted: Sequence[Any]) -> tuple[list[Item], Sequence[Any]]:
+        response = self._read(
+            lambda: self._client.batch_get_item(
+                RequestItems={self._name: {"Keys": wanted, "ConsistentRead": True}}
+            )
+        )
+        items = [unmarshal_item(item) for item in response["Responses"].get(self._name, ())]
+        left = response.get("UnprocessedKeys", {}).get(self._name)
+        return items, left["Keys"] if left else []
+
+    def _query(self, query: Query) -> Page:
+        if query.impossible:
+            return Page(())
+        request = self._query_request(query)
+        items: list[Item] = []
+        while True:
+            if query.limit is not None:
+                request["Limit"] = query.limit - len(items)
+            response = self._read(lambda: self._client.query(**request))
+            items.extend(unmarshal_item(item) for item in response["Items"])
+            next_start = response.get("LastEvaluatedKey")
+            if not next_start:
+                return Page(tuple(items))
+            if len(items) == query.limit:
+                return Page(tuple(items), unmarshal_item(next_start))
+            request["ExclusiveStartKey"] = next_start
+
+    def _query_request(self, query: Query) -> Request:
+        schema, expression = query.schema, Expression()
+        pk, sk = expression.name(schema.pk), expression.name(schema.sk)
+        condition = f"{pk} = {expression.value(marshal(query.pk))} AND {sk}"
+        last = expression.value(marshal(query.last))
+        if query.first:
+            condition += f" BETWEEN {expression.value(marshal(query.first))} AND {last}"
+        else:
+            # No key is empty, and DynamoDB refuses to compare with one that is.
+            condition += f" <= {last}"
+        request: Request = {
+            "TableName": self._name,
+            "KeyConditionExpression": condition,
+            "ScanIndexForward": not query.newest_first,
+            **({"ConsistentRead": True} if query.index is None else {"IndexName": query.index}),
+            **expression.placeholders(),
+        }
+        if query.start is not None:
+            keys = {*TABLE, *schema}
+            request["ExclusiveStartKey"] = marshal_item({name: query.start[name] for name in keys})
+        return request
+
+    def _read(self, call: Callable[[], T]) -> T:
+        return self._carry_out(call, writing=False, repeatable=True)
+
+    def _write(self, call: Callable[[], Mapping[str, Any]], *, repeatable: bool = False) -> None:
+        self._carry_out(call, writing=True, repeatable=repeatable)
+
+    def _carry_out(self, call: Callable[[], T], *, writing: bool, repeatable: bool) -> T:
+        doubtful = False
+
+        def once() -> T:
+            nonlocal doubtful
+            try:
+                return call()
+            except AWS_ERRORS as error:
+                meaning = meaning_of(error, writing=writing)
+                doubtful = doubtful or isinstance(meaning, Ambiguous)
+                if meaning is error:
+                    raise
+                raise meaning from error
+
+        def worth_another_try(error: BaseException) -> bool:
+            if isinstance(error, Ambiguous):
+                return repeatable
+            return isinstance(error, Contention | Throttled | Unavailable)
+
+        retrying = Retrying(
+            stop=_tried_enough,
+            wait=lambda state: self._wait_seconds(state.attempt_number),
+            retry=retry_if_exception(worth_another_try),
+            sleep=self._clock.sleep,
+            reraise=True,
+        )
+        try:
+            return retrying(once)
+        except Transient as error:
+            if doubtful and not isinstance(error, Ambiguous):
+                # An earlier try may have taken effect, whatever became of the last one.
+                raise Ambiguous("AWS gave no clear answer to a write") from error
+            raise
+
+    def _wait_seconds(self, tries: int) -> float:
+        return self._jitter(0.0, min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (tries - 1)))
+
+
+def _tried_enough(state: RetryCallState) -> bool:
+    error = state.outcome.exception() if state.outcome else None
+    passing = isinstance(error, Contention | InProgress)
+    return state.attempt_number >= (CONFLICT_TRIES if passing else TRIES)
