@@ -1,0 +1,126 @@
+"""Queues, metrics, time and ids in memory; the table has a module of its own."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from skein.adapters.rules import check_jobs
+from skein.models.base import to_utc
+from skein.models.jobs import Job, QueueName
+from skein.ports import Clock
+
+ULID_LENGTH = 26
+
+
+class FixedClock:
+    """A clock that stands still until it is turned.
+
+    Attributes:
+        slept: What was slept, in seconds and in order; sleeping turns the clock.
+    """
+
+    def __init__(self, now: datetime) -> None:
+        self.slept: list[float] = []
+        self._now = to_utc(now)
+        self._lock = threading.Lock()
+
+    def now(self) -> datetime:
+        """See `skein.ports.Clock`."""
+        return self._now
+
+    def set(self, now: datetime) -> None:
+        """Turn the clock to a moment, forwards or back."""
+        with self._lock:
+            self._now = to_utc(now)
+
+    def advance(self, seconds: float) -> None:
+        """Turn the clock on."""
+        with self._lock:
+            self._now += timedelta(seconds=seconds)
+
+    def sleep(self, seconds: float) -> None:
+        """See `skein.ports.Clock`."""
+        self.advance(seconds)
+        with self._lock:
+            self.slept.append(seconds)
+
+
+class SequentialIds:
+    """Ids that look like ULIDs and count: the same in every run of a test."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def ulid(self) -> str:
+        """See `skein.ports.Ids`."""
+        with self._lock:
+            self._last += 1
+            return f"{self._last:0{ULID_LENGTH}d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job on a queue, and when it may be received."""
+
+    due_at: datetime
+    job: Job
+
+
+class MemoryQueues:
+    """Queues whose delays go by a clock that a test can turn.
+
+    Attributes:
+        sent: Every job that was ever put on a queue, in order.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.sent: list[Waiting] = []
+        self._clock = clock
+        self._waiting: list[Waiting] = []
+        self._lock = threading.Lock()
+
+    def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
+        """See `skein.ports.Queues`."""
+        check_jobs(jobs, delay_seconds)
+        due_at = self._clock.now() + timedelta(seconds=delay_seconds)
+        waiting = [Waiting(due_at, job) for job in jobs]
+        with self._lock:
+            self.sent.extend(waiting)
+            self._waiting.extend(waiting)
+
+    def ready(self, queue: QueueName) -> tuple[Job, ...]:
+        """Take the jobs off a queue that are due, the longest due first."""
+        now = self._clock.now()
+        with self._lock:
+            due = [w for w in self._waiting if w.job.queue == queue and w.due_at <= now]
+            self._waiting = [w for w in self._waiting if w not in due]
+        return tuple(w.job for w in sorted(due, key=lambda w: w.due_at))
+
+    def waiting(self, queue: QueueName) -> tuple[Waiting, ...]:
+        """The jobs on a queue, due or not, the one due first coming first."""
+        with self._lock:
+            mine = [w for w in self._waiting if w.job.queue == queue]
+        return tuple(sorted(mine, key=lambda w: w.due_at))
+
+
+class MemoryMetrics:
+    """Counters that can be looked at.
+
+    Attributes:
+        counts: The sum of each metric so far.
+        units: The unit of each metric.
+    """
+
+    def __init__(self) -> None:
+        self.counts: defaultdict[str, float] = defaultdict(float)
+        self.units: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def count(self, name: str, value: float = 1, *, unit: str = "Count") -> None:
+        """See `skein.ports.Metrics`."""
+        with self._lock:
+            self.counts[name] += value
+            self.units[name] = unit

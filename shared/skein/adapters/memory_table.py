@@ -1,0 +1,280 @@
+"""The table in memory: DynamoDB's behaviour, as far as Skein uses it, for fast tests.
+
+It keeps items as DynamoDB spells them. That makes every item a copy, rounds nothing that DynamoDB
+would not, and lets `True`, `1` and `"1"` differ where DynamoDB tells them apart.
+"""
+
+import threading
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import assert_never
+
+from skein.adapters.attributes import (
+    AttributeValue,
+    StoredItem,
+    comparable,
+    item_size,
+    marshal,
+    marshal_item,
+    unmarshal_item,
+)
+from skein.adapters.rules import (
+    INDEXES,
+    TABLE,
+    Query,
+    check_batch,
+    check_key,
+    check_transaction,
+    check_write,
+)
+from skein.errors import ConditionFailed, TooLarge
+from skein.models.storage import (
+    Absent,
+    AllOf,
+    AnyOf,
+    Below,
+    Check,
+    Condition,
+    Delete,
+    Exists,
+    IndexName,
+    Is,
+    Item,
+    Key,
+    Missing,
+    Page,
+    Present,
+    Put,
+    Update,
+    Write,
+)
+
+MAX_ITEM_BYTES = 400 * 1024
+MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
+
+Partition = tuple[IndexName | None, str]
+# Where an item stands in a partition: its sort key there, then its own key.
+Position = tuple[str, Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call that the table answered.
+
+    Attributes:
+        items: How many items it read or wrote; 0 for a write that was refused.
+        bytes: The size of them all, by DynamoDB's rules.
+    """
+
+    method: str
+    items: int
+    bytes: int
+
+
+class MemoryTable:
+    """A `Table` in memory; safe to use from several threads.
+
+    Its indexes are never behind, which DynamoDB's may be.
+
+    Attributes:
+        log: Every call so far, for tests of what things cost.
+    """
+
+    def __init__(self) -> None:
+        self.log: list[Call] = []
+        self._lock = threading.Lock()
+        self._items: dict[Key, StoredItem] = {}
+        self._partitions: dict[Partition, list[Position]] = defaultdict(list)
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        check_key(key)
+        with self._lock:
+            found = self._found([key])
+            self._record("get", found)
+        return unmarshal_item(found[0]) if found else None
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        check_batch(keys)
+        if not keys:
+            return {}
+        with self._lock:
+            found = self._found(dict.fromkeys(keys))
+            self._record("get_many", found)
+        items = [unmarshal_item(item) for item in found]
+        return {Key(item["pk"], item["sk"]): item for item in items}
+
+    def query(
+        self,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int | None = None,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`."""
+        return self._query(Query(None, pk, first, last, limit, newest_first, start))
+
+    def query_index(
+        self,
+        index: IndexName,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`."""
+        return self._query(Query(index, pk, first, last, limit, newest_first, start))
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        check_write(write)
+        self._carry_out("write", [write])
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """See `skein.ports.Table`."""
+        check_transaction(writes)
+        if writes:
+            self._carry_out("transact", writes)
+
+    def _query(self, query: Query) -> Page:
+        if query.impossible:
+            return Page(())
+        schema = query.schema
+        with self._lock:
+            positions = self._partitions.get((query.index, query.pk), [])
+            low = bisect_left(positions, query.first, key=lambda position: position[0])
+            high = bisect_right(positions, query.last, key=lambda position: position[0])
+            if query.start is not None:
+                here = (query.start[schema.sk], Key(query.start["pk"], query.start["sk"]))
+                if query.newest_first:
+                    high = min(high, bisect_left(positions, here))
+                else:
+                    low = max(low, bisect_right(positions, here))
+            chosen = positions[low:high]
+            if query.newest_first:
+                chosen.reverse()
+            if query.limit is not None:
+                del chosen[query.limit :]
+            found = self._found(key for _, key in chosen)
+            if query.index is not None:
+                names = dict.fromkeys((*TABLE, *schema))
+                found = [{name: item[name] for name in names} for item in found]
+            self._record("query" if query.index is None else "query_index", found)
+        items = tuple(unmarshal_item(item) for item in found)
+        if query.limit is None or len(items) < query.limit:
+            return Page(items)
+        # DynamoDB does not look ahead either: a full page never knows that it was the last.
+        return Page(items, {name: items[-1][name] for name in {*TABLE, *schema}})
+
+    def _carry_out(self, method: str, writes: Sequence[Write]) -> None:
+        with self._lock:
+            failed = frozenset(
+                position
+                for position, write in enumerate(writes)
+                if write.condition is not None
+                and not _holds(write.condition, self._items.get(write.key))
+            )
+            if failed:
+                self.log.append(Call(method, 0, 0))
+                raise ConditionFailed(failed)
+            after = {
+                write.key: _after(write, self._items.get(write.key))
+                for write in writes
+                if not isinstance(write, Check)
+            }
+            written = [item for item in after.values() if item is not None]
+            if sum(map(item_size, written)) > MAX_TRANSACTION_BYTES:
+                raise TooLarge("This is larger than the table holds.")
+            for key, item in after.items():
+                self._replace(key, item)
+            size = sum(map(item_size, written))
+            self.log.append(Call(method, len(writes), size))
+
+    def _replace(self, key: Key, item: StoredItem | None) -> None:
+        for partition, position in _places(key, self._items.pop(key, None)):
+            positions = self._partitions[partition]
+            del positions[bisect_left(positions, position)]
+        for partition, position in _places(key, item):
+            insort(self._partitions[partition], position)
+        if item is not None:
+            self._items[key] = item
+
+    def _found(self, keys: Iterable[Key]) -> list[StoredItem]:
+        return [self._items[key] for key in keys if key in self._items]
+
+    def _record(self, method: str, items: Sequence[StoredItem]) -> None:
+        self.log.append(Call(method, len(items), sum(map(item_size, items))))
+
+
+def _places(key: Key, item: StoredItem | None) -> Iterator[tuple[Partition, Position]]:
+    if item is None:
+        return
+    yield (None, key.pk), (key.sk, key)
+    for index, schema in INDEXES.items():
+        if schema.pk in item and schema.sk in item:
+            yield (index, item[schema.pk]["S"]), (item[schema.sk]["S"], key)
+
+
+def _after(write: Put | Update | Delete, before: StoredItem | None) -> StoredItem | None:
+    match write:
+        case Delete():
+            return None
+        case Put():
+            item = marshal_item(write.item)
+        case Update():
+            kept = {} if before is None else before
+            item = {name: value for name, value in kept.items() if name not in write.set}
+            item |= marshal_item(write.set)
+            for name, by in write.add.items():
+                old = item.get(name, {"N": "0"})
+                if "N" not in old:
+                    raise ValueError(f"{name} is no number and cannot be added to")
+                item[name] = marshal(Decimal(old["N"]) + by)
+    item |= {"pk": {"S": write.key.pk}, "sk": {"S": write.key.sk}}
+    if item_size(item) > MAX_ITEM_BYTES:
+        raise TooLarge("This is larger than the table holds.")
+    return item
+
+
+def _holds(condition: Condition, item: StoredItem | None) -> bool:
+    attributes = {} if item is None else item
+    match condition:
+        case Exists():
+            holds = item is not None
+        case Missing():
+            holds = item is None
+        case Present(attribute):
+            holds = attribute in attributes
+        case Absent(attribute) | Is(attribute, None):
+            holds = attribute not in attributes
+        case Is(attribute, value):
+            holds = attributes.get(attribute) == marshal(value)
+        case Below(attribute, value):
+            holds = _below(attributes.get(attribute), comparable(value))
+        case AllOf(conditions):
+            holds = all(_holds(inner, item) for inner in conditions)
+        case AnyOf(conditions):
+            holds = any(_holds(inner, item) for inner in conditions)
+        case _:
+            assert_never(condition)
+    return holds
+
+
+def _below(found: AttributeValue | None, limit: AttributeValue) -> bool:
+    # Values of two types are never one below the other.
+    if found is None or found.keys() != limit.keys():
+        return False
+    ((kind, bound),) = limit.items()
+    if kind == "N":
+        return Decimal(found["N"]) < Decimal(bound)
+    return bool(found[kind] < bound)
