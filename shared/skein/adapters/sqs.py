@@ -1,0 +1,86 @@
+"""The queues on SQS."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from skein.adapters.aws_errors import AWS_ERRORS, meaning_of
+from skein.adapters.rules import check_jobs
+from skein.errors import Transient
+from skein.models.jobs import Job, QueueName
+from skein.settings import Settings
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef as Entry
+
+# SQS takes ten messages at a time, 256 KiB together; a job of the longest ids is below 5 KiB.
+BATCH_JOBS = 10
+
+CONNECT_SECONDS = 1
+READ_SECONDS = 5
+TRIES = 3
+
+
+def sqs_client(settings: Settings) -> "SQSClient":
+    """A client for SQS with time-outs that leave a caller time to answer.
+
+    Region and credentials come from where AWS's SDK finds them. It repeats a batch whose answer was
+    lost: a job that is sent twice does no harm, since it only says what to look at.
+    """
+    from boto3.session import Session  # noqa: PLC0415 - half a second that a test need not spend
+    from botocore.config import Config  # noqa: PLC0415
+
+    return Session().client(
+        "sqs",
+        endpoint_url=settings.aws_endpoint_url,
+        config=Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": TRIES},
+        ),
+    )
+
+
+class SqsQueues:
+    """`Queues` on SQS.
+
+    Args:
+        client: A client such as `sqs_client` makes.
+        urls: The URL of each queue.
+    """
+
+    def __init__(self, client: "SQSClient", urls: Mapping[QueueName, str]) -> None:
+        self._client = client
+        self._urls = urls
+
+    def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
+        """See `skein.ports.Queues`; jobs that are not accepted are offered once more."""
+        check_jobs(jobs, delay_seconds)
+        refused = 0
+        for start in range(0, len(jobs), BATCH_JOBS):
+            batch = jobs[start : start + BATCH_JOBS]
+            entries: list[Entry] = [
+                {
+                    "Id": str(position),
+                    "MessageBody": job.model_dump_json(),
+                    "DelaySeconds": delay_seconds,
+                }
+                for position, job in enumerate(batch)
+            ]
+            left = self._offer(batch[0].queue, entries)
+            if left:
+                left = self._offer(batch[0].queue, left)
+            refused += len(left)
+        if refused:
+            raise Transient(f"SQS did not accept {refused} of {len(jobs)} jobs")
+
+    def _offer(self, queue: QueueName, entries: "list[Entry]") -> "list[Entry]":
+        try:
+            response = self._client.send_message_batch(QueueUrl=self._urls[queue], Entries=entries)
+        except AWS_ERRORS as error:
+            meaning = meaning_of(error, writing=True)
+            if meaning is error:
+                raise
+            raise meaning from error
+        refused = {failure["Id"] for failure in response.get("Failed", ())}
+        return [entry for entry in entries if entry["Id"] in refused]

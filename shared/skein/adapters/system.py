@@ -1,0 +1,37 @@
+"""Time and ids of the real world."""
+
+import time
+from datetime import UTC, datetime
+
+from ulid import ULIDGenerator
+
+from skein.ports import Clock
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """See `skein.ports.Clock`."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """See `skein.ports.Clock`."""
+        time.sleep(seconds)
+
+
+class UlidIds:
+    """Fresh ULIDs; within one process, those of the same millisecond are in order, too.
+
+    Args:
+        clock: Where their time comes from.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # A generator of its own, since the library's shared one would mix in other clocks.
+        self._generator = ULIDGenerator()
+
+    def ulid(self) -> str:
+        """See `skein.ports.Ids`."""
+        return str(self._generator.generate(self._clock.now()))
