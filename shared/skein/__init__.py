@@ -1,0 +1,1 @@
+"""Skein gives AI agents one coherent mind across many conversations."""
