@@ -1,0 +1,1 @@
+"""What things are: chats, agents, runs, jobs, and how each is stored."""

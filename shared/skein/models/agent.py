@@ -1,0 +1,70 @@
+"""An agent: an AI with a name, a system prompt, a model and tools."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from skein.models.base import Identifier, Instant, Name, NamedMember, Stored, Tenant, key_part
+from skein.models.storage import Item, Key
+
+ReplyMode = Literal["tools", "text"]
+HistoryFormat = Literal["timeline", "roles"]
+
+DEFAULT_TOOLS = ("send_message", "enter_chat", "read_messages", "get_my_runs", "end_run")
+
+
+def agent_partition(tenant: str, agent_id: str) -> str:
+    """The partition of an agent and of what it owns openly."""
+    return f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
+
+
+class Agent(Stored):
+    """An agent.
+
+    Attributes:
+        model: None for the default model of the deployment.
+        reply_mode: None follows the chat (direct: `text`, else `tools`).
+        history_format: None follows the chat (direct: `roles`, else `timeline`).
+        time_zone: IANA name, in which the agent is told the time.
+        max_prompt_tokens: The bound of everything that a prompt may hold.
+        deleted_at: Set once it is gone; runs that still mention it are canceled.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    name: Name
+    system_prompt: Annotated[str, Field(max_length=50_000)] = ""
+    model: str | None = None
+    reply_mode: ReplyMode | None = None
+    history_format: HistoryFormat | None = None
+    enabled_tools: tuple[str, ...] = DEFAULT_TOOLS
+    summary_instruction: Annotated[str, Field(max_length=10_000)] | None = None
+    time_zone: str = "UTC"
+    max_prompt_tokens: int = 32_000
+    version: int = 1
+    created_at: Instant
+    deleted_at: Instant | None = None
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str) -> Key:
+        """The key of an agent."""
+        return Key(agent_partition(tenant, agent_id), "META")
+
+    @property
+    def key(self) -> Key:
+        """This agent's key."""
+        return self.key_of(self.tenant, self.id)
+
+    @property
+    def as_member(self) -> NamedMember:
+        """The agent as it stands in a roster."""
+        return NamedMember(kind="agent", id=self.id, name=self.name)
+
+    def to_item(self) -> Item:
+        """The agent as table attributes, listed under its tenant."""
+        return self.attributes() | {"gsi1pk": agents_relation(self.tenant), "gsi1sk": self.id}
+
+
+def agents_relation(tenant: str) -> str:
+    """The `gsi1` partition of a tenant's agents."""
+    return f"{key_part(tenant)}#AGENTS"

@@ -1,0 +1,93 @@
+"""What every stored thing has in common: frozen values, UTC instants, unambiguous key parts."""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+)
+
+
+def to_utc(moment: datetime) -> datetime:
+    """Return `moment` in UTC with whole milliseconds, the precision that is stored.
+
+    Raises:
+        ValueError: `moment` carries no time zone.
+    """
+    if moment.tzinfo is None:
+        raise ValueError("a time needs a time zone")
+    moment = moment.astimezone(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def rfc3339(moment: datetime) -> str:
+    """Return e.g. `2026-02-18T14:50:00.000Z`: fixed width, so that text order is time order."""
+    return to_utc(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Instant = Annotated[datetime, AfterValidator(to_utc), PlainSerializer(rfc3339, return_type=str)]
+
+Tenant = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+E164 = Annotated[str, StringConstraints(pattern=r"^\+[1-9][0-9]{6,14}$")]
+
+MemberKind = Literal["user", "agent"]
+
+
+class Value(BaseModel):
+    """Something without an identity of its own; immutable, and strict about unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Stored(BaseModel):
+    """Something that lives in the table; unknown attributes of newer writers are left alone."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @classmethod
+    def from_item(cls, item: dict[str, Any]) -> Self:
+        """Rebuild the thing from a table item; index and bookkeeping attributes are dropped."""
+        return cls.model_validate(item)
+
+    def attributes(self) -> dict[str, Any]:
+        """The thing as JSON-ready table attributes, without keys; absent values are left out."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+class MemberRef(Value):
+    """Who: a person or an agent, by id."""
+
+    kind: MemberKind
+    id: Identifier
+
+    def __str__(self) -> str:
+        return f"{self.kind}#{key_part(self.id)}"
+
+
+class NamedMember(MemberRef):
+    """Who, with the name that the others see."""
+
+    name: Annotated[str, Field(max_length=200)]
+
+    @property
+    def ref(self) -> MemberRef:
+        """The same member without the name."""
+        return MemberRef(kind=self.kind, id=self.id)
+
+
+def key_part(text: str) -> str:
+    """Escape `text` for use between the `#` of a key, so that no two keys can be confused."""
+    return text.replace("%", "%25").replace("#", "%23")
+
+
+def stable_hash(text: str) -> int:
+    """A hash that is the same in every process and version, unlike `hash()`."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

@@ -1,0 +1,254 @@
+"""A chat, who is in it, what was said in it, and the marks that keep a message from doubling."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field
+
+from skein.models.base import (
+    E164,
+    Identifier,
+    Instant,
+    MemberRef,
+    NamedMember,
+    Stored,
+    Tenant,
+    Value,
+    key_part,
+)
+from skein.models.due import due_mark
+from skein.models.run import QueuedRun
+from skein.models.storage import Item, Key
+
+ChatKind = Literal["group", "direct"]
+Visibility = Literal["open", "private"]
+Respond = Literal["every", "mention", "manual"]
+MessageKind = Literal["text", "keyword", "notice"]
+
+MAX_AGENTS = 20
+MAX_MEMBERS = 100
+MAX_TEXT = 20_000
+PREVIEW_CHARACTERS = 200
+
+
+def chat_partition(tenant: str, chat_id: str) -> str:
+    """The partition of a chat and of all that happens in it."""
+    return f"{key_part(tenant)}#CHAT#{key_part(chat_id)}"
+
+
+class SmsAddress(Value):
+    """The two numbers of a conversation by text message."""
+
+    line: E164
+    phone: E164
+
+
+class Media(Value):
+    """A picture, sound or film that came with a message; only its reference is kept."""
+
+    url: Annotated[str, Field(max_length=2048)]
+    content_type: Annotated[str, Field(max_length=200)]
+
+
+class LastMessage(Value):
+    """What a list of chats shows of the newest message."""
+
+    seq: int
+    text: str
+    sender: NamedMember
+    created_at: Instant
+
+
+class Chat(Stored):
+    """The chat itself: one item, raised in `version` by every write, on which ingest conditions.
+
+    Attributes:
+        line: The number on which it began, for a chat by text message.
+        activity_hour: The hour of the newest message, by which lists of chats are ordered roughly.
+        epoch: Raised by an erasure; part of every cache key.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    title: str | None = None
+    line: E164 | None = None
+    kind: ChatKind
+    visibility: Visibility
+    respond: Respond = "every"
+    consolidate: bool = False
+    summary: str | None = None
+    last_seq: int = 0
+    last_message: LastMessage | None = None
+    roster: tuple[NamedMember, ...] = ()
+    version: int = 1
+    epoch: int = 0
+    activity_hour: Instant
+    created_at: Instant
+    discarded_at: Instant | None = None
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str) -> Key:
+        """The key of a chat."""
+        return Key(chat_partition(tenant, chat_id), "META")
+
+    @property
+    def key(self) -> Key:
+        """This chat's key."""
+        return self.key_of(self.tenant, self.id)
+
+    @property
+    def last_message_at(self) -> datetime | None:
+        """When the newest message was written; None in an empty chat."""
+        return self.last_message.created_at if self.last_message else None
+
+    def to_item(self) -> Item:
+        """The chat as table attributes."""
+        return self.attributes()
+
+    def upkeep_due(self, at: datetime) -> dict[str, Any]:
+        """The mark that brings the chat's upkeep worker at `at`."""
+        return due_mark("chat", self.key, at)
+
+
+class Membership(Stored):
+    """One member in one chat, with what is theirs alone. Closed by `left_seq`, never deleted.
+
+    Attributes:
+        joined_seq: The chat's `last_seq` when the member joined.
+        seen_seq: The highest message that was shown to the member.
+        sms: Set while the person's last message came by text; answers then go there.
+        sms_opted_out_at: Set by STOP or by the carrier, cleared by START.
+        last_delivery: The newest delivery to this person, which the next one waits for.
+        running_run: The one run of this agent at work in this chat.
+        queued_run: The one that has never started; messages widen it until it is claimed.
+    """
+
+    tenant: Tenant
+    chat_id: Identifier
+    member: NamedMember
+    joined_seq: int = 0
+    left_seq: int | None = None
+    seen_seq: int = 0
+    sms: SmsAddress | None = None
+    sms_opted_out_at: Instant | None = None
+    last_delivery: Identifier | None = None
+    running_run: Identifier | None = None
+    queued_run: QueuedRun | None = None
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
+        """The key of a member's place in a chat."""
+        return Key(chat_partition(tenant, chat_id), f"MEMBER#{member.kind}#{key_part(member.id)}")
+
+    @property
+    def key(self) -> Key:
+        """This membership's key."""
+        return self.key_of(self.tenant, self.chat_id, self.member)
+
+    @property
+    def active(self) -> bool:
+        """Whether the member is in the chat now."""
+        return self.left_seq is None
+
+    def to_item(self, chat: Chat) -> Item:
+        """The membership as table attributes, findable through a person or an open chat's agent."""
+        return self.attributes() | self.relation(chat, chat.activity_hour)
+
+    def relation(self, chat: Chat, activity_hour: datetime) -> dict[str, Any]:
+        """The index attributes of `gsi1`; none for a private chat's agent (DESIGN section 4)."""
+        if self.member.kind == "agent" and chat.visibility == "private":
+            return {}
+        return {
+            "gsi1pk": member_relation(self.tenant, self.member),
+            "gsi1sk": f"{activity_hour:%Y-%m-%dT%H}#{self.chat_id}",
+        }
+
+
+def member_relation(tenant: str, member: MemberRef) -> str:
+    """The `gsi1` partition of a member's chats."""
+    return f"{key_part(tenant)}#MEMBER#{member.kind}#{key_part(member.id)}"
+
+
+class Message(Stored):
+    """What was said: numbered in its chat by `seq`, never renumbered.
+
+    Attributes:
+        client_id: The sender's own id of it; the same sender and id is one message.
+        depth: 0 from a person, one more for each agent that passed the word on.
+        run_id: The run that said it, for an agent's message.
+    """
+
+    tenant: Tenant
+    chat_id: Identifier
+    id: Identifier
+    seq: int
+    kind: MessageKind = "text"
+    text: str
+    sender: NamedMember
+    client_id: str
+    reply_to: int | None = None
+    media: tuple[Media, ...] = ()
+    depth: int = 0
+    run_id: Identifier | None = None
+    created_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, seq: int) -> Key:
+        """The key of message number `seq`."""
+        return Key(chat_partition(tenant, chat_id), f"MSG#{seq:012d}")
+
+    @property
+    def key(self) -> Key:
+        """This message's key."""
+        return self.key_of(self.tenant, self.chat_id, self.seq)
+
+    def to_item(self) -> Item:
+        """The message as table attributes."""
+        return self.attributes()
+
+    def preview(self) -> LastMessage:
+        """What a list of chats shows of it."""
+        return LastMessage(
+            seq=self.seq,
+            text=self.text[:PREVIEW_CHARACTERS],
+            sender=self.sender,
+            created_at=self.created_at,
+        )
+
+
+class DedupeMark(Stored):
+    """Says that this sender's `client_id` is already message `seq`; kept as long as the chat."""
+
+    tenant: Tenant
+    chat_id: Identifier
+    sender: MemberRef
+    client_id: str
+    seq: int
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, sender: MemberRef, client_id: str) -> Key:
+        """The key of the mark of one sender's one `client_id`."""
+        return Key(
+            chat_partition(tenant, chat_id),
+            f"DEDUPE#{sender.kind}#{key_part(sender.id)}#{key_part(client_id)}",
+        )
+
+    @classmethod
+    def of(cls, message: Message) -> Self:
+        """The mark of a message."""
+        return cls(
+            tenant=message.tenant,
+            chat_id=message.chat_id,
+            sender=message.sender.ref,
+            client_id=message.client_id,
+            seq=message.seq,
+        )
+
+    @property
+    def key(self) -> Key:
+        """This mark's key."""
+        return self.key_of(self.tenant, self.chat_id, self.sender, self.client_id)
+
+    def to_item(self) -> Item:
+        """The mark as table attributes."""
+        return self.attributes()

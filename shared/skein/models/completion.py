@@ -1,0 +1,73 @@
+"""What goes to a language model and what comes back, whoever the provider is."""
+
+from typing import Literal
+
+from skein.models.base import Value
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+class TokenUsage(Value):
+    """What a call cost, in tokens, as the provider counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: "TokenUsage") -> "TokenUsage":
+        return TokenUsage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+class ToolCall(Value):
+    """The model asks for a tool; `arguments` is JSON text, as the model wrote it, unchecked."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ToolSpec(Value):
+    """A tool that is offered to the model, with its arguments as a strict JSON schema."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+class ModelMessage(Value):
+    """One message of a chat completion.
+
+    Attributes:
+        tool_calls: Of an assistant's message, what it asked for.
+        tool_call_id: Of a tool's message, which call it answers.
+    """
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+class ModelRequest(Value):
+    """One call to a language model.
+
+    Attributes:
+        timeout_seconds: For all of it, the client's own retry included.
+    """
+
+    model: str
+    messages: tuple[ModelMessage, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_output_tokens: int
+    timeout_seconds: float
+
+
+class ModelAnswer(Value):
+    """What the model said; `text` is empty when it only called tools."""
+
+    model: str
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: TokenUsage

@@ -1,0 +1,42 @@
+"""The payloads of the queues. Each carries a version; a job says only what to look at."""
+
+from typing import ClassVar, Literal
+
+from skein.models.base import Identifier, Tenant, Value
+
+QueueName = Literal["turns", "deliveries", "upkeep"]
+
+
+class Job(Value):
+    """Something to look at; what is to be done is decided by what is found there."""
+
+    queue: ClassVar[QueueName]
+
+    v: Literal[1] = 1
+    tenant: Tenant
+
+
+class RunJob(Job):
+    """A run may be due."""
+
+    queue = "turns"
+
+    run_id: Identifier
+    agent_id: Identifier
+
+
+class DeliveryJob(Job):
+    """A delivery may be due."""
+
+    queue = "deliveries"
+
+    chat_id: Identifier
+    delivery_id: Identifier
+
+
+class UpkeepJob(Job):
+    """A chat's derived records may have fallen behind."""
+
+    queue = "upkeep"
+
+    chat_id: Identifier

@@ -1,0 +1,62 @@
+"""Text messages as they come from the provider, go to it, and what it says of them later."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from skein.models.base import E164, Identifier, Instant, Tenant, Value
+from skein.models.chat import Media
+
+SmsStatus = Literal["queued", "sent", "delivered", "undelivered", "failed"]
+
+
+class OutgoingSms(Value):
+    """One text to one phone; `callback` is told what becomes of it."""
+
+    line: E164
+    phone: E164
+    body: str
+    callback: str
+
+
+class SentSms(Value):
+    """A text that the provider knows."""
+
+    sid: str
+    status: SmsStatus
+    created_at: Instant
+    error_code: int | None = None
+
+
+class InboundSms(Value):
+    """A text that reached one of our lines, in the provider's own words.
+
+    Attributes:
+        sender: The number it came from, not yet checked; so is `recipient`, the line.
+        opt_out_type: What the provider took it for, where it looks at that (`OptOutType` at
+            https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out).
+    """
+
+    account_sid: Annotated[str, Field(min_length=1, max_length=64)]
+    message_sid: Annotated[str, Field(min_length=1, max_length=64)]
+    sender: str
+    recipient: str
+    body: str
+    media: tuple[Media, ...] = ()
+    opt_out_type: str | None = None
+
+
+class StatusReport(Value):
+    """What the provider says of one part of a delivery, by a status callback.
+
+    Attributes:
+        part: Which part of the delivery, counted from 0.
+    """
+
+    tenant: Tenant
+    chat_id: Identifier
+    delivery_id: Identifier
+    part: Annotated[int, Field(ge=0)]
+    sid: Annotated[str, Field(min_length=1, max_length=64)]
+    status: SmsStatus
+    error_code: int | None = None

@@ -1,0 +1,135 @@
+"""What can be turned without changing code: every setting, its default and its bounds.
+
+Each is an environment variable, `SKEIN_` and the name in capitals. Nothing reads the environment
+but `Settings.from_environment`, and that only when the composition root is built.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from skein.errors import SkeinError
+
+PREFIX = "SKEIN_"
+
+
+class BadSettings(SkeinError):
+    """An environment variable has a value that its setting cannot take."""
+
+
+class Settings(BaseModel):
+    """The settings of one deployment. Seconds are seconds, tokens are `o200k_base` tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # Where things are
+    table_name: Annotated[str, Field(description="Name of the DynamoDB table.")] = "skein"
+    turns_queue_url: Annotated[str, Field(description="URL of the queue of agent runs.")] = ""
+    deliveries_queue_url: Annotated[str, Field(description="URL of the queue of texts.")] = ""
+    upkeep_queue_url: Annotated[str, Field(description="URL of the queue of chat upkeep.")] = ""
+    aws_endpoint_url: Annotated[
+        str | None,
+        Field(description="Endpoint of DynamoDB, SQS and Secrets Manager; unset on AWS."),
+    ] = None
+    public_base_url: Annotated[
+        str,
+        Field(description="URL, with the stage, under which Twilio reaches the webhooks."),
+    ] = "http://127.0.0.1:8787"
+
+    # The outside
+    twilio_secret: Annotated[
+        str,
+        Field(description="Secret with `account_sid` and `auth_token` (Secrets Manager)."),
+    ] = ""
+    twilio_api_url: Annotated[
+        str | None, Field(description="Base URL of Twilio's REST API; unset for the real one.")
+    ] = None
+    openai_secret: Annotated[str, Field(description="Secret with `api_key` (Secrets Manager).")] = (
+        ""
+    )
+    openai_base_url: Annotated[
+        str | None, Field(description="Base URL of an OpenAI-compatible API; unset for OpenAI's.")
+    ] = None
+    default_model: Annotated[
+        str, Field(description="Model of an agent that names none.", min_length=1)
+    ] = "gpt-4.1-mini"
+
+    # Turns
+    reply_debounce_seconds: Annotated[
+        int,
+        Field(description="How long a run waits for more messages before it starts.", ge=0, le=900),
+    ] = 1
+    model_timeout_seconds: Annotated[
+        float, Field(description="For one model answer, its retry included.", gt=0, le=90)
+    ] = 90
+    max_output_tokens: Annotated[
+        int, Field(description="Tokens reserved for the model's answer.", ge=16, le=32_000)
+    ] = 1_500
+    max_prompt_tokens: Annotated[
+        int,
+        Field(description="Tokens of a whole prompt, for an agent that sets none.", ge=1_000),
+    ] = 32_000
+    max_context_tokens: Annotated[
+        int, Field(description="Tokens of history and summary.", ge=100)
+    ] = 12_000
+    line_context_tokens: Annotated[
+        int, Field(description="Tokens of history and summary in a chat on a line.", ge=100)
+    ] = 1_000
+    history_window: Annotated[
+        int, Field(description="Messages of a group that a prompt holds.", ge=2, le=200)
+    ] = 50
+    direct_history_window: Annotated[
+        int, Field(description="Messages of a direct chat that a prompt holds.", ge=2, le=200)
+    ] = 20
+
+    # Runs
+    max_chain_depth: Annotated[
+        int, Field(description="Depth at which an agent's message triggers nobody.", ge=1, le=50)
+    ] = 5
+    max_attempts: Annotated[
+        int, Field(description="Attempts after which a run has failed.", ge=1, le=10)
+    ] = 3
+    retry_base_seconds: Annotated[
+        int, Field(description="Wait before a run's second attempt; doubles after.", ge=1, le=900)
+    ] = 10
+    max_put_off_seconds: Annotated[
+        int,
+        Field(description="How long a run may wait for a model that is down.", ge=60),
+    ] = 21_600
+    outbox_grace_seconds: Annotated[
+        int,
+        Field(description="After how long the tick sends what was not sent at once.", ge=5, le=900),
+    ] = 60
+
+    # Deliveries
+    delivery_order_seconds: Annotated[
+        int, Field(description="How long a text waits for the one before it.", ge=0, le=300)
+    ] = 30
+    ambiguous_post_seconds: Annotated[
+        int,
+        Field(description="How long an unclear post waits for its status callback.", ge=0, le=600),
+    ] = 60
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Self:
+        """Read the settings from variables such as `SKEIN_TABLE_NAME`; empty ones do not count.
+
+        Raises:
+            BadSettings: A variable has an unfit value.
+        """
+        given = {
+            name: environment[variable(name)]
+            for name in cls.model_fields
+            if environment.get(variable(name))
+        }
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            reasons = "; ".join(f"{variable(str(e['loc'][0]))}: {e['msg']}" for e in error.errors())
+            raise BadSettings(reasons) from None
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()
