@@ -1,0 +1,1 @@
+"""What happens: each service is one capability, built from ports."""

@@ -1,0 +1,296 @@
+"""`post_message`: the only door by which any message enters any chat.
+
+One query reads the chat and its members; one transaction writes the message, the chat's counters,
+the dedupe mark, a queued run for each agent that it wakes and, in a direct chat whose person is on
+SMS, a queued delivery (DESIGN section 2). Then their jobs are sent.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from skein.errors import ConditionFailed, Conflict, NotFound, RiderFailed, Unprocessable
+from skein.models.base import Identifier, MemberRef, Tenant, Value
+from skein.models.chat import (
+    MAX_TEXT,
+    Chat,
+    DedupeMark,
+    Media,
+    Membership,
+    Message,
+    MessageKind,
+    SmsAddress,
+    chat_partition,
+)
+from skein.models.delivery import Delivery
+from skein.models.jobs import DeliveryJob, Job, UpkeepJob
+from skein.models.run import Trigger
+from skein.models.storage import Exists, Is, Missing, Put, Update, Write
+from skein.ports import Clock, Ids, Table
+from skein.services.dispatch import Dispatch
+from skein.services.retrying import optimistic
+from skein.services.slots import enqueue
+from skein.services.triggers import woken_by
+from skein.settings import Settings
+
+
+class NewMessage(Value):
+    """A message that somebody wants to post.
+
+    Attributes:
+        client_id: The sender's own id of it, by which a repetition is recognised.
+        sms: The numbers it came over; answers then go there. None for the app.
+        opted_out: True after STOP, False after START; None leaves it as it is.
+        depth: 0 from a person, one more for each agent that passed the word on.
+        run_id: The run that says it, for an agent's message.
+    """
+
+    tenant: Tenant
+    chat_id: Identifier
+    sender: MemberRef
+    text: str
+    client_id: Annotated[str, Field(min_length=1, max_length=200)]
+    kind: MessageKind = "text"
+    media: tuple[Media, ...] = ()
+    reply_to: int | None = None
+    sms: SmsAddress | None = None
+    opted_out: bool | None = None
+    depth: int = 0
+    run_id: Identifier | None = None
+
+
+class Posted(NamedTuple):
+    """A message in its chat; `created` is False when it had been there before."""
+
+    message: Message
+    created: bool
+
+
+class Room(NamedTuple):
+    """A chat and all its memberships, the closed ones included, as one query read them."""
+
+    chat: Chat
+    members: tuple[Membership, ...]
+
+    def member(self, ref: MemberRef) -> Membership | None:
+        """The active membership of `ref`, if there is one."""
+        for membership in self.members:
+            if membership.active and membership.member.ref == ref:
+                return membership
+        return None
+
+    @property
+    def agents(self) -> list[Membership]:
+        """The active memberships of agents."""
+        return [m for m in self.members if m.active and m.member.kind == "agent"]
+
+
+def read_room(table: Table, tenant: str, chat_id: str) -> Room:
+    """Read a chat and its members in one query, whatever the chat's length.
+
+    Raises:
+        NotFound: There is no such chat in this tenant.
+    """
+    page = table.query(chat_partition(tenant, chat_id), first="MEMBER#", last="META")
+    if not page.items or page.items[-1]["sk"] != "META":
+        raise NotFound("there is no such chat")
+    *members, chat = page.items
+    return Room(Chat.from_item(chat), tuple(Membership.from_item(item) for item in members))
+
+
+@dataclass(slots=True)
+class _Commit:
+    """The writes of one transaction, and the jobs that follow it."""
+
+    writes: list[Write] = field(default_factory=list)
+    replies: list[Job] = field(default_factory=list)
+    others: list[Job] = field(default_factory=list)
+
+
+class Chats:
+    """Puts messages into chats."""
+
+    def __init__(
+        self, *, table: Table, clock: Clock, ids: Ids, dispatch: Dispatch, settings: Settings
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._dispatch = dispatch
+        self._settings = settings
+
+    def post_message(self, new: NewMessage, *, riders: Sequence[Write] = ()) -> Posted:
+        """Put a message into a chat, once, and wake whom it wakes.
+
+        When this returns, the message and all that follows from it are committed. Calling it again
+        with the same sender and `client_id` changes nothing and returns the same message.
+
+        Args:
+            new: The message.
+            riders: Further writes of the same transaction, of items it does not touch itself.
+
+        Raises:
+            NotFound: No such chat, or the sender is not in it.
+            Conflict: The chat is discarded.
+            Unprocessable: The text is empty, too long or not Unicode, or `reply_to` names nothing.
+            RiderFailed: The condition of a rider does not hold.
+            Contention: 20 tries were lost to other writers; nothing was stored.
+        """
+        _check_text(new)
+        message_id = f"msg_{self._ids.ulid()}"
+        return optimistic(self._clock, lambda: self._post_once(new, message_id, riders))
+
+    def _post_once(self, new: NewMessage, message_id: str, riders: Sequence[Write]) -> Posted:
+        room = read_room(self._table, new.tenant, new.chat_id)
+        sender = room.member(new.sender)
+        if sender is None or room.chat.discarded_at is not None:
+            earlier = self._earlier(new)
+            if earlier is not None:
+                return Posted(earlier, created=False)
+            if sender is None:
+                raise NotFound("there is no such chat")
+            raise Conflict("the chat is discarded")
+        if new.reply_to is not None and not 1 <= new.reply_to <= room.chat.last_seq:
+            raise Unprocessable("reply_to names no message of this chat")
+
+        now = self._clock.now()
+        message = _numbered(new, message_id, room.chat, sender, now)
+        mark = DedupeMark.of(message)
+        commit = _Commit([Put(mark.key, mark.to_item(), Missing())])
+        commit.writes.append(Put(message.key, message.to_item(), Missing()))
+        self._raise_counters(commit, room.chat, message, now)
+        self._move_sender(commit, new, sender, message)
+        self._wake(commit, room, message, now)
+        self._deliver(commit, room, message, now)
+        try:
+            self._table.transact([*commit.writes, *riders])
+        except ConditionFailed as failure:
+            earlier = self._earlier(new) if 0 in failure.failed else None
+            if earlier is not None:
+                return Posted(earlier, created=earlier.id == message_id)
+            if any(position >= len(commit.writes) for position in failure.failed):
+                raise RiderFailed("nothing was posted") from failure
+            raise
+        self._dispatch.send(commit.replies, delay_seconds=self._settings.reply_debounce_seconds)
+        self._dispatch.send(commit.others)
+        return Posted(message, created=True)
+
+    def _earlier(self, new: NewMessage) -> Message | None:
+        mark_key = DedupeMark.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
+        mark = self._table.get(mark_key)
+        if mark is None:
+            return None
+        seq = DedupeMark.from_item(mark).seq
+        item = self._table.get(Message.key_of(new.tenant, new.chat_id, seq))
+        return Message.from_item(item) if item else None
+
+    def _raise_counters(self, commit: _Commit, chat: Chat, message: Message, now: datetime) -> None:
+        change = {
+            "last_seq": message.seq,
+            "last_message": message.preview().model_dump(mode="json"),
+            "version": chat.version + 1,
+        }
+        hour = message.created_at.replace(minute=0, second=0, microsecond=0)
+        if hour > chat.activity_hour:
+            grace = timedelta(seconds=self._settings.outbox_grace_seconds)
+            busy = chat.model_copy(update={"activity_hour": hour})
+            change |= {"activity_hour": busy.attributes()["activity_hour"]}
+            change |= chat.upkeep_due(now + grace)
+            commit.others.append(UpkeepJob(tenant=chat.tenant, chat_id=chat.id))
+        commit.writes.append(Update(chat.key, set=change, condition=Is("version", chat.version)))
+
+    @staticmethod
+    def _move_sender(
+        commit: _Commit, new: NewMessage, sender: Membership, message: Message
+    ) -> None:
+        """A person has seen what they answer; an agent has seen what its prompt held, not more."""
+        if sender.member.kind == "agent":
+            return
+        change: dict[str, object] = {
+            "seen_seq": message.seq,
+            "sms": new.sms.model_dump(mode="json") if new.sms else None,
+        }
+        if new.opted_out is not None:
+            opted_out_at = message.attributes()["created_at"] if new.opted_out else None
+            change["sms_opted_out_at"] = opted_out_at
+        commit.writes.append(Update(sender.key, set=change, condition=Exists()))
+
+    def _wake(self, commit: _Commit, room: Room, message: Message, now: datetime) -> None:
+        limit = self._settings.max_chain_depth
+        trigger = Trigger(
+            type="chat_message", seq=message.seq, from_seq=message.seq, by=message.sender.ref
+        )
+        for agent in woken_by(message, room.chat, room.agents, max_chain_depth=limit):
+            enqueued = enqueue(
+                agent,
+                trigger,
+                depth=message.depth,
+                ids=self._ids,
+                now=now,
+                settings=self._settings,
+            )
+            commit.writes.extend(enqueued.writes)
+            if enqueued.job is not None:
+                commit.replies.append(enqueued.job)
+
+    def _deliver(self, commit: _Commit, room: Room, message: Message, now: datetime) -> None:
+        if room.chat.kind != "direct" or message.sender.kind != "agent":
+            return
+        for person in room.members:
+            if not person.active or person.sms is None or person.sms_opted_out_at is not None:
+                continue
+            delivery = Delivery(
+                tenant=message.tenant,
+                id=f"dlv_{self._ids.ulid()}",
+                chat_id=message.chat_id,
+                user_id=person.member.id,
+                seq=message.seq,
+                to=person.sms,
+                after=person.last_delivery,
+                created_at=now,
+            )
+            due_at = now + timedelta(seconds=self._settings.outbox_grace_seconds)
+            commit.writes.append(Put(delivery.key, delivery.to_item(due_at), Missing()))
+            commit.writes.append(
+                Update(person.key, set={"last_delivery": delivery.id}, condition=Exists())
+            )
+            commit.others.append(
+                DeliveryJob(
+                    tenant=delivery.tenant, chat_id=delivery.chat_id, delivery_id=delivery.id
+                )
+            )
+
+
+def _check_text(new: NewMessage) -> None:
+    if not new.text.strip() and not new.media:
+        raise Unprocessable("a message needs text or media")
+    if len(new.text) > MAX_TEXT:
+        raise Unprocessable(f"a message holds at most {MAX_TEXT:,} characters")
+    try:
+        f"{new.text}{new.client_id}".encode()
+    except UnicodeEncodeError:
+        raise Unprocessable("the text is not valid Unicode") from None
+
+
+def _numbered(
+    new: NewMessage, message_id: str, chat: Chat, sender: Membership, now: datetime
+) -> Message:
+    """The message under the next number; the time never runs backwards within a chat."""
+    return Message(
+        tenant=new.tenant,
+        chat_id=new.chat_id,
+        id=message_id,
+        seq=chat.last_seq + 1,
+        kind=new.kind,
+        text=new.text,
+        sender=sender.member,
+        client_id=new.client_id,
+        reply_to=new.reply_to,
+        media=new.media,
+        depth=new.depth,
+        run_id=new.run_id,
+        created_at=max(now, chat.last_message_at or now),
+    )

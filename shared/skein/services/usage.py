@@ -1,0 +1,53 @@
+"""What a tenant's agents cost per day, in tokens."""
+
+import logging
+
+from skein.errors import Transient
+from skein.models.base import key_part, stable_hash
+from skein.models.completion import TokenUsage
+from skein.models.storage import Key, Update
+from skein.ports import Clock, Metrics, Table
+
+USAGE_SHARDS = 16
+
+logger = logging.getLogger(__name__)
+
+
+class UsageBook:
+    """Adds up a tenant's tokens by day (UTC), spread over 16 counters so that none runs hot."""
+
+    def __init__(self, *, table: Table, clock: Clock, metrics: Metrics) -> None:
+        self._table = table
+        self._clock = clock
+        self._metrics = metrics
+
+    @staticmethod
+    def key_of(tenant: str, day: str, shard: int) -> Key:
+        """The key of one counter; `day` is `YYYY-MM-DD`."""
+        return Key(f"{key_part(tenant)}#USAGE#{day}#{shard}", "TOTAL")
+
+    def add(self, tenant: str, usage: TokenUsage, *, spread_by: str) -> None:
+        """Add the cost of one model answer; `spread_by` (a run's id) picks the counter.
+
+        A count that cannot be written is given up and reported by the metric `UsageLost`: the
+        exact figures stand on the runs, and no answer waits for a statistic.
+        """
+        day = f"{self._clock.now():%Y-%m-%d}"
+        key = self.key_of(tenant, day, stable_hash(spread_by) % USAGE_SHARDS)
+        counts = {
+            "answers": 1,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+        }
+        try:
+            self._table.write(Update(key, add=counts))
+        except Transient:
+            logger.warning("usage not counted", extra={"tenant": tenant, **counts})
+            self._metrics.count("UsageLost")
+
+    def of_day(self, tenant: str, day: str) -> dict[str, int]:
+        """The tenant's `answers`, `input_tokens` and `output_tokens` of a day (`YYYY-MM-DD`)."""
+        keys = [self.key_of(tenant, day, shard) for shard in range(USAGE_SHARDS)]
+        items = self._table.get_many(keys).values()
+        names = ("answers", "input_tokens", "output_tokens")
+        return {name: sum(int(item.get(name, 0)) for item in items) for name in names}
