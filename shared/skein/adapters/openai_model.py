@@ -1,0 +1,134 @@
+"""The language model behind any OpenAI-compatible API of chat completions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from skein.errors import ModelRejected, Throttled, Unavailable
+from skein.models.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from openai import OpenAI
+    from openai.types.chat import ChatCompletion
+
+SDK_RETRIES = 1
+PAUSE_SECONDS = 2.0  # more than the SDK waits before its one retry
+
+
+class OpenAIModel:
+    """Asks through the official SDK, which is loaded and connected at the first question.
+
+    Args:
+        api_key: Gives the key when it is needed, so that no secret is read before.
+        base_url: Of a compatible API; None for OpenAI's own.
+    """
+
+    def __init__(self, *, api_key: Callable[[], str], base_url: str | None) -> None:
+        self._api_key = api_key
+        self._base_url = base_url
+        self._client: OpenAI | None = None
+
+    def complete(self, request: ModelRequest) -> ModelAnswer:
+        """Ask once; the SDK tries a failed request a second time within the same time-out.
+
+        Raises:
+            Throttled: The provider asks us to slow down, or the quota is used up.
+            Unavailable: It is out of reach, too slow, broken, or does not take our key. None of
+                that is the run's fault, so the run waits instead of failing.
+            ModelRejected: It refuses this very request.
+        """
+        import openai  # noqa: PLC0415 - over a second; the webhooks must never pay for it
+
+        attempt_seconds = max((request.timeout_seconds - PAUSE_SECONDS) / (SDK_RETRIES + 1), 1.0)
+        client = self._connected().with_options(timeout=attempt_seconds)
+        try:
+            completion = client.chat.completions.create(**_parameters(request))
+        except openai.RateLimitError as error:
+            raise Throttled(_reason(error)) from error
+        except (
+            openai.APIConnectionError,
+            openai.InternalServerError,
+            openai.AuthenticationError,
+            openai.PermissionDeniedError,
+            openai.ConflictError,
+        ) as error:
+            raise Unavailable(_reason(error)) from error
+        except openai.APIStatusError as error:
+            raise ModelRejected(_reason(error)) from error
+        except openai.APIError as error:
+            raise Unavailable(_reason(error)) from error
+        return _answer(completion, request)
+
+    def _connected(self) -> OpenAI:
+        if self._client is None:
+            from openai import OpenAI  # noqa: PLC0415
+
+            self._client = OpenAI(
+                api_key=self._api_key(), base_url=self._base_url, max_retries=SDK_RETRIES
+            )
+        return self._client
+
+
+def _parameters(request: ModelRequest) -> dict[str, Any]:
+    parameters: dict[str, Any] = {
+        "model": request.model,
+        "messages": [_message(message) for message in request.messages],
+        "max_completion_tokens": request.max_output_tokens,
+    }
+    if request.tools:
+        parameters["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                    "strict": True,
+                },
+            }
+            for tool in request.tools
+        ]
+    return parameters
+
+
+def _message(message: ModelMessage) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        wire["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        wire["tool_call_id"] = message.tool_call_id
+    return wire
+
+
+def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:
+    if not completion.choices:
+        raise Unavailable("the model's answer has no choices")
+    message = completion.choices[0].message
+    usage = completion.usage
+    return ModelAnswer(
+        model=completion.model or request.model,
+        text=message.content or "",
+        tool_calls=tuple(
+            ToolCall(id=call.id, name=call.function.name, arguments=call.function.arguments)
+            for call in message.tool_calls or ()
+            if call.type == "function"
+        ),
+        usage=TokenUsage(
+            input_tokens=usage.prompt_tokens if usage else 0,
+            output_tokens=usage.completion_tokens if usage else 0,
+        ),
+    )
+
+
+def _reason(error: Exception) -> str:
+    """What the SDK says, in at most 300 characters; it never holds the key."""
+    return f"{type(error).__name__}: {error}"[:300]
