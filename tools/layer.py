@@ -1,0 +1,138 @@
+"""Puts the Lambda layer together: the package, what it depends on, the prompts and the ranks.
+
+`python -m tools.layer <folder>` fills the folder that becomes `/opt`. Dependencies are installed
+for the machine that the functions run on, not for this one, and kept until their pins change.
+It needs only the standard library and pip.
+"""
+
+import compileall
+import hashlib
+import os
+import py_compile
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tools import ranks
+
+ROOT = Path(__file__).resolve().parent.parent
+REQUIREMENTS = ROOT / "requirements" / "runtime.txt"
+CACHE = ROOT / ".cache" / "layer"
+TEMPLATE = ROOT / "template.yaml"
+
+# Lambda's Python 3.11 stands on Amazon Linux 2, whose glibc is 2.26: wheels of up to 2.17 fit.
+PLATFORMS = ("manylinux_2_17_aarch64", "manylinux2014_aarch64")
+
+# Of Twilio's REST client, only the domain that sends and finds messages; it loads each on demand.
+TWILIO_DOMAINS = ("api",)
+
+# What an installed package needs only to be tested, compiled, type-checked or uninstalled.
+DEAD_FOLDERS = ("tests", "test", "__pycache__")
+DEAD_FILES = ("*.pyi", "*.c", "*.h", "*.pyx", "*.pxd", "*.pyc")
+DEAD_METADATA = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+
+
+class BadTemplateError(RuntimeError):
+    """The template does not name one Python runtime."""
+
+
+def runtime_version(template: str) -> str:
+    """The Python version that the template names, such as `3.11`.
+
+    Raises:
+        BadTemplateError: It names none, or more than one.
+    """
+    versions = re.findall(r"^\s*Runtime:\s*python([0-9.]+)\s*$", template, re.MULTILINE)
+    if len(versions) != 1:
+        raise BadTemplateError(f"the template names {len(versions)} runtimes, not one")
+    return str(versions[0])
+
+
+def prune(site: Path) -> None:
+    """Delete from a folder of installed packages what no function ever reads."""
+    for name in DEAD_FOLDERS:
+        for folder in list(site.rglob(name)):
+            shutil.rmtree(folder, ignore_errors=True)
+    for pattern in DEAD_FILES:
+        for file in list(site.rglob(pattern)):
+            file.unlink()
+    for info in site.glob("*.dist-info"):
+        for name in DEAD_METADATA:
+            (info / name).unlink(missing_ok=True)
+    shutil.rmtree(site / "bin", ignore_errors=True)
+    for domain in (site / "twilio" / "rest").iterdir():
+        if domain.is_dir() and domain.name not in TWILIO_DOMAINS:
+            shutil.rmtree(domain)
+
+
+def compile_bytecode(site: Path, version: str) -> None:
+    """Compile a folder that becomes `/opt/python`, which Lambda cannot write bytecode into.
+
+    The bytecode is never checked against the source's time, so a build gives the same bytes again.
+    Another Python's would be ignored there, so with another Python here none is made.
+    """
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if here != version:
+        print(f"layer: no bytecode, as this is Python {here}: cold starts will be slower")
+        return
+    compileall.compile_dir(
+        site,
+        quiet=2,
+        stripdir=str(site),
+        prependdir="/opt/python",
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
+
+
+def dependencies(version: str) -> Path:
+    """Install the dependencies for Lambda, unless those very ones are there; return their folder."""
+    key = hashlib.sha256()
+    for part in (REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), sys.version.encode()):
+        key.update(part)
+    target = CACHE / key.hexdigest()[:16]
+    if target.is_dir():
+        return target
+    shutil.rmtree(CACHE, ignore_errors=True)
+    CACHE.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        site = Path(folder) / "python"
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "pip", "install", "-qq"),
+                *("--disable-pip-version-check", "--no-deps", "--no-compile"),
+                *("--only-binary=:all:", "--implementation", "cp", "--python-version", version),
+                *(option for platform in PLATFORMS for option in ("--platform", platform)),
+                *("--require-hashes", "-r", str(REQUIREMENTS), "--target", str(site)),
+            ],
+            check=True,
+        )
+        prune(site)
+        compile_bytecode(site, version)
+        os.replace(site, target)
+    return target
+
+
+def build(target: Path) -> None:
+    """Fill `target`, which becomes `/opt`."""
+    version = runtime_version(TEMPLATE.read_text(encoding="utf-8"))
+    site = target / "python"
+    shutil.copytree(dependencies(version), site, dirs_exist_ok=True)
+    shutil.copytree(
+        ROOT / "shared" / "skein",
+        site / "skein",
+        ignore=shutil.ignore_patterns("__pycache__"),
+        dirs_exist_ok=True,
+    )
+    compile_bytecode(site / "skein", version)
+    shutil.copytree(ROOT / "prompts", target / "prompts", dirs_exist_ok=True)
+    (target / "tiktoken").mkdir(parents=True, exist_ok=True)
+    shutil.copy(
+        ranks.TARGET if ranks.TARGET.is_file() else ranks.install(), target / "tiktoken"
+    )
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]).resolve())

@@ -1,0 +1,46 @@
+"""Prints how large each function is, unzipped and with its layer, and fails above the limit.
+
+`python -m tools.size` looks at what `sam build` left in `.aws-sam/build`. Lambda itself stops at
+250 MB; ours is lower, because a cold start reads what it loads.
+"""
+
+import sys
+from pathlib import Path
+
+from local.template import Template
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
+LIMIT = 100_000_000
+
+
+def folder_bytes(folder: Path) -> int:
+    """The bytes of all files in a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def function_bytes(template: Template) -> dict[str, int]:
+    """The unzipped bytes of each function with all layers, by logical id."""
+    layers = sum(
+        folder_bytes(template.root / properties["ContentUri"])
+        for _, properties in template.resources("AWS::Serverless::LayerVersion")
+    )
+    return {
+        function.logical_id: folder_bytes(function.code) + layers for function in template.functions
+    }
+
+
+def main() -> int:
+    """Print the sizes; return 1 if one is above the limit, 2 if nothing was built."""
+    if not BUILT.is_file():
+        print("size: nothing is built; run `make build`", file=sys.stderr)
+        return 2
+    sizes = function_bytes(Template.load(BUILT))
+    for name, size in sizes.items():
+        verdict = "" if size < LIMIT else f"  above {LIMIT / 1e6:.0f} MB"
+        print(f"{name:<14}{size / 1e6:7.1f} MB with its layer{verdict}")
+    return int(any(size >= LIMIT for size in sizes.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
