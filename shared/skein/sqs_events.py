@@ -19,7 +19,7 @@ from skein.ports import Clock
 
 J = TypeVar("J", bound=Job)
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def process(
@@ -40,7 +40,7 @@ def process(
     return process_partial_response(
         event=event,
         record_handler=take,
-        processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False, logger=_log),
+        processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False, logger=logger),
         context=context,
     )
 

@@ -1,0 +1,148 @@
+"""How long a text is on the air, and where a long one is cut.
+
+A text is sent in GSM-7 when that holds all of its characters, else in UCS-2; one segment holds 160
+septets or 70 UTF-16 code units, and 153 or 67 where several are joined
+(https://www.twilio.com/docs/glossary/what-sms-character-limit).
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import takewhile
+
+from gsm0338 import Codec
+
+# Twilio refuses bodies over 1,600 characters (error 21617), and says that some count as several
+# without saying how. Here each counts as the most it can cost in either encoding.
+MAX_PART_UNITS = 1_599
+
+GSM_SINGLE, GSM_JOINED = 160, 153
+UCS_SINGLE, UCS_JOINED = 70, 67
+
+ESCAPE = "\x1b"
+LAST_OF_BASIC_PLANE = "\uffff"
+ZERO_WIDTH_JOINER = "\u200d"
+SENTENCE_END = re.compile(r"[.!?\u2026]++[\"'\u2019\u201d)\]]*+(?=\s)|[\u3002\uff01\uff1f]++")
+LINE_END = re.compile(r"(?=[\n\r\u2028\u2029])")
+WORD_END = re.compile(r"(?=\s)")
+
+_gsm = Codec()
+
+
+def segment_count(text: str) -> int:
+    """How many segments `text` is billed as; no character is torn between two of them."""
+    septets = _septets(text)
+    if septets is not None:
+        return _packed(septets, GSM_SINGLE, GSM_JOINED)
+    return _packed([_utf16_units(character) for character in text], UCS_SINGLE, UCS_JOINED)
+
+
+def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
+    """Cut `text` into parts that can each be sent as one message, in order.
+
+    It is cut after a sentence where that leaves a part at least half full, else at the end of a
+    line, else between words, else between characters; a character is what a reader takes for one,
+    so accents, skin tones and joined emoji stay whole unless one alone is longer than a part.
+    White space at a cut, and around the whole, is left out; nothing else is.
+
+    Args:
+        text: What is to be sent.
+        limit: The most units of a part, at least 2: a UTF-16 code unit is one, and a character of
+            GSM-7's extension table is two.
+
+    Returns:
+        At least one part, unless there is nothing but white space.
+    """
+    parts = []
+    rest = text.strip()
+    while rest:
+        fitting = _fitting(rest, limit)
+        end = len(rest) if fitting == len(rest) else _cut(rest, fitting)
+        parts.append(rest[:end].rstrip())
+        rest = rest[end:].lstrip()
+    return tuple(parts)
+
+
+def _septets(text: str) -> list[int] | None:
+    """What each character takes in GSM-7; None when it does not hold all of them."""
+    if ESCAPE in text:
+        return None
+    try:
+        return [len(_gsm.encode(character)[0]) for character in text]
+    except UnicodeEncodeError:
+        return None
+
+
+def _utf16_units(character: str) -> int:
+    return 2 if character > LAST_OF_BASIC_PLANE else 1
+
+
+@lru_cache(maxsize=1024)
+def _most_units(character: str) -> int:
+    return max(_utf16_units(character), *(_septets(character) or [1]))
+
+
+def _packed(sizes: Iterable[int], single: int, joined: int) -> int:
+    sizes = list(sizes)
+    if sum(sizes) <= single:
+        return 1
+    segments, free = 0, 0
+    for size in sizes:
+        if size > free:
+            segments, free = segments + 1, joined
+        free -= size
+    return segments
+
+
+def _fitting(text: str, limit: int) -> int:
+    """How many characters from the start of `text` are at most `limit` units."""
+    used = 0
+    for position, character in enumerate(text):
+        used += _most_units(character)
+        if used > limit:
+            return position
+    return len(text)
+
+
+def _cut(text: str, longest: int) -> int:
+    """The best place to cut, from 1 to `longest`, in a text that goes on after it."""
+    window = text[: longest + 1]
+    for ends in (SENTENCE_END, LINE_END, WORD_END):
+        found = _last_end(ends, window, longest)
+        if found > longest // 2:
+            return found
+    word_end = _last_end(WORD_END, window, longest)
+    return word_end or _character_boundary(text, longest)
+
+
+def _last_end(ends: re.Pattern[str], window: str, longest: int) -> int:
+    places: Iterator[int] = (match.end() for match in ends.finditer(window))
+    return max(takewhile(lambda place: place <= longest, places), default=0)
+
+
+def _character_boundary(text: str, longest: int) -> int:
+    """The last place up to `longest` that tears no character; `longest` when there is none."""
+    return next((place for place in range(longest, 0, -1) if not _torn(text, place)), longest)
+
+
+def _torn(text: str, place: int) -> bool:
+    """Whether a cut at `place` goes through a character, as far as is cheap to tell (UAX 29)."""
+    before, after = text[place - 1], text[place]
+    return (
+        ZERO_WIDTH_JOINER in {before, after}
+        or unicodedata.category(after) in {"Mn", "Mc", "Me"}
+        or "\U0001f3fb" <= after <= "\U0001f3ff"  # skin tones
+        or "\U000e0020" <= after <= "\U000e007f"  # tags, as in the flags of nations
+        or (_regional(after) and _regionals_before(text, place) % 2 == 1)
+        or (before == "\r" and after == "\n")
+    )
+
+
+def _regional(character: str) -> bool:
+    """Whether it is a half of a country's flag."""
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _regionals_before(text: str, place: int) -> int:
+    return sum(1 for _ in takewhile(_regional, reversed(text[:place])))
