@@ -88,7 +88,7 @@ def compile_bytecode(site: Path, version: str) -> None:
 
 
 def dependencies(version: str) -> Path:
-    """Install the dependencies for Lambda, unless those very ones are there; return their folder."""
+    """Install the dependencies for Lambda unless they are there; return their folder."""
     key = hashlib.sha256()
     for part in (REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), sys.version.encode()):
         key.update(part)
@@ -129,9 +129,7 @@ def build(target: Path) -> None:
     compile_bytecode(site / "skein", version)
     shutil.copytree(ROOT / "prompts", target / "prompts", dirs_exist_ok=True)
     (target / "tiktoken").mkdir(parents=True, exist_ok=True)
-    shutil.copy(
-        ranks.TARGET if ranks.TARGET.is_file() else ranks.install(), target / "tiktoken"
-    )
+    shutil.copy(ranks.TARGET if ranks.TARGET.is_file() else ranks.install(), target / "tiktoken")
 
 
 if __name__ == "__main__":

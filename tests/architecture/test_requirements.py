@@ -1,0 +1,40 @@
+"""What is installed is pinned, hashed and the same everywhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from local.template import ROOT
+
+FOLDER = ROOT / "requirements"
+LOCKED = sorted(FOLDER.glob("*.txt"))
+
+
+def pins(name: str) -> dict[str, str]:
+    text = (FOLDER / name).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([a-z0-9._-]+)==([^ ;\\]+)", text, re.MULTILINE))
+
+
+def test_every_list_is_locked() -> None:
+    assert [path.stem for path in LOCKED] == [path.stem for path in sorted(FOLDER.glob("*.in"))]
+
+
+@pytest.mark.parametrize("path", LOCKED, ids=lambda path: path.name)
+def test_every_pin_has_a_hash_and_names_no_place(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    requirements = [line for line in text.splitlines() if re.match(r"[a-z0-9]", line)]
+    assert requirements
+    assert all(re.match(r"[a-z0-9._-]+==\S+.* \\$", line) for line in requirements)
+    assert text.count(" \\\n    --hash=sha256:") >= len(requirements)
+    assert not re.search(r"://|--(extra-)?index|--find-links|--trusted|file:|^\s*#.*/\w+/", text)
+
+
+def test_tests_run_with_the_versions_that_are_deployed() -> None:
+    deployed, tested = pins("runtime.txt"), pins("dev.txt")
+    assert deployed
+    assert {name: tested[name] for name in deployed} == deployed
+
+
+def test_the_runtimes_own_sdk_is_not_deployed() -> None:
+    assert not {"boto3", "botocore"} & pins("runtime.txt").keys()

@@ -1,0 +1,259 @@
+"""The deployment keeps its promises: read from `template.yaml` itself."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from local.template import ROOT, Function, Template
+from skein.settings import PREFIX, Settings, variable
+
+TEMPLATE = Template.load()
+GLOBALS = TEMPLATE.document["Globals"]["Function"]
+FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
+QUEUES = {queue.logical_id: queue for queue in TEMPLATE.queues}
+WORK_QUEUES = [queue for queue in TEMPLATE.queues if queue.dead_letters]
+ALARMS = dict(TEMPLATE.resources("AWS::CloudWatch::Alarm"))
+
+# A deployed function reaches AWS's and Twilio's own endpoints.
+UNSET_ON_AWS = {"aws_endpoint_url", "twilio_api_url"}
+# Their defaults are for one machine.
+LOCAL_DEFAULTS = {"table_name", "public_base_url"}
+
+
+def properties(logical_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = TEMPLATE.document["Resources"][logical_id]["Properties"]
+    return found
+
+
+def aslist(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def statements(policies: list[Any]) -> Iterator[dict[str, Any]]:
+    """All statements of a function's policies, those of the managed ones included."""
+    for policy in policies:
+        if "Ref" in policy:
+            yield from properties(policy["Ref"])["PolicyDocument"]["Statement"]
+        else:
+            yield from policy["Statement"]
+
+
+def permissions(logical_id: str) -> set[tuple[str, str]]:
+    """What a function may do to what, as `(action, resource)`; resources as they are written."""
+    return {
+        (action, str(resource))
+        for statement in statements(properties(logical_id).get("Policies", []))
+        for action in aslist(statement["Action"])
+        for resource in aslist(statement["Resource"])
+    }
+
+
+def alarms_on(metric: str, dimension: str) -> list[str]:
+    """The alarms on a metric of one thing; `dimension` is the logical id it refers to."""
+    return [
+        name
+        for name, alarm in ALARMS.items()
+        if alarm["MetricName"] == metric
+        and re.search(rf"'{dimension}['.]", str(alarm.get("Dimensions")))
+    ]
+
+
+def test_every_queue_of_work_has_a_queue_for_dead_letters_of_its_own() -> None:
+    dead = [queue.dead_letters for queue in WORK_QUEUES]
+    assert len(WORK_QUEUES) == 3
+    assert len(set(dead)) == len(dead)
+    assert set(dead) | {queue.logical_id for queue in WORK_QUEUES} == set(QUEUES)
+
+
+@pytest.mark.parametrize("queue", WORK_QUEUES, ids=lambda queue: queue.logical_id)
+def test_a_dead_letter_raises_an_alarm(queue: Any) -> None:
+    assert alarms_on("ApproximateNumberOfMessagesVisible", queue.dead_letters)
+    assert properties(queue.dead_letters)["MessageRetentionPeriod"] == 14 * 24 * 3600
+
+
+@pytest.mark.parametrize("queue", WORK_QUEUES, ids=lambda queue: queue.logical_id)
+def test_a_message_stays_hidden_for_six_times_as_long_as_its_function_may_take(queue: Any) -> None:
+    readers = [
+        function
+        for function in FUNCTIONS.values()
+        if queue.logical_id in {source.queue for source in function.queues}
+    ]
+    assert len(readers) == 1
+    assert queue.visibility >= 6 * readers[0].timeout
+
+
+@pytest.mark.parametrize("logical_id", QUEUES)
+def test_a_queue_is_encrypted(logical_id: str) -> None:
+    assert properties(logical_id)["SqsManagedSseEnabled"] is True
+
+
+@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.queues], ids=str)
+def test_a_worker_reports_which_messages_failed(function: Function) -> None:
+    assert all(source.partial_failures for source in function.queues)
+
+
+@pytest.mark.parametrize("logical_id", FUNCTIONS)
+def test_a_function_raises_an_alarm_when_it_fails(logical_id: str) -> None:
+    assert alarms_on("Errors", logical_id)
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_alarm_tells_somebody(name: str) -> None:
+    assert ALARMS[name]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
+
+
+def test_runs_that_wait_or_fail_and_a_silent_tick_raise_alarms() -> None:
+    assert alarms_on("ApproximateAgeOfOldestMessage", "TurnsQueue")
+    assert alarms_on("Invocations", "Tick")
+    (failed,) = [alarm for alarm in ALARMS.values() if alarm["MetricName"] == "RunsFailed"]
+    variables = GLOBALS["Environment"]["Variables"]
+    assert failed["Namespace"] == variables["POWERTOOLS_METRICS_NAMESPACE"]
+    assert failed["Dimensions"] == [
+        {"Name": "service", "Value": variables["POWERTOOLS_SERVICE_NAME"]}
+    ]
+
+
+@pytest.mark.parametrize("logical_id", FUNCTIONS)
+def test_a_function_logs_to_a_group_that_forgets(logical_id: str) -> None:
+    logging = {**GLOBALS["LoggingConfig"], **properties(logical_id).get("LoggingConfig", {})}
+    assert logging["LogFormat"] == "JSON"
+    assert properties(logging["LogGroup"]["Ref"])["RetentionInDays"]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_a_functions_handler_exists(function: Function) -> None:
+    module, name = function.handler.split(".")
+    tree = ast.parse((function.code / f"{module}.py").read_text(encoding="utf-8"))
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assigned = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert name in defined | assigned
+
+
+def test_every_file_in_functions_is_deployed() -> None:
+    files = {path.stem for path in (ROOT / "functions").glob("*.py")}
+    assert files == {function.handler.split(".")[0] for function in FUNCTIONS.values()}
+
+
+def test_every_variable_is_a_setting_and_every_setting_that_needs_a_value_gets_one() -> None:
+    given = {
+        name
+        for function in FUNCTIONS.values()
+        for name in function.environment
+        if name.startswith(PREFIX)
+    }
+    needed = {
+        variable(name)
+        for name, field in Settings.model_fields.items()
+        if field.default == "" or name in LOCAL_DEFAULTS
+    }
+    assert given <= {variable(name) for name in Settings.model_fields}
+    assert needed <= given
+    assert not given & {variable(name) for name in UNSET_ON_AWS}
+
+
+def test_the_default_of_a_parameter_is_that_of_the_setting() -> None:
+    assert TEMPLATE.parameters()["DefaultModel"] == Settings().default_model
+
+
+@pytest.mark.parametrize(
+    ("secret", "arn"),
+    [("twilio_secret", "TwilioSecretArn"), ("openai_secret", "OpenaiSecretArn")],
+)
+def test_only_who_is_told_of_a_secret_may_read_it(secret: str, arn: str) -> None:
+    told = {name for name, f in FUNCTIONS.items() if variable(secret) in f.environment}
+    may = {
+        name
+        for name in FUNCTIONS
+        if ("secretsmanager:GetSecretValue", str({"Ref": arn})) in permissions(name)
+    }
+    assert told
+    assert told == may
+
+
+def test_no_permission_is_for_everything() -> None:
+    granted = {pair for name in FUNCTIONS for pair in permissions(name)}
+    assert granted
+    assert not [pair for pair in granted if "*" in pair[0] or "*" in pair[1]]
+
+
+def test_no_function_may_scan_or_change_the_table_itself() -> None:
+    actions = {action for name in FUNCTIONS for action, _ in permissions(name)}
+    assert {action for action in actions if action.startswith("dynamodb:")} == {
+        "dynamodb:BatchGetItem",
+        "dynamodb:ConditionCheckItem",
+        "dynamodb:DeleteItem",
+        "dynamodb:GetItem",
+        "dynamodb:PutItem",
+        "dynamodb:Query",
+        "dynamodb:UpdateItem",
+    }
+
+
+def test_only_the_tick_reads_what_is_due() -> None:
+    index = str({"Fn::Sub": "${Table.Arn}/index/gsi2"})
+    assert [n for n in FUNCTIONS if ("dynamodb:Query", index) in permissions(n)] == ["Tick"]
+
+
+def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:
+    logical_id, create = TEMPLATE.table
+    resource = TEMPLATE.document["Resources"][logical_id]
+    table = resource["Properties"]
+    assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Retain"
+    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert table["SSESpecification"] == {"SSEEnabled": True}
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    indexes = create["GlobalSecondaryIndexes"]
+    assert [index["IndexName"] for index in indexes] == ["gsi1", "gsi2"]
+    assert all(index["Projection"] == {"ProjectionType": "KEYS_ONLY"} for index in indexes)
+
+
+def test_only_these_routes_take_no_token() -> None:
+    public = {
+        (route.method, route.path)
+        for function in FUNCTIONS.values()
+        for route in function.routes
+        if not route.authorized
+    }
+    assert public == {
+        ("GET", "/healthz"),
+        ("GET", "/openapi.json"),
+        ("POST", "/webhooks/twilio/sms"),
+        ("POST", "/webhooks/twilio/status"),
+    }
+
+
+def test_no_two_functions_claim_one_route() -> None:
+    routes = [(r.method, r.path) for f in FUNCTIONS.values() for r in f.routes]
+    assert len(set(routes)) == len(routes)
+
+
+def test_a_function_behind_the_api_gives_up_before_the_api_does() -> None:
+    assert all(f.timeout < 30 for f in FUNCTIONS.values() if f.routes)
+
+
+def test_the_runtime_is_the_oldest_python_that_the_project_takes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    version = GLOBALS["Runtime"].removeprefix("python")
+    assert project["project"]["requires-python"] == f">={version}"
+    assert project["tool"]["mypy"]["python_version"] == version
+    assert not [name for name in FUNCTIONS if "Runtime" in properties(name)]
+
+
+def test_the_guide_names_every_parameter_and_every_alarm_and_no_other() -> None:
+    guide = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    known = {*TEMPLATE.parameters(), *ALARMS}
+    generic = {name for name in ALARMS if name.endswith("ErrorsAlarm")}
+    assert not [name for name in known - generic if f"`{name}`" not in guide]
+    assert "`<Function>ErrorsAlarm`" in guide
+    assert set(re.findall(r"`([A-Z]\w+Alarm)`", guide)) <= known
