@@ -4,7 +4,6 @@ CloudFormation's short tags (`!Ref`, `!Sub` ...) become their long form (`{"Ref"
 needs a value has it resolved by `Template.resolve` against the names that things have locally.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,23 +12,10 @@ from typing import Any
 
 import yaml
 
+from local.intrinsics import BadTemplateError, Resolver
+
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE = ROOT / "template.yaml"
-
-REGION = "us-east-1"
-ACCOUNT = "000000000000"
-PSEUDO_PARAMETERS = {
-    "AWS::AccountId": ACCOUNT,
-    "AWS::NoValue": None,
-    "AWS::Partition": "aws",
-    "AWS::Region": REGION,
-    "AWS::StackName": "skein-local",
-    "AWS::URLSuffix": "localhost",
-}
-
-
-class BadTemplateError(Exception):
-    """The template holds something that the local stack does not understand."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +168,11 @@ class Template:
             memory=int(merged.get("MemorySize", 128)),
             environment=environment,
             routes=tuple(self._route(e["Properties"]) for _, e in events if e["Type"] == "HttpApi"),
-            queues=tuple(_queue_source(e["Properties"]) for _, e in events if e["Type"] == "SQS"),
+            queues=tuple(
+                _queue_source(self._with_parameters(e["Properties"]))
+                for _, e in events
+                if e["Type"] == "SQS"
+            ),
             schedules=tuple(
                 Schedule(
                     name=f"{logical_id}{name}",
@@ -205,6 +195,13 @@ class Template:
             scopes=tuple(auth.get("AuthorizationScopes", ())),
         )
 
+    def _with_parameters(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """The properties of a queue's event with its numbers filled in."""
+        return {
+            name: value if name == "Queue" else self.resolve(value, {})
+            for name, value in properties.items()
+        }
+
     def _default_authorizer(self, properties: Mapping[str, Any]) -> str | None:
         api = self.document.get("Globals", {}).get("HttpApi", {})
         named = _target(properties.get("ApiId"))
@@ -225,77 +222,8 @@ class Template:
         Raises:
             BadTemplateError: It refers to something that has no local name.
         """
-        return _Resolver(self, {**PSEUDO_PARAMETERS, **self.parameters(), **names}).of(value)
-
-
-class _Resolver:
-    """Works out CloudFormation's functions as far as the template uses them."""
-
-    def __init__(self, template: Template, names: Mapping[str, Any]) -> None:
-        self._template = template
-        self._names = names
-
-    def of(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self.of(part) for part in value]
-        if not isinstance(value, dict):
-            return value
-        if len(value) == 1:
-            ((name, argument),) = value.items()
-            if name in {"Ref", "Condition"} or name.startswith("Fn::"):
-                return self._call(name, argument)
-        return {key: self.of(part) for key, part in value.items()}
-
-    def _call(self, function: str, argument: Any) -> Any:
-        match function:
-            case "Ref":
-                return self._named(argument)
-            case "Fn::GetAtt":
-                return self._named(argument if isinstance(argument, str) else ".".join(argument))
-            case "Fn::Sub":
-                return self._substitute(argument)
-            case "Fn::Join":
-                return str(argument[0]).join(str(self.of(part)) for part in self.of(argument[1]))
-            case "Fn::If":
-                return self.of(argument[1] if self._condition(argument[0]) else argument[2])
-            case _:
-                return self._logical(function, argument)
-
-    def _logical(self, function: str, argument: Any) -> bool:
-        match function:
-            case "Condition":
-                return self._condition(argument)
-            case "Fn::Equals":
-                left, right = (self.of(part) for part in argument)
-                return str(left) == str(right)
-            case "Fn::Not":
-                return not self.of(argument[0])
-            case "Fn::And":
-                return all(self.of(part) for part in argument)
-            case "Fn::Or":
-                return any(self.of(part) for part in argument)
-            case _:
-                raise BadTemplateError(f"{function} is not understood by the local stack")
-
-    def _condition(self, name: str) -> bool:
-        return bool(self.of(self._template.document["Conditions"][name]))
-
-    def _named(self, name: str) -> Any:
-        if name not in self._names:
-            raise BadTemplateError(f"{name} has no local counterpart")
-        return self._names[name]
-
-    def _substitute(self, argument: Any) -> str:
-        text, extra = (argument, {}) if isinstance(argument, str) else argument
-        own = {name: self.of(part) for name, part in extra.items()}
-
-        def replaced(match: re.Match[str]) -> str:
-            name = match[1]
-            if name.startswith("!"):
-                return f"${{{name[1:]}}}"
-            return str(own[name] if name in own else self._named(name))
-
-        return re.sub(r"\$\{([^}]+)\}", replaced, text)
+        conditions = self.document.get("Conditions", {})
+        return Resolver({**self.parameters(), **names}, conditions).of(value)
 
 
 class _Loader(yaml.SafeLoader):

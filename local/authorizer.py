@@ -1,0 +1,153 @@
+"""The JWT authorizer of API Gateway, and the identity provider whose tokens it takes.
+
+What is checked and how it is refused follows
+https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html
+"""
+
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from local.events import Response, json_response
+
+KEY_BITS = 2048
+TOKEN_SECONDS = 24 * 3600
+ALGORITHMS = ("RS256",)
+
+
+class RefusedError(Exception):
+    """The gateway answers in place of the function."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.status)
+        self.response = response
+
+
+class Authorizer:
+    """Signs and checks tokens with a key that is made once and kept.
+
+    Tokens live by the real time, also while the local clock is turned: they come from outside.
+
+    Args:
+        key_file: Where the private key is kept.
+        issuer: The `iss` of every token.
+        audience: The `aud` of every token.
+    """
+
+    def __init__(self, key_file: Path, *, issuer: str, audience: str) -> None:
+        self.issuer = issuer
+        self.audience = audience
+        self._key = _key(key_file)
+        self._key_id = _thumbprint(self._key)
+
+    def token(self, *, sub: str, tenant: str, scope: str) -> str:
+        """A new token for a user, good for a day."""
+        now = int(time.time())
+        claims = {
+            "iss": self.issuer,
+            "aud": self.audience,
+            "iat": now,
+            "exp": now + TOKEN_SECONDS,
+            "jti": str(uuid.uuid4()),
+            "sub": sub,
+            "tenant": tenant,
+        }
+        if scope:
+            claims["scope"] = scope
+        return jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": self._key_id})
+
+    def authorize(self, header: str | None, scopes: Sequence[str] = ()) -> dict[str, Any]:
+        """What the event's `authorizer` holds for a good `Authorization` header.
+
+        Args:
+            header: The header, with or without `Bearer`.
+            scopes: Of these the token must hold one, if there are any.
+
+        Raises:
+            RefusedError: 401 without a good token, 403 without a scope.
+        """
+        claims = self._claims(header)
+        granted = str(claims.get("scope", claims.get("scp", ""))).split()
+        matched = [scope for scope in scopes if scope in granted]
+        if scopes and not matched:
+            raise RefusedError(json_response(403, {"message": "Forbidden"}))
+        return {
+            "jwt": {
+                "claims": {name: _as_text(value) for name, value in claims.items()},
+                "scopes": matched or None,
+            }
+        }
+
+    def _claims(self, header: str | None) -> Mapping[str, Any]:
+        if not header:
+            raise _unauthorized("Bearer")
+        try:
+            claims = self._decoded(header)
+        except jwt.PyJWTError as error:
+            words = str(error).encode("ascii", "replace").decode().replace('"', "'")
+            reason = " ".join(words.lower().split())
+            raise _unauthorized(
+                f'Bearer scope="" error="invalid_token" error_description="{reason}"'
+            ) from error
+        return claims
+
+    def _decoded(self, header: str) -> dict[str, Any]:
+        scheme, _, token = header.strip().rpartition(" ")
+        if scheme.lower() not in {"", "bearer"}:
+            raise jwt.InvalidTokenError("not a bearer token")
+        if jwt.get_unverified_header(token).get("kid") != self._key_id:
+            raise jwt.InvalidTokenError("signed by an unknown key")
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            self._key.public_key(),
+            algorithms=list(ALGORITHMS),
+            issuer=self.issuer,
+            audience=self.audience,
+            options={"require": ["exp", "iss", "aud"]},
+        )
+        return claims
+
+
+def _unauthorized(challenge: str) -> RefusedError:
+    body = {"message": "Unauthorized"}
+    return RefusedError(json_response(401, body, ("www-authenticate", challenge)))
+
+
+def _as_text(value: Any) -> str:
+    """A claim as API Gateway hands it on: every one becomes text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{' '.join(_as_text(part) for part in value)}]"
+    return str(value)
+
+
+def _thumbprint(key: rsa.RSAPrivateKey) -> str:
+    public = key.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return hashlib.sha256(public).hexdigest()[:16]
+
+
+def _key(path: Path) -> rsa.RSAPrivateKey:
+    if path.exists():
+        loaded = serialization.load_pem_private_key(path.read_bytes(), password=None)
+        if isinstance(loaded, rsa.RSAPrivateKey):
+            return loaded
+    key = rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
+    data = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+    return key

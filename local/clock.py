@@ -1,0 +1,49 @@
+"""The clock of the local stack: the real time, moved forward as far as its user has turned it."""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+
+class TurnableClock:
+    """A clock (see `skein.ports.Clock`) that can be turned forward, never back.
+
+    How far it was turned is kept in a file, so that what was stored stays in the past after a
+    restart.
+
+    Args:
+        path: The file; without one, a restart begins at the real time again.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._ahead = timedelta(seconds=float(path.read_text()) if path and path.exists() else 0)
+
+    @property
+    def ahead(self) -> timedelta:
+        """How far the clock is ahead of the real time."""
+        with self._lock:
+            return self._ahead
+
+    def now(self) -> datetime:
+        """The present moment in UTC."""
+        return datetime.now(UTC) + self.ahead
+
+    def sleep(self, seconds: float) -> None:
+        """Wait in real time, for a retry with jitter."""
+        time.sleep(seconds)
+
+    def turn(self, by: timedelta) -> None:
+        """Move the clock forward.
+
+        Raises:
+            ValueError: `by` is negative.
+        """
+        if by < timedelta(0):
+            raise ValueError("the clock only turns forward")
+        with self._lock:
+            self._ahead += by
+            if self._path is not None:
+                self._path.write_text(repr(self._ahead.total_seconds()))

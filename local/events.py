@@ -1,0 +1,233 @@
+"""The events with which AWS calls functions, and the answers it takes, in their documented shapes.
+
+HTTP API payload format 2.0:
+https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+SQS and EventBridge: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html and
+https://docs.aws.amazon.com/lambda/latest/dg/with-eventbridge-scheduler.html
+"""
+
+import base64
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from local.intrinsics import ACCOUNT, REGION
+
+Event = dict[str, Any]
+
+API_ID = "local"
+STAGE = "$default"
+TEXT_TYPES = ("application/json", "application/xml", "application/javascript")
+
+
+class BadResponseError(Exception):
+    """A handler returned what API Gateway would not take."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """An HTTP request; header names in lower case, repeated ones joined by commas.
+
+    Attributes:
+        path: As sent, percent-escapes and all.
+        query: As sent, without the question mark.
+    """
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    source_ip: str = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Response:
+    """An HTTP response."""
+
+    status: int
+    headers: Sequence[tuple[str, str]] = ()
+    body: bytes = b""
+
+
+def json_response(status: int, body: object, *headers: tuple[str, str]) -> Response:
+    """A response in JSON."""
+    return Response(
+        status, (("content-type", "application/json"), *headers), json.dumps(body).encode()
+    )
+
+
+def http_event(
+    request: Request,
+    *,
+    route_key: str,
+    path_parameters: Mapping[str, str],
+    authorizer: Mapping[str, Any] | None,
+    now: datetime,
+) -> Event:
+    """The event of one HTTP request, payload format 2.0."""
+    headers = {name: value for name, value in request.headers.items() if name != "cookie"}
+    path = unquote(request.path)
+    context: Event = {
+        "accountId": ACCOUNT,
+        "apiId": API_ID,
+        "domainName": request.headers.get("host", "localhost"),
+        "domainPrefix": API_ID,
+        "http": {
+            "method": request.method,
+            "path": path,
+            "protocol": "HTTP/1.1",
+            "sourceIp": request.source_ip,
+            "userAgent": request.headers.get("user-agent", ""),
+        },
+        "requestId": str(uuid.uuid4()),
+        "routeKey": route_key,
+        "stage": STAGE,
+        "time": now.strftime("%d/%b/%Y:%H:%M:%S +0000"),
+        "timeEpoch": int(now.timestamp() * 1000),
+    }
+    if authorizer is not None:
+        context["authorizer"] = authorizer
+    event: Event = {
+        "version": "2.0",
+        "routeKey": route_key,
+        "rawPath": path,
+        "rawQueryString": request.query,
+        "headers": headers,
+        "requestContext": context,
+        "isBase64Encoded": False,
+    }
+    if "cookie" in request.headers:
+        event["cookies"] = [part.strip() for part in request.headers["cookie"].split(";")]
+    if request.query:
+        event["queryStringParameters"] = _joined(parse_qsl(request.query, keep_blank_values=True))
+    if path_parameters:
+        event["pathParameters"] = dict(path_parameters)
+    if request.body:
+        event["body"], event["isBase64Encoded"] = _body(request)
+    return event
+
+
+def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for name, value in pairs:
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
+
+
+def _body(request: Request) -> tuple[str, bool]:
+    """The body as text, or in base 64 unless its type is text; forms are not, to API Gateway."""
+    kind = request.headers.get("content-type", "text/plain").split(";")[0].strip().lower()
+    if kind.startswith("text/") or kind in TEXT_TYPES or kind.endswith(("+json", "+xml")):
+        try:
+            return request.body.decode(), False
+        except UnicodeDecodeError:
+            pass
+    return base64.b64encode(request.body).decode(), True
+
+
+def http_response(result: Any) -> Response:
+    """The HTTP response that API Gateway makes of what a handler returned.
+
+    Raises:
+        BadResponseError: API Gateway would answer 500 to this.
+    """
+    if not isinstance(result, Mapping) or "statusCode" not in result:
+        # Without a status, payload format 2.0 takes the whole result as the body.
+        return json_response(200, result)
+    body = result.get("body") or ""
+    headers = {
+        str(name).lower(): str(value) for name, value in (result.get("headers") or {}).items()
+    }
+    headers.setdefault("content-type", "text/plain;charset=UTF-8")
+    try:
+        data = base64.b64decode(body) if result.get("isBase64Encoded") else body.encode()
+        status = int(result["statusCode"])
+    except (AttributeError, TypeError, ValueError) as error:
+        raise BadResponseError(f"malformed response: {error}") from error
+    cookies = [("set-cookie", str(cookie)) for cookie in result.get("cookies") or ()]
+    return Response(status, (*headers.items(), *cookies), data)
+
+
+@dataclass(frozen=True)
+class QueueMessage:
+    """A message of a queue as a function gets to see it; times are of the local clock."""
+
+    message_id: str
+    receipt_handle: str
+    body: str
+    md5: str
+    attributes: Mapping[str, str]
+    receive_count: int
+    sent_at: datetime
+    first_received_at: datetime
+
+
+def sqs_event(queue_arn: str, messages: Sequence[QueueMessage]) -> Event:
+    """The event of one batch of messages."""
+    return {
+        "Records": [
+            {
+                "messageId": message.message_id,
+                "receiptHandle": message.receipt_handle,
+                "body": message.body,
+                "attributes": {
+                    "ApproximateReceiveCount": str(message.receive_count),
+                    "SentTimestamp": str(int(message.sent_at.timestamp() * 1000)),
+                    "SenderId": ACCOUNT,
+                    "ApproximateFirstReceiveTimestamp": str(
+                        int(message.first_received_at.timestamp() * 1000)
+                    ),
+                },
+                "messageAttributes": {
+                    name: {
+                        "stringValue": value,
+                        "stringListValues": [],
+                        "binaryListValues": [],
+                        "dataType": "String",
+                    }
+                    for name, value in message.attributes.items()
+                },
+                "md5OfBody": message.md5,
+                "eventSource": "aws:sqs",
+                "eventSourceARN": queue_arn,
+                "awsRegion": REGION,
+            }
+            for message in messages
+        ]
+    }
+
+
+def failed_messages(result: Any, message_ids: Sequence[str]) -> set[str]:
+    """The ids that a handler reports as failed (`ReportBatchItemFailures`).
+
+    As with AWS, an answer that is not understood, or that names an unknown message, fails the
+    whole batch; an empty one fails nothing.
+    """
+    if not result:
+        return set()
+    try:
+        failures = result.get("batchItemFailures") or []
+        failed = {str(failure["itemIdentifier"]) for failure in failures}
+    except (AttributeError, KeyError, TypeError):
+        return set(message_ids)
+    return failed if failed <= set(message_ids) else set(message_ids)
+
+
+def schedule_event(rule: str, now: datetime) -> Event:
+    """The event of an EventBridge rule with a schedule."""
+    return {
+        "version": "0",
+        "id": str(uuid.uuid4()),
+        "detail-type": "Scheduled Event",
+        "source": "aws.events",
+        "account": ACCOUNT,
+        "time": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "region": REGION,
+        "resources": [f"arn:aws:events:{REGION}:{ACCOUNT}:rule/{rule}"],
+        "detail": {},
+    }

@@ -1,0 +1,70 @@
+"""API Gateway on this machine: turns a request into an event and the handler's answer back."""
+
+import logging
+from collections.abc import Sequence
+
+from local.authorizer import Authorizer, RefusedError
+from local.events import Request, Response, http_event, http_response, json_response
+from local.functions import Functions
+from local.routes import Match, Routes
+from local.template import Function
+from skein.ports import Clock
+
+# https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html
+MAX_BODY_BYTES = 10 * 1024 * 1024
+
+logger = logging.getLogger(__name__)
+
+
+class Gateway:
+    """Answers requests with the functions that the template routes them to.
+
+    Args:
+        template_functions: The functions with their routes.
+        functions: Where they run.
+        authorizer: Checks the tokens of the routes that ask for one.
+        clock: Stamps the events.
+    """
+
+    def __init__(
+        self,
+        template_functions: Sequence[Function],
+        *,
+        functions: Functions,
+        authorizer: Authorizer,
+        clock: Clock,
+    ) -> None:
+        self._routes = Routes(template_functions)
+        self._functions = functions
+        self._authorizer = authorizer
+        self._clock = clock
+
+    def answer(self, request: Request) -> Response:
+        """The response to one request, refusals and failures included."""
+        match = self._routes.match(request.method, request.path)
+        if match is None:
+            return json_response(404, {"message": "Not Found"})
+        if len(request.body) > MAX_BODY_BYTES:
+            return json_response(413, {"message": "Request Entity Too Large"})
+        try:
+            return self._invoke(match, request)
+        except RefusedError as refused:
+            return refused.response
+        except Exception:
+            logger.exception("%s failed", match.function.logical_id)
+            return json_response(500, {"message": "Internal Server Error"})
+
+    def _invoke(self, match: Match, request: Request) -> Response:
+        authorizer = None
+        if match.route.authorized:
+            authorizer = self._authorizer.authorize(
+                request.headers.get("authorization"), match.route.scopes
+            )
+        event = http_event(
+            request,
+            route_key=match.key,
+            path_parameters=match.path_parameters,
+            authorizer=authorizer,
+            now=self._clock.now(),
+        )
+        return http_response(self._functions.invoke(match.function, event))

@@ -1,0 +1,105 @@
+"""Works out CloudFormation's intrinsic functions, as far as the template uses them."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+REGION = "us-east-1"
+ACCOUNT = "000000000000"
+PSEUDO_PARAMETERS: Mapping[str, Any] = {
+    "AWS::AccountId": ACCOUNT,
+    "AWS::NoValue": None,
+    "AWS::Partition": "aws",
+    "AWS::Region": REGION,
+    "AWS::StackName": "skein-local",
+    "AWS::URLSuffix": "localhost",
+}
+
+
+class BadTemplateError(Exception):
+    """The template holds something that the local stack does not understand."""
+
+
+def queue_arn(logical_id: str) -> str:
+    """The ARN of a queue."""
+    return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{logical_id}"
+
+
+class Resolver:
+    """Replaces references by what they stand for.
+
+    Args:
+        names: Of `Ref` targets by logical id, and of attributes as `Id.Attribute`.
+        conditions: The template's conditions, unresolved.
+    """
+
+    def __init__(self, names: Mapping[str, Any], conditions: Mapping[str, Any]) -> None:
+        self._names = {**PSEUDO_PARAMETERS, **names}
+        self._conditions = conditions
+
+    def of(self, value: Any) -> Any:
+        """The value with every function in it worked out.
+
+        Raises:
+            BadTemplateError: It refers to something unknown, or uses an unknown function.
+        """
+        if isinstance(value, list):
+            return [self.of(part) for part in value]
+        if not isinstance(value, dict):
+            return value
+        if len(value) == 1:
+            ((name, argument),) = value.items()
+            if name in {"Ref", "Condition"} or name.startswith("Fn::"):
+                return self._call(name, argument)
+        return {key: self.of(part) for key, part in value.items()}
+
+    def _call(self, function: str, argument: Any) -> Any:
+        match function:
+            case "Ref":
+                return self._named(argument)
+            case "Fn::GetAtt":
+                return self._named(argument if isinstance(argument, str) else ".".join(argument))
+            case "Fn::Sub":
+                return self._substitute(argument)
+            case "Fn::Join":
+                return str(argument[0]).join(str(self.of(part)) for part in self.of(argument[1]))
+            case "Fn::If":
+                return self.of(argument[1] if self._condition(argument[0]) else argument[2])
+            case _:
+                return self._logical(function, argument)
+
+    def _logical(self, function: str, argument: Any) -> bool:
+        match function:
+            case "Condition":
+                return self._condition(argument)
+            case "Fn::Equals":
+                left, right = (self.of(part) for part in argument)
+                return str(left) == str(right)
+            case "Fn::Not":
+                return not self.of(argument[0])
+            case "Fn::And":
+                return all(self.of(part) for part in argument)
+            case "Fn::Or":
+                return any(self.of(part) for part in argument)
+            case _:
+                raise BadTemplateError(f"{function} is not understood by the local stack")
+
+    def _condition(self, name: str) -> bool:
+        return bool(self.of(self._conditions[name]))
+
+    def _named(self, name: str) -> Any:
+        if name not in self._names:
+            raise BadTemplateError(f"{name} has no local counterpart")
+        return self._names[name]
+
+    def _substitute(self, argument: Any) -> str:
+        text, extra = (argument, {}) if isinstance(argument, str) else argument
+        own = {name: self.of(part) for name, part in extra.items()}
+
+        def replaced(match: re.Match[str]) -> str:
+            name = match[1]
+            if name.startswith("!"):
+                return f"${{{name[1:]}}}"
+            return str(own[name] if name in own else self._named(name))
+
+        return re.sub(r"\$\{([^}]+)\}", replaced, text)

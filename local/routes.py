@@ -1,0 +1,87 @@
+"""Which function answers which request, by the rules of an API Gateway HTTP API."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from local.template import Function, Route
+
+DEFAULT_ROUTE = "$default"
+
+# https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html
+EXACT, TEMPLATED, GREEDY, DEFAULT = range(4)
+
+
+@dataclass(frozen=True)
+class Match:
+    """The route that a request takes."""
+
+    route: Route
+    function: Function
+    path_parameters: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """The route as events name it."""
+        if self.route.path == DEFAULT_ROUTE:
+            return DEFAULT_ROUTE
+        return f"{self.route.method} {self.route.path}"
+
+
+class Routes:
+    """The routes of the API, the most specific first."""
+
+    def __init__(self, functions: Sequence[Function]) -> None:
+        entries = [
+            (_rank(route), _pattern(route.path), route, function)
+            for function in functions
+            for route in function.routes
+        ]
+        self._entries = sorted(entries, key=lambda entry: entry[0])
+
+    def match(self, method: str, path: str) -> Match | None:
+        """The route for a request; None when there is none.
+
+        Args:
+            method: In capitals.
+            path: As sent, percent-escapes and all.
+        """
+        for _, pattern, route, function in self._entries:
+            if route.method not in {method, "ANY"}:
+                continue
+            found = pattern.fullmatch(path)
+            if found:
+                values = {name: unquote(value) for name, value in found.groupdict().items()}
+                names = re.findall(r"\{(\w+)\+?\}", route.path)
+                return Match(
+                    route, function, {name: values[f"p{n}"] for n, name in enumerate(names)}
+                )
+        return None
+
+
+def _rank(route: Route) -> tuple[int, int, bool]:
+    """Less is more specific: literal before templated before greedy, longer before shorter."""
+    if route.path == DEFAULT_ROUTE:
+        kind = DEFAULT
+    elif "+}" in route.path:
+        kind = GREEDY
+    else:
+        kind = TEMPLATED if "{" in route.path else EXACT
+    return kind, -len(route.path.split("/")), route.method == "ANY"
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    if path == DEFAULT_ROUTE:
+        return re.compile(".*", re.DOTALL)
+    parts = re.split(r"(\{\w+\+?\})", path)
+    names = iter(range(len(parts)))
+    return re.compile(
+        "".join(
+            f"(?P<p{next(names)}>{'.+' if part.endswith('+}') else '[^/]+'})"
+            if part.startswith("{")
+            else re.escape(part)
+            for part in parts
+        ),
+        re.DOTALL,
+    )

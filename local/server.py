@@ -1,0 +1,137 @@
+"""The HTTP server of the local stack: loopback only, a thread for each request."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from http.client import responses
+from typing import TYPE_CHECKING, Any
+
+from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
+
+from local.events import Request, Response, json_response
+from local.gateway import MAX_BODY_BYTES
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+HOST = "127.0.0.1"
+POLL_SECONDS = 0.05
+
+Answer = Callable[[Request], Response]
+
+
+class PortInUseError(Exception):
+    """Something else listens on the port."""
+
+
+class Server:
+    """Serves `answer` over HTTP.
+
+    Args:
+        port: TCP port; 0 for any free one.
+        answer: Called in a thread of its own for each request.
+
+    Raises:
+        PortInUseError: The port is taken.
+    """
+
+    def __init__(self, port: int, answer: Answer) -> None:
+        self._answer = answer
+        try:
+            # The listening socket is made here since Werkzeug ends the process if it cannot.
+            self._socket = socket.create_server((HOST, port), backlog=128)
+        except OSError as error:
+            raise PortInUseError(f"port {port} is in use: set SKEIN_PORT to another") from error
+        self.port: int = self._socket.getsockname()[1]
+        self._server = _Server(
+            HOST, self.port, self._application, handler=_Handler, fd=self._socket.fileno()
+        )
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(POLL_SECONDS,), name="server", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take no more requests; those being answered end by themselves."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+        self._socket.close()
+
+    def _application(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        response = self._respond(environ)
+        headers = list(response.headers)
+        if response.status != HTTPStatus.NO_CONTENT:
+            headers.append(("content-length", str(len(response.body))))
+        start_response(f"{response.status} {responses.get(response.status, '-')}", headers)
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [response.body]
+
+    def _respond(self, environ: "WSGIEnvironment") -> Response:
+        body = _body(environ)
+        if body is None:
+            return json_response(413, {"message": "Request Entity Too Large"})
+        path, _, query = str(environ["REQUEST_URI"]).partition("?")
+        return self._answer(
+            Request(
+                method=environ["REQUEST_METHOD"],
+                path=path,
+                query=query,
+                headers=_headers(environ),
+                body=body,
+                source_ip=environ.get("REMOTE_ADDR", HOST),
+            )
+        )
+
+
+def _headers(environ: "WSGIEnvironment") -> dict[str, str]:
+    """The headers, and those that API Gateway adds."""
+    headers = {
+        name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
+        for name, value in environ.items()
+        if name.startswith("HTTP_") or name in {"CONTENT_TYPE", "CONTENT_LENGTH"}
+    }
+    client = environ.get("REMOTE_ADDR", HOST)
+    return headers | {
+        "x-forwarded-for": client,
+        "x-forwarded-port": str(environ.get("SERVER_PORT", "")),
+        "x-forwarded-proto": "http",
+    }
+
+
+def _body(environ: "WSGIEnvironment") -> bytes | None:
+    """The body; None when it is larger than API Gateway takes."""
+    stream: Any = environ["wsgi.input"]
+    if environ.get("wsgi.input_terminated"):  # chunked
+        body = bytes(stream.read(MAX_BODY_BYTES + 1))
+        return None if len(body) > MAX_BODY_BYTES else body
+    try:
+        length = max(0, int(environ.get("CONTENT_LENGTH") or 0))
+    except ValueError:
+        length = 0
+    if length > MAX_BODY_BYTES:
+        return None  # Werkzeug reads and drops the rest, so that the client gets the answer
+    return bytes(stream.read(length)) if length else b""
+
+
+class _Handler(WSGIRequestHandler):
+    """Takes one request from each connection, and logs nothing by itself."""
+
+    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - the library's name
+        """Stay silent."""
+
+
+class _Server(ThreadedWSGIServer):
+    """Threads of requests do not hold up the end of the process."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has gone away is no news."""
