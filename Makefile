@@ -79,8 +79,8 @@ build-SkeinLayer: # called by `sam build`
 	@$(PYTHON) -m tools.layer "$(ARTIFACTS_DIR)"
 
 # ---------------------------------------------------------------------- upkeep
-COMPILE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-header \
-	--python-version 3.11 $(if $(UPGRADE),--upgrade)
+COMPILE = $(UV) pip compile --quiet --generate-hashes --no-strip-extras --no-emit-index-url \
+	--no-header --python-version 3.11 $(if $(UPGRADE),--upgrade)
 
 .PHONY: lock
 lock: $(UV) ## Pin all requirements anew (UPGRADE=1 for the newest versions)

@@ -9,11 +9,12 @@ from local.template import ROOT
 
 FOLDER = ROOT / "requirements"
 LOCKED = sorted(FOLDER.glob("*.txt"))
+EXTRAS = r"(?:\[[^\]]*\])?"
 
 
 def pins(name: str) -> dict[str, str]:
     text = (FOLDER / name).read_text(encoding="utf-8")
-    return dict(re.findall(r"^([a-z0-9._-]+)==([^ ;\\]+)", text, re.MULTILINE))
+    return dict(re.findall(rf"^([a-z0-9._-]+){EXTRAS}==([^ ;\\]+)", text, re.MULTILINE))
 
 
 def test_every_list_is_locked() -> None:
@@ -25,7 +26,7 @@ def test_every_pin_has_a_hash_and_names_no_place(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     requirements = [line for line in text.splitlines() if re.match(r"[a-z0-9]", line)]
     assert requirements
-    assert all(re.match(r"[a-z0-9._-]+==\S+.* \\$", line) for line in requirements)
+    assert all(re.match(rf"[a-z0-9._-]+{EXTRAS}==\S+.* \\$", line) for line in requirements)
     assert text.count(" \\\n    --hash=sha256:") >= len(requirements)
     assert not re.search(r"://|--(extra-)?index|--find-links|--trusted|file:|^\s*#.*/\w+/", text)
 
