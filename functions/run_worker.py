@@ -1,0 +1,17 @@
+"""SQS: an agent has something to do."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from skein.bootstrap import app
+from skein.logs import logged
+from skein.models.jobs import RunJob
+from skein.sqs_events import deadline_of, process
+
+
+@logged
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Carry on each run that the event names."""
+    deadline = deadline_of(context, app().clock)
+    return process(event, context, RunJob, lambda job: app().turns.take(job, deadline=deadline))

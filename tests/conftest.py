@@ -1,0 +1,27 @@
+"""What holds for every test: no AWS account, no key, and a container of its own."""
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+FAKE_AWS = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "POWERTOOLS_LOG_LEVEL": "WARNING",
+    "POWERTOOLS_METRICS_NAMESPACE": "Skein",
+    "POWERTOOLS_SERVICE_NAME": "skein",
+}
+
+
+@pytest.fixture(autouse=True)
+def _isolated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in FAKE_AWS.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_PROFILE", "OPENAI_API_KEY", "OPENAI_BASE_URL", "SKEIN_DATA_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+    bootstrap = sys.modules.get("skein.bootstrap")
+    if bootstrap is not None:
+        bootstrap.use(None)
