@@ -1,6 +1,9 @@
 """What is installed is pinned, hashed and the same everywhere."""
 
+import ast
 import re
+import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -39,3 +42,37 @@ def test_tests_run_with_the_versions_that_are_deployed() -> None:
 
 def test_the_runtimes_own_sdk_is_not_deployed() -> None:
     assert not {"boto3", "botocore"} & pins("runtime.txt").keys()
+
+
+def test_what_is_deployed_imports_only_what_is_deployed() -> None:
+    files = [*(ROOT / "shared").rglob("*.py"), *(ROOT / "functions").glob("*.py")]
+    ours = {"skein", *(path.stem for path in files)}
+    imported = {name for path in files for name in imports(path)} - ours - sys.stdlib_module_names
+    distributions = packages_distributions()
+    deployed = {*pins("runtime.txt"), "boto3", "botocore"}
+    assert imported
+    assert not {
+        name
+        for name in imported
+        if not {d.lower().replace("_", "-") for d in distributions.get(name, [])} & deployed
+    }
+
+
+def imports(path: Path) -> set[str]:
+    """The packages that a file imports when it runs, wherever in it; not those for types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
