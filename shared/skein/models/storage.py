@@ -92,7 +92,7 @@ def any_of(*conditions: Condition) -> AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Write a whole item, replacing what was there."""
+    """Write a whole item, replacing what was there; attributes that are `None` are left out."""
 
     key: Key
     item: Mapping[str, Any]
@@ -137,7 +137,8 @@ class Page:
 
     Attributes:
         items: The items with their `pk` and `sk` and, in a query of an index, its two keys.
-        next_start: Pass it as `start` to read on; None at the end.
+        next_start: Pass it as `start` to read on; None at the end. A page that is as long as its
+            limit always has one, even if nothing follows.
     """
 
     items: tuple[Item, ...]
