@@ -117,11 +117,14 @@ class DynamoDbLocal:
 
         Raises:
             EngineMissingError: Java or the engine is not there.
-            EngineFailedError: It ended at once, or took no connection in time.
+            EngineFailedError: Its port is taken, it ended at once, or it never got ready.
         """
         reason = missing()
         if reason is not None:
             raise EngineMissingError(reason)
+        if self._listening():
+            # Otherwise the stranger's answer would pass for the engine's.
+            raise EngineFailedError(f"port {self.port} is taken")
         store = ["-inMemory"]
         if self._data_dir is not None:
             self._data_dir.mkdir(parents=True, exist_ok=True)
@@ -179,13 +182,17 @@ class DynamoDbLocal:
         while time.monotonic() < give_up:
             if self._process is None or self._process.poll() is not None:
                 raise EngineFailedError(f"DynamoDB Local ended at once: {self._said()}")
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            except OSError:
-                time.sleep(POLL_SECONDS)
-            else:
+            if self._listening():
                 return
+            time.sleep(POLL_SECONDS)
         raise EngineFailedError(f"DynamoDB Local took no connection: {self._said()}")
+
+    def _listening(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
 
     def _said(self) -> str:
         if self._output is None:
