@@ -30,8 +30,8 @@ def marshal(value: Any) -> AttributeValue:
     """Spell a value as DynamoDB does; equal values are spelled alike, whatever their type was.
 
     Raises:
-        ValueError: A number has more than 38 digits or is not finite, or a text has half a
-            surrogate pair.
+        ValueError: A number has more than 38 digits or is not finite, a text has half a surrogate
+            pair, or a name within a mapping is empty.
         TypeError: The table has no such type.
     """
     match value:
@@ -47,7 +47,7 @@ def marshal(value: Any) -> AttributeValue:
         case bytes():
             spelled = {"B": value}
         case Mapping():
-            spelled = {"M": {name: marshal(inner) for name, inner in value.items()}}
+            spelled = {"M": {_name(name): marshal(inner) for name, inner in value.items()}}
         case list() | tuple():
             spelled = {"L": [marshal(inner) for inner in value]}
         case _:
@@ -86,7 +86,7 @@ def comparable(value: Any) -> AttributeValue:
 
 def marshal_item(item: Mapping[str, Any]) -> StoredItem:
     """Spell an item; attributes that are None are left out, as absent as those never given."""
-    return {name: marshal(value) for name, value in item.items() if value is not None}
+    return {_name(name): marshal(value) for name, value in item.items() if value is not None}
 
 
 def unmarshal_item(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -120,6 +120,12 @@ def _size(spelled: AttributeValue) -> int:
             return COLLECTION_OVERHEAD + sum(_size(v) + ELEMENT_OVERHEAD for v in value)
         case _:
             return 1
+
+
+def _name(name: str) -> str:
+    if not name:
+        raise ValueError("an attribute needs a name")
+    return name
 
 
 def _number(value: float | Decimal) -> str:

@@ -57,8 +57,9 @@ def dynamo_client(settings: Settings) -> "DynamoDBClient":
 
     Region and credentials come from where AWS's SDK finds them.
     """
-    from boto3.session import Session  # noqa: PLC0415 - half a second that a test need not spend
-    from botocore.config import Config  # noqa: PLC0415
+    # Half a second that a test without AWS need not spend.
+    from boto3.session import Session
+    from botocore.config import Config
 
     return Session().client(
         "dynamodb",

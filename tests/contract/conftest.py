@@ -1,0 +1,88 @@
+"""The adapters under contract: every fake beside the engine that it stands for."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from moto import mock_aws
+
+from local.engine import DynamoDbLocal, missing
+from local.template import Template
+from skein.adapters.dynamodb import DynamoTable, dynamo_client
+from skein.adapters.memory import FixedClock
+from skein.adapters.memory_table import MemoryTable
+from skein.ports import Table
+from skein.settings import Settings
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
+TABLE_NAME = Settings().table_name
+ENGINE = pytest.param("engine", marks=pytest.mark.engine)
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOW)
+
+
+@pytest.fixture
+def pk() -> str:
+    """A partition that no other test writes to, since engines are shared between tests."""
+    return f"test#CHAT#{uuid4().hex}"
+
+
+@pytest.fixture(scope="session")
+def engine_client() -> Iterator["DynamoDBClient"]:
+    """A client of DynamoDB Local, with the table in place."""
+    reason = missing()
+    if reason is not None:
+        if os.environ.get("SKEIN_REQUIRE_ENGINE") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with DynamoDbLocal() as engine:
+        client = _client(engine.endpoint_url)
+        client.create_table(TableName=TABLE_NAME, **Template.load().table[1])
+        yield client
+        client.close()
+
+
+@pytest.fixture(scope="module")
+def moto_client() -> Iterator["DynamoDBClient"]:
+    """A client of moto, in this process, with the table in place."""
+    with mock_aws():
+        client = _client(None)
+        client.create_table(TableName=TABLE_NAME, **Template.load().table[1])
+        yield client
+        client.close()
+
+
+@pytest.fixture(params=["memory", "moto", ENGINE])
+def table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
+    """Every table there is."""
+    return _table(request, clock)
+
+
+@pytest.fixture(params=["memory", ENGINE])
+def exact_table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
+    """The tables that follow DynamoDB where moto does not."""
+    return _table(request, clock)
+
+
+def _table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
+    if request.param == "memory":
+        return MemoryTable()
+    client: DynamoDBClient = request.getfixturevalue(f"{request.param}_client")
+    return DynamoTable(client, TABLE_NAME, clock)
+
+
+def _client(endpoint_url: str | None) -> "DynamoDBClient":
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AWS_ACCESS_KEY_ID", "test")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        return dynamo_client(Settings(aws_endpoint_url=endpoint_url))

@@ -1,0 +1,232 @@
+"""Reads of many items: batches, ordered queries of a partition, and both indexes."""
+
+from collections.abc import Callable
+
+import pytest
+
+from skein.models.storage import Delete, IndexName, Item, Key, Page, Put, Update
+from skein.ports import Table
+
+INDEXES: tuple[IndexName, ...] = ("gsi1", "gsi2")
+
+
+def fill(table: Table, pk: str, *sort_keys: str) -> None:
+    table.transact([Put(Key(pk, sk), {"text": sk}) for sk in sort_keys])
+
+
+def sort_keys(page: Page) -> list[str]:
+    return [item["sk"] for item in page.items]
+
+
+def all_pages(read: Callable[[Item | None], Page]) -> list[tuple[Item, ...]]:
+    """Read on until the end."""
+    pages = [read(None)]
+    while pages[-1].next_start is not None:
+        pages.append(read(pages[-1].next_start))
+    return [page.items for page in pages]
+
+
+def test_a_batch_leaves_out_what_is_not_there(table: Table, pk: str) -> None:
+    fill(table, pk, "a", "b")
+    a, b, gone, elsewhere = (Key(pk, "a"), Key(pk, "b"), Key(pk, "c"), Key(f"{pk}x", "a"))
+    assert table.get_many([gone, b, elsewhere, a, b]) == {
+        a: {"pk": pk, "sk": "a", "text": "a"},
+        b: {"pk": pk, "sk": "b", "text": "b"},
+    }
+
+
+def test_a_batch_of_nothing_is_empty(table: Table) -> None:
+    assert table.get_many([]) == {}
+
+
+def test_a_batch_holds_a_hundred_keys(table: Table, pk: str) -> None:
+    keys = [Key(pk, f"{n:03d}") for n in range(101)]
+    table.transact([Put(key, {}) for key in keys[:100]])
+    assert len(table.get_many(keys[:100])) == 100
+    with pytest.raises(ValueError, match="at most 100"):
+        table.get_many(keys)
+
+
+def test_a_batch_of_many_megabytes_arrives_whole(exact_table: Table, pk: str) -> None:
+    keys = [Key(pk, f"{n:02d}") for n in range(50)]
+    for key in keys:
+        exact_table.write(Put(key, {"text": "x" * 390_000}))
+    found = exact_table.get_many(keys)
+    assert found.keys() == set(keys)
+    assert sum(len(item["text"]) for item in found.values()) == 50 * 390_000
+
+
+@pytest.mark.parametrize("key", [Key("", "a"), Key("a", "")])
+def test_a_read_without_a_key_is_refused(table: Table, key: Key) -> None:
+    with pytest.raises(ValueError, match="must be text"):
+        table.get(key)
+    with pytest.raises(ValueError, match="must be text"):
+        table.get_many([key])
+
+
+def test_items_come_in_the_order_of_their_utf8_bytes(table: Table, pk: str) -> None:
+    in_order = ["#", "0", "A", "MSG#1", "MSG#10", "MSG#2", "a", "z", "é", "\uffff", "\U0001f600"]
+    fill(table, pk, *reversed(in_order))
+    assert sort_keys(table.query(pk)) == in_order
+    assert sort_keys(table.query(pk, newest_first=True)) == in_order[::-1]
+
+
+def test_a_query_stays_within_its_partition(table: Table, pk: str) -> None:
+    fill(table, pk, "a")
+    fill(table, f"{pk}#b", "b")
+    assert table.query(pk) == Page(({"pk": pk, "sk": "a", "text": "a"},))
+    assert table.query(f"{pk}#c") == Page(())
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        ("", "\U0010ffff", "abcde"),
+        ("b", "d", "bcd"),
+        ("b", "\U0010ffff", "bcde"),
+        ("", "b", "ab"),
+        ("aa", "cc", "bc"),
+        ("c", "c", "c"),
+        ("x", "z", ""),
+        ("d", "b", ""),
+        ("", "", ""),
+    ],
+)
+def test_bounds_include_themselves(
+    table: Table, pk: str, first: str, last: str, expected: str
+) -> None:
+    fill(table, pk, *"abcde")
+    assert sort_keys(table.query(pk, first=first, last=last)) == list(expected)
+    backwards = table.query(pk, first=first, last=last, newest_first=True)
+    assert sort_keys(backwards) == list(expected)[::-1]
+
+
+@pytest.mark.parametrize(("newest_first", "order"), [(False, "bcdef"), (True, "fedcb")])
+def test_pages_join_without_gap_or_repeat(
+    table: Table, pk: str, newest_first: bool, order: str
+) -> None:
+    fill(table, pk, *"abcdefg")
+    pages = all_pages(
+        lambda start: table.query(
+            pk, first="b", last="f", limit=2, newest_first=newest_first, start=start
+        )
+    )
+    found = [[item["sk"] for item in items] for items in pages]
+    assert found == [list(order[:2]), list(order[2:4]), list(order[4:])]
+
+
+def test_a_full_page_does_not_know_that_it_is_the_last(exact_table: Table, pk: str) -> None:
+    fill(exact_table, pk, *"ab")
+    page = exact_table.query(pk, limit=2)
+    assert sort_keys(page) == ["a", "b"]
+    assert page.next_start == {"pk": pk, "sk": "b"}
+    assert exact_table.query(pk, limit=2, start=page.next_start) == Page(())
+
+
+def test_a_page_can_start_where_nothing_stands_any_more(table: Table, pk: str) -> None:
+    fill(table, pk, *"abd")
+    start = table.query(pk, limit=2).next_start
+    table.write(Delete(Key(pk, "b")))
+    assert sort_keys(table.query(pk, start=start)) == ["d"]
+    assert sort_keys(table.query(pk, start=start, newest_first=True)) == ["a"]
+
+
+def test_a_query_without_limit_reads_beyond_a_megabyte(table: Table, pk: str) -> None:
+    for n in range(15):
+        table.write(Put(Key(pk, f"{n:02d}"), {"text": "x" * 100_000}))
+    page = table.query(pk)
+    assert sort_keys(page) == [f"{n:02d}" for n in range(15)]
+    assert page.next_start is None
+    assert len(table.query(pk, limit=14).items) == 14
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_page_of_nothing_is_refused(table: Table, pk: str, limit: int) -> None:
+    with pytest.raises(ValueError, match="limit"):
+        table.query(pk, limit=limit)
+    with pytest.raises(ValueError, match="limit"):
+        table.query_index("gsi1", pk, limit=limit)
+
+
+def test_a_query_without_a_partition_is_refused(table: Table) -> None:
+    with pytest.raises(ValueError, match="must be text"):
+        table.query("")
+    with pytest.raises(ValueError, match="must be text"):
+        table.query_index("gsi2", "", limit=1)
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_an_index_holds_keys_only_and_only_of_items_that_have_both(
+    table: Table, pk: str, index: IndexName
+) -> None:
+    ipk, isk = f"{index}pk", f"{index}sk"
+    table.write(Put(Key(pk, "both"), {ipk: pk, isk: "1", "text": "long"}))
+    table.write(Put(Key(pk, "neither"), {"text": "long"}))
+    table.write(Put(Key(pk, "half"), {ipk: pk}))
+    table.write(Put(Key(pk, "other half"), {isk: "1"}))
+    expected = ({"pk": pk, "sk": "both", ipk: pk, isk: "1"},)
+    assert table.query_index(index, pk, limit=9) == Page(expected)
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_an_index_follows_its_items(table: Table, pk: str, index: IndexName) -> None:
+    ipk, isk = f"{index}pk", f"{index}sk"
+    key = Key(pk, "META")
+
+    def seen(partition: str) -> list[str]:
+        return [item[isk] for item in table.query_index(index, partition, limit=9).items]
+
+    table.write(Update(key, set={ipk: pk, isk: "1"}))
+    assert seen(pk) == ["1"]
+    table.write(Update(key, set={isk: "2"}, add={"n": 1}))
+    assert seen(pk) == ["2"]
+    table.transact([Update(key, set={ipk: f"{pk}#other"})])
+    assert (seen(pk), seen(f"{pk}#other")) == ([], ["2"])
+    table.write(Update(key, set={ipk: None, isk: None}))
+    assert seen(f"{pk}#other") == []
+    table.write(Put(key, {ipk: pk, isk: "3"}))
+    assert seen(pk) == ["3"]
+    table.write(Put(key, {}))
+    assert seen(pk) == []
+    table.write(Put(key, {ipk: pk, isk: "4"}))
+    table.write(Delete(key))
+    assert seen(pk) == []
+
+
+def test_an_item_can_stand_in_both_indexes(table: Table, pk: str) -> None:
+    keys = {"gsi1pk": f"{pk}1", "gsi1sk": "a", "gsi2pk": f"{pk}2", "gsi2sk": "b"}
+    table.write(Put(Key(pk, "META"), {**keys, "text": "long"}))
+    (first,) = table.query_index("gsi1", f"{pk}1", limit=1).items
+    (second,) = table.query_index("gsi2", f"{pk}2", limit=1).items
+    assert first == {"pk": pk, "sk": "META", "gsi1pk": f"{pk}1", "gsi1sk": "a"}
+    assert second == {"pk": pk, "sk": "META", "gsi2pk": f"{pk}2", "gsi2sk": "b"}
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_an_index_is_read_in_order_within_bounds_and_by_pages(
+    table: Table, pk: str, newest_first: bool
+) -> None:
+    for n in (5, 3, 1, 4, 2, 6):
+        table.write(Put(Key(f"{pk}#{n}", "META"), {"gsi2pk": pk, "gsi2sk": f"{n}#x"}))
+    pages = all_pages(
+        lambda start: table.query_index(
+            "gsi2", pk, first="2", last="5#x", limit=3, newest_first=newest_first, start=start
+        )
+    )
+    seen = [item["gsi2sk"] for items in pages for item in items]
+    assert seen == sorted(["2#x", "3#x", "4#x", "5#x"], reverse=newest_first)
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_items_at_the_same_place_of_an_index_are_paged_without_gap_or_repeat(
+    exact_table: Table, pk: str, newest_first: bool
+) -> None:
+    for n in range(7):
+        exact_table.write(Put(Key(f"{pk}#{n}", "META"), {"gsi1pk": pk, "gsi1sk": "same"}))
+    pages = all_pages(
+        lambda start: exact_table.query_index(
+            "gsi1", pk, limit=2, newest_first=newest_first, start=start
+        )
+    )
+    seen = [item["pk"] for items in pages for item in items]
+    assert sorted(seen) == [f"{pk}#{n}" for n in range(7)]
