@@ -27,8 +27,9 @@ def sqs_client(settings: Settings) -> "SQSClient":
     Region and credentials come from where AWS's SDK finds them. It repeats a batch whose answer was
     lost: a job that is sent twice does no harm, since it only says what to look at.
     """
-    from boto3.session import Session  # noqa: PLC0415 - half a second that a test need not spend
-    from botocore.config import Config  # noqa: PLC0415
+    # Half a second that a test without AWS need not spend.
+    from boto3.session import Session
+    from botocore.config import Config
 
     return Session().client(
         "sqs",

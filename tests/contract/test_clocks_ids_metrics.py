@@ -1,0 +1,67 @@
+"""Time, ids and metrics: what stands in for them in tests keeps the same promises."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from skein.adapters.memory import FixedClock, MemoryMetrics, SequentialIds
+from skein.adapters.system import SystemClock, UlidIds
+from skein.ports import Clock, Ids
+
+NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
+
+
+@pytest.fixture(params=["fixed", "system"])
+def any_clock(request: pytest.FixtureRequest) -> Clock:
+    return FixedClock(NOW) if request.param == "fixed" else SystemClock()
+
+
+@pytest.fixture(params=["sequential", "ulid"])
+def ids(request: pytest.FixtureRequest) -> Ids:
+    return SequentialIds() if request.param == "sequential" else UlidIds(FixedClock(NOW))
+
+
+def test_a_clock_is_in_utc_and_never_goes_back(any_clock: Clock) -> None:
+    before = any_clock.now()
+    any_clock.sleep(0.001)
+    assert before.utcoffset() == timedelta(0)
+    assert any_clock.now() - before >= timedelta(milliseconds=1)
+
+
+def test_a_fixed_clock_moves_only_when_turned(clock: FixedClock) -> None:
+    start = clock.now()
+    clock.advance(90)
+    clock.sleep(0.5)
+    assert clock.now() == start + timedelta(seconds=90.5)
+    assert clock.slept == [0.5]
+    clock.set(start)
+    assert clock.now() == start
+
+
+def test_ids_are_different_and_in_order_even_within_a_moment(ids: Ids) -> None:
+    made = [ids.ulid() for _ in range(1000)]
+    assert made == sorted(set(made))
+    assert {len(ulid) for ulid in made} == {26}
+    assert set("".join(made)) <= set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+
+
+def test_an_id_of_a_later_moment_sorts_later(clock: FixedClock) -> None:
+    ids = UlidIds(clock)
+    earlier = ids.ulid()
+    clock.advance(0.001)
+    assert ids.ulid() > earlier
+
+
+def test_an_id_carries_the_time_of_its_clock(clock: FixedClock) -> None:
+    one, other = UlidIds(clock).ulid(), UlidIds(clock).ulid()
+    assert one[:10] == other[:10]
+    assert one != other
+
+
+def test_metrics_add_up() -> None:
+    metrics = MemoryMetrics()
+    metrics.count("Runs")
+    metrics.count("Runs", 2)
+    metrics.count("Latency", 0.5, unit="Seconds")
+    assert metrics.counts == {"Runs": 3, "Latency": 0.5}
+    assert metrics.units == {"Runs": "Count", "Latency": "Seconds"}

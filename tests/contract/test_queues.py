@@ -1,0 +1,208 @@
+"""Jobs arrive as they were sent, on the queues in memory and on SQS."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
+from moto import mock_aws
+
+from skein.adapters.memory import FixedClock, MemoryQueues
+from skein.adapters.sqs import SqsQueues, sqs_client
+from skein.errors import Ambiguous, Throttled, Transient, Unavailable
+from skein.models.jobs import DeliveryJob, Job, QueueName, RunJob, UpkeepJob
+from skein.ports import Queues
+from skein.settings import Settings
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+KINDS: dict[QueueName, type[Job]] = {
+    "turns": RunJob,
+    "deliveries": DeliveryJob,
+    "upkeep": UpkeepJob,
+}
+NAMES: tuple[QueueName, ...] = get_args(QueueName)
+BATCH_BYTES = 256 * 1024
+
+
+class Receiving(Protocol):
+    """Queues whose jobs a test can look at."""
+
+    @property
+    def queues(self) -> Queues: ...
+
+    def received(self, queue: QueueName) -> list[Job]: ...
+
+    def delayed(self, queue: QueueName) -> int: ...
+
+
+class InMemory:
+    def __init__(self, clock: FixedClock) -> None:
+        self.queues = MemoryQueues(clock)
+
+    def received(self, queue: QueueName) -> list[Job]:
+        return list(self.queues.ready(queue))
+
+    def delayed(self, queue: QueueName) -> int:
+        return len(self.queues.waiting(queue))
+
+
+class OnSqs:
+    def __init__(self, client: "SQSClient") -> None:
+        self.client = client
+        self.urls = {name: client.create_queue(QueueName=name)["QueueUrl"] for name in NAMES}
+        self.queues = SqsQueues(client, self.urls)
+
+    def received(self, queue: QueueName) -> list[Job]:
+        jobs: list[Job] = []
+        while messages := self._receive(queue):
+            jobs += [KINDS[queue].model_validate_json(message["Body"]) for message in messages]
+        return jobs
+
+    def delayed(self, queue: QueueName) -> int:
+        found = self.client.get_queue_attributes(
+            QueueUrl=self.urls[queue], AttributeNames=["ApproximateNumberOfMessagesDelayed"]
+        )
+        return int(found["Attributes"]["ApproximateNumberOfMessagesDelayed"])
+
+    def _receive(self, queue: QueueName) -> list[Any]:
+        response = self.client.receive_message(QueueUrl=self.urls[queue], MaxNumberOfMessages=10)
+        return list(response.get("Messages", ()))
+
+
+@pytest.fixture
+def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator["SQSClient"]:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        client = sqs_client(Settings())
+        yield client
+        client.close()
+
+
+@pytest.fixture(params=["memory", "moto"])
+def receiving(request: pytest.FixtureRequest, clock: FixedClock) -> Receiving:
+    if request.param == "memory":
+        return InMemory(clock)
+    return OnSqs(request.getfixturevalue("sqs"))
+
+
+def run_job(number: int = 1) -> RunJob:
+    return RunJob(tenant="demo", run_id=f"run_{number}", agent_id="agt_1")
+
+
+def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
+    jobs: dict[QueueName, Job] = {
+        "turns": run_job(),
+        "deliveries": DeliveryJob(tenant="demo", chat_id="chat_1", delivery_id="dlv_1"),
+        "upkeep": UpkeepJob(tenant='d"é\u2028😀', chat_id="chat\x00_1"),
+    }
+    for job in jobs.values():
+        receiving.queues.send([job])
+    assert {name: receiving.received(name) for name in NAMES} == {n: [j] for n, j in jobs.items()}
+    assert {name: receiving.received(name) for name in NAMES} == {n: [] for n in jobs}
+
+
+def test_more_jobs_than_a_batch_holds_all_arrive(receiving: Receiving) -> None:
+    jobs = [run_job(number) for number in range(23)]
+    receiving.queues.send(jobs)
+    received = cast("list[RunJob]", receiving.received("turns"))
+    assert sorted(received, key=lambda job: int(job.run_id[4:])) == jobs
+
+
+def test_the_same_job_can_be_sent_twice(receiving: Receiving) -> None:
+    receiving.queues.send([run_job(), run_job()])
+    receiving.queues.send([run_job()])
+    assert receiving.received("turns") == [run_job()] * 3
+
+
+def test_a_delayed_job_waits(receiving: Receiving) -> None:
+    receiving.queues.send([run_job()], delay_seconds=60)
+    receiving.queues.send([run_job(2)])
+    assert receiving.received("turns") == [run_job(2)]
+    assert receiving.delayed("turns") == 1
+
+
+def test_sending_no_jobs_is_no_error(receiving: Receiving) -> None:
+    receiving.queues.send([])
+
+
+def test_jobs_of_several_kinds_are_refused(receiving: Receiving) -> None:
+    with pytest.raises(ValueError, match="several kinds"):
+        receiving.queues.send([run_job(), UpkeepJob(tenant="demo", chat_id="chat_1")])
+    assert [receiving.received(name) for name in NAMES] == [[], [], []]
+
+
+@pytest.mark.parametrize("seconds", [-1, 901])
+def test_a_delay_that_sqs_does_not_have_is_refused(receiving: Receiving, seconds: int) -> None:
+    with pytest.raises(ValueError, match="delay"):
+        receiving.queues.send([run_job()], delay_seconds=seconds)
+
+
+def test_in_memory_a_delay_ends_when_the_clock_is_turned(clock: FixedClock) -> None:
+    queues = MemoryQueues(clock)
+    queues.send([run_job(1)], delay_seconds=60)
+    queues.send([run_job(2)], delay_seconds=30)
+    clock.advance(59)
+    assert queues.ready("turns") == (run_job(2),)
+    clock.advance(1)
+    assert queues.ready("turns") == (run_job(1),)
+    assert [waiting.job for waiting in queues.sent] == [run_job(1), run_job(2)]
+
+
+def test_ten_of_the_largest_jobs_fit_a_batch() -> None:
+    longest = "\x01" * 128
+    job = RunJob(tenant=longest[:64], run_id=longest, agent_id=longest)
+    assert 10 * len(job.model_dump_json().encode()) < BATCH_BYTES
+
+
+class RefusingClient:
+    """Refuses some entries of each batch it is offered, in turn."""
+
+    def __init__(self, *refusals: set[str] | Exception) -> None:
+        self.offered: list[list[str]] = []
+        self._refusals = list(refusals)
+
+    def send_message_batch(
+        self,
+        QueueUrl: str,  # noqa: N803
+        Entries: list[dict[str, Any]],  # noqa: N803
+    ) -> dict[str, Any]:
+        assert QueueUrl == "url"
+        self.offered.append([json.loads(entry["MessageBody"])["run_id"] for entry in Entries])
+        refused = self._refusals.pop(0) if self._refusals else set()
+        if isinstance(refused, Exception):
+            raise refused
+        return {"Failed": [{"Id": entry["Id"]} for entry in Entries if entry["Id"] in refused]}
+
+
+def over(client: RefusingClient) -> SqsQueues:
+    return SqsQueues(cast("SQSClient", client), {"turns": "url"})
+
+
+def test_jobs_that_sqs_refuses_are_offered_once_more() -> None:
+    client = RefusingClient({"1", "2"})
+    over(client).send([run_job(number) for number in range(4)])
+    assert client.offered == [["run_0", "run_1", "run_2", "run_3"], ["run_1", "run_2"]]
+
+
+def test_jobs_that_sqs_refuses_twice_stop_no_other_batch() -> None:
+    client = RefusingClient({"1"}, {"1"})
+    with pytest.raises(Transient, match="1 of 12"):
+        over(client).send([run_job(number) for number in range(12)])
+    assert client.offered[1:] == [["run_1"], ["run_10", "run_11"]]
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (EndpointConnectionError(endpoint_url="x"), Unavailable),
+        (ReadTimeoutError(endpoint_url="x"), Ambiguous),
+        (ClientError({"Error": {"Code": "ThrottlingException"}}, "SendMessageBatch"), Throttled),
+    ],
+)
+def test_an_sqs_that_is_down_is_transient(error: Exception, meaning: type[Exception]) -> None:
+    with pytest.raises(meaning) as caught:
+        over(RefusingClient(error)).send([run_job()])
+    assert isinstance(caught.value, Transient)
