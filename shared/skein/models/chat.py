@@ -169,6 +169,11 @@ def member_relation(tenant: str, member: MemberRef) -> str:
     return f"{key_part(tenant)}#MEMBER#{member.kind}#{key_part(member.id)}"
 
 
+def related_chat(row: Item) -> str:
+    """The id of the chat that a row of a `member_relation` points at."""
+    return str(row["gsi1sk"]).split("#", 1)[1]
+
+
 class Message(Stored):
     """What was said: numbered in its chat by `seq`, never renumbered.
 

@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -157,7 +157,7 @@ class Run(Stored):
         )
 
 
-def runs_relation(tenant: str, agent_id: str, day: datetime) -> str:
+def runs_relation(tenant: str, agent_id: str, day: date) -> str:
     """The `gsi1` partition of an agent's runs of one day (UTC)."""
     return f"{key_part(tenant)}#RUNS#{key_part(agent_id)}#{day:%Y-%m-%d}"
 
