@@ -1,0 +1,257 @@
+"""What operators send to the HTTP API and get from it: agents, people and lines (DESIGN 7)."""
+
+import json
+from math import isfinite
+from typing import Annotated, Any, Self
+from zoneinfo import ZoneInfo
+
+import phonenumbers
+from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter
+
+from skein.models.agent import DEFAULT_TOOLS, Agent, HistoryFormat, ReplyMode
+from skein.models.api import EntityId, Request, Resource
+from skein.models.base import E164, Instant, Name
+from skein.models.user import Line, User
+
+MAX_FIELDS_BYTES = 16_384
+MAX_FIELDS_DEPTH = 8
+LARGEST_NUMBER = 1e100  # far inside what the table holds
+MAX_PHONES = 20
+
+_E164: TypeAdapter[str] = TypeAdapter(E164)
+
+
+def iana_time_zone(name: str) -> str:
+    """`name`, if it is an IANA time zone such as `Europe/Berlin`.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        ZoneInfo(name)
+    except (KeyError, OSError, ValueError):  # what zoneinfo raises for odd names of all sorts
+        raise ValueError("not an IANA time zone") from None
+    return name
+
+
+def e164(phone: str) -> str:
+    """A phone number with its country code in the one form in which it is stored: +15005550006.
+
+    Raises:
+        ValueError: No phone number can look like this.
+    """
+    try:
+        number = phonenumbers.parse(phone, None)
+    except phonenumbers.NumberParseException:
+        raise ValueError("not a phone number with its country code") from None
+    if not phonenumbers.is_possible_number(number):
+        raise ValueError("not a possible phone number")
+    formatted = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+    return _E164.validate_python(formatted)
+
+
+def _storable(fields: dict[str, Any]) -> dict[str, Any]:
+    """Free fields that the table can hold as they are."""
+    if len(json.dumps(fields, ensure_ascii=False).encode()) > MAX_FIELDS_BYTES:
+        raise ValueError(f"more than {MAX_FIELDS_BYTES:,} bytes")
+    _check_value(fields, MAX_FIELDS_DEPTH)
+    return fields
+
+
+def _check_value(value: Any, depth: int) -> None:
+    if depth < 0:
+        raise ValueError(f"nested more than {MAX_FIELDS_DEPTH} deep")
+    if isinstance(value, dict):
+        if "" in value:
+            raise ValueError("a field without a name")
+        for inner in value.values():
+            _check_value(inner, depth - 1)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_value(inner, depth - 1)
+    elif isinstance(value, (int, float)):
+        _check_number(value)
+
+
+def _check_number(number: float) -> None:
+    if not isfinite(number) or abs(number) > LARGEST_NUMBER or 0 < abs(number) < 1 / LARGEST_NUMBER:
+        raise ValueError("a number that is too large or too small to keep")
+    if isinstance(number, int) and abs(number) > 2**63:
+        raise ValueError("a number that is too large to keep")
+
+
+TimeZone = Annotated[
+    str, StringConstraints(min_length=1, max_length=64), AfterValidator(iana_time_zone)
+]
+Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterValidator(e164)]
+Fields = Annotated[dict[str, Any], AfterValidator(_storable)]
+SystemPrompt = Annotated[str, Field(max_length=50_000)]
+ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+SummaryInstruction = Annotated[str, Field(max_length=10_000)]
+PromptTokens = Annotated[int, Field(ge=1_000, le=1_000_000)]
+ToolNames = Annotated[
+    tuple[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")], ...],
+    Field(max_length=64),
+]
+
+
+class NewAgent(Request):
+    """An agent to be made."""
+
+    name: Name
+    system_prompt: SystemPrompt = ""
+    model: Annotated[ModelName | None, Field(description="Null: the deployment's default.")] = None
+    reply_mode: Annotated[
+        ReplyMode | None, Field(description="Null: as the chat's kind has it.")
+    ] = None
+    history_format: Annotated[
+        HistoryFormat | None, Field(description="Null: as the chat's kind has it.")
+    ] = None
+    enabled_tools: ToolNames = DEFAULT_TOOLS
+    summary_instruction: SummaryInstruction | None = None
+    time_zone: Annotated[TimeZone, Field(description="IANA name.")] = "UTC"
+    max_prompt_tokens: PromptTokens = 32_000
+
+
+class AgentChange(Request):
+    """What of an agent is to change; left out, a field stays.
+
+    Null sets `model`, `reply_mode`, `history_format` and `summary_instruction` back, and leaves
+    the others as they are.
+    """
+
+    clearable = frozenset({"model", "reply_mode", "history_format", "summary_instruction"})
+
+    name: Name | None = None
+    system_prompt: SystemPrompt | None = None
+    model: ModelName | None = None
+    reply_mode: ReplyMode | None = None
+    history_format: HistoryFormat | None = None
+    enabled_tools: ToolNames | None = None
+    summary_instruction: SummaryInstruction | None = None
+    time_zone: TimeZone | None = None
+    max_prompt_tokens: PromptTokens | None = None
+
+
+class AgentResource(Resource):
+    """An agent."""
+
+    id: str
+    name: str
+    system_prompt: str
+    model: str | None
+    reply_mode: ReplyMode | None
+    history_format: HistoryFormat | None
+    enabled_tools: tuple[str, ...]
+    summary_instruction: str | None
+    time_zone: str
+    max_prompt_tokens: int
+    created_at: Instant
+
+    @classmethod
+    def of(cls, agent: Agent) -> Self:
+        """The resource of an agent."""
+        return cls(**{name: getattr(agent, name) for name in cls.model_fields})
+
+
+class AgentPage(Resource):
+    """A page of agents, the oldest first."""
+
+    items: tuple[AgentResource, ...]
+    next_cursor: str | None
+
+
+class NewUser(Request):
+    """A person to be made."""
+
+    id: Annotated[
+        EntityId | None,
+        Field(description="The `sub` of their sign-in; null for one that is made up."),
+    ] = None
+    name: Name
+    phones: Annotated[
+        tuple[Phone, ...],
+        Field(description="With their country codes.", max_length=MAX_PHONES),
+    ] = ()
+    time_zone: Annotated[TimeZone | None, Field(description="IANA name.")] = None
+    profile: Annotated[
+        Fields, Field(description="Free fields, up to 16 KiB.", default_factory=dict)
+    ]
+
+
+class UserChange(Request):
+    """What of a person is to change; left out, a field stays. Null takes the time zone away."""
+
+    clearable = frozenset({"time_zone"})
+
+    name: Name | None = None
+    phones: Annotated[tuple[Phone, ...], Field(max_length=MAX_PHONES)] | None = None
+    time_zone: TimeZone | None = None
+    profile: Fields | None = None
+
+
+class UserResource(Resource):
+    """A person."""
+
+    id: str
+    name: str
+    phones: tuple[str, ...]
+    time_zone: str | None
+    profile: dict[str, Any]
+
+    @classmethod
+    def of(cls, user: User, **more: Any) -> Self:
+        """The resource of a person."""
+        shared = {name: getattr(user, name) for name in UserResource.model_fields}
+        return cls(**shared, **more)
+
+
+class Myself(UserResource):
+    """The person who is signed in."""
+
+    tenant: str
+    scopes: tuple[str, ...]
+
+
+class UserPage(Resource):
+    """A page of people, by id."""
+
+    items: tuple[UserResource, ...]
+    next_cursor: str | None
+
+
+class NewLine(Request):
+    """A phone number on which an agent is to be reached."""
+
+    phone: Phone
+    agent_id: EntityId
+    settings: Annotated[
+        Fields, Field(description="Free fields, up to 16 KiB.", default_factory=dict)
+    ]
+
+
+class LineChange(Request):
+    """What of a line is to change; left out or null, a field stays."""
+
+    agent_id: EntityId | None = None
+    settings: Fields | None = None
+
+
+class LineResource(Resource):
+    """A phone number on which an agent is reached."""
+
+    phone: str
+    agent_id: str
+    settings: dict[str, Any]
+
+    @classmethod
+    def of(cls, line: Line) -> Self:
+        """The resource of a line."""
+        return cls(phone=line.phone, agent_id=line.agent_id, settings=line.settings)
+
+
+class LinePage(Resource):
+    """A page of lines, by number."""
+
+    items: tuple[LineResource, ...]
+    next_cursor: str | None

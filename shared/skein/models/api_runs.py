@@ -1,0 +1,66 @@
+"""Runs as the HTTP API shows them (DESIGN section 7)."""
+
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from skein.models.api import Resource
+from skein.models.base import Instant
+from skein.models.completion import TokenUsage, ToolCall
+from skein.models.run import PromptRecord, Run, RunStatus, Step, Trigger
+
+
+class StepResource(Resource):
+    """One answer of the model within a run."""
+
+    n: int
+    activation: int
+    model: str
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    usage: TokenUsage
+    started_at: Instant
+    ended_at: Instant
+
+    @classmethod
+    def of(cls, step: Step) -> Self:
+        """The resource of a step."""
+        return cls(**{name: getattr(step, name) for name in cls.model_fields})
+
+
+class RunResource(Resource):
+    """A run. In lists `prompt` is null and `steps` empty; they are shown one run at a time."""
+
+    id: str
+    agent_id: str
+    chat_id: str | None
+    status: RunStatus
+    trigger: Trigger
+    chain_depth: int
+    attempts: int
+    prompt: Annotated[
+        PromptRecord | None, Field(description="What the newest activation was given.")
+    ]
+    steps: tuple[StepResource, ...]
+    usage: TokenUsage
+    error: str | None
+    created_at: Instant
+    started_at: Instant | None
+    ended_at: Instant | None
+
+    @classmethod
+    def of(
+        cls, run: Run, *, steps: tuple[Step, ...] = (), prompt: PromptRecord | None = None
+    ) -> Self:
+        """The resource of a run."""
+        shared = {
+            name: getattr(run, name) for name in cls.model_fields if name not in {"prompt", "steps"}
+        }
+        return cls(prompt=prompt, steps=tuple(map(StepResource.of, steps)), **shared)
+
+
+class RunPage(Resource):
+    """A page of runs, newest first."""
+
+    items: tuple[RunResource, ...]
+    next_cursor: str | None
