@@ -1,0 +1,60 @@
+"""How members are called: by the names in the agents' and users' own records."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from skein.errors import NotFound
+from skein.models.agent import Agent
+from skein.models.base import MemberRef, NamedMember
+from skein.models.storage import Key, Missing, Put
+from skein.models.user import User
+from skein.ports import Table
+
+
+def named_members(
+    table: Table, tenant: str, members: Sequence[MemberRef], *, caller: NamedMember, now: datetime
+) -> tuple[NamedMember, ...]:
+    """The members with their names, in the order given: one batch of reads.
+
+    A person without a record gets one. The caller's has the name that the sign-in knows; anyone
+    else is called by their id until they are given a name.
+
+    Args:
+        table: Where the records live.
+        tenant: Whose members.
+        members: Up to 100 of them.
+        caller: The person who is signed in.
+        now: The present, for the records of new people.
+
+    Raises:
+        NotFound: There is no such agent; `details` has the ids.
+        ConditionFailed: Somebody made one of the records meanwhile; try again.
+    """
+    keys = {member: _key(tenant, member) for member in members}
+    found = table.get_many(list(keys.values())) if keys else {}
+    unknown = [
+        member.id
+        for member in members
+        if member.kind == "agent"
+        and (keys[member] not in found or Agent.from_item(found[keys[member]]).deleted_at)
+    ]
+    if unknown:
+        raise NotFound("there is no such agent", details={"agent_ids": unknown})
+    named: list[NamedMember] = []
+    for member in members:
+        item = found.get(keys[member])
+        if member.kind == "agent":
+            named.append(Agent.from_item(found[keys[member]]).as_member)
+        elif item is not None:
+            named.append(User.from_item(item).as_member)
+        else:
+            name = caller.name if member.id == caller.id else member.id
+            user = User(tenant=tenant, id=member.id, name=name, profile={}, created_at=now)
+            table.write(Put(user.key, user.to_item(), Missing()))
+            named.append(user.as_member)
+    return tuple(named)
+
+
+def _key(tenant: str, member: MemberRef) -> Key:
+    owner = Agent if member.kind == "agent" else User
+    return owner.key_of(tenant, member.id)

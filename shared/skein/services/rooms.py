@@ -1,0 +1,282 @@
+"""Chats as rooms: who is in them and how they are set up. What is said in them is `chats`'s.
+
+Every write of a chat's own item raises its `version` and is conditional on the one that was read,
+so that it cannot cross a message or another change.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from skein.errors import Conflict, NotFound, Unprocessable
+from skein.models.api import ChatChange, NewChat
+from skein.models.base import MemberRef, NamedMember, rfc3339
+from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
+from skein.models.due import NOT_DUE
+from skein.models.jobs import Job
+from skein.models.run import Run
+from skein.models.storage import (
+    MAX_TRANSACTION_ITEMS,
+    Is,
+    Missing,
+    Present,
+    Put,
+    Update,
+    Write,
+)
+from skein.ports import Clock, Ids, Table
+from skein.services.chain import next_in_chain
+from skein.services.chats import Room, read_room
+from skein.services.dispatch import Dispatch
+from skein.services.naming import named_members
+from skein.services.retrying import optimistic
+from skein.services.revisions import revise
+from skein.services.slots import Enqueued, slots_unchanged
+from skein.settings import Settings
+
+DIRECT_MEMBERS = 2
+NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
+
+
+class Rooms:
+    """Opens, changes and closes chats, on behalf of the people in them."""
+
+    def __init__(
+        self, *, table: Table, clock: Clock, ids: Ids, dispatch: Dispatch, settings: Settings
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._dispatch = dispatch
+        self._settings = settings
+
+    def create(self, tenant: str, by: NamedMember, new: NewChat) -> Chat:
+        """Open a chat whose first member is `by`.
+
+        Left open, a group is `open` and consolidated, a direct chat `private` and not.
+
+        Raises:
+            Unprocessable: An agent does not exist, there are too many members, or a direct chat
+                has not exactly two.
+        """
+        refs = tuple(dict.fromkeys([by.ref, *(member.ref for member in new.members)]))
+        _check_sizes(refs, new.kind)
+        chat_id = f"chat_{self._ids.ulid()}"
+        return optimistic(self._clock, lambda: self._create_once(tenant, chat_id, by, new, refs))
+
+    def _create_once(
+        self,
+        tenant: str,
+        chat_id: str,
+        by: NamedMember,
+        new: NewChat,
+        refs: Sequence[MemberRef],
+    ) -> Chat:
+        now = self._clock.now()
+        try:
+            roster = named_members(self._table, tenant, refs, caller=by, now=now)
+        except NotFound as error:
+            raise Unprocessable(error.message, details=error.details) from error
+        group = new.kind == "group"
+        chat = Chat(
+            tenant=tenant,
+            id=chat_id,
+            title=new.title,
+            kind=new.kind,
+            visibility=new.visibility or ("open" if group else "private"),
+            respond=new.respond,
+            consolidate=group if new.consolidate is None else new.consolidate,
+            roster=roster,
+            activity_hour=now.replace(minute=0, second=0, microsecond=0),
+            created_at=now,
+        )
+        places = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]
+        writes: list[Write] = [Put(place.key, place.to_item(chat), Missing()) for place in places]
+        writes.append(Put(chat.key, chat.to_item(), Missing()))
+        # A full chat and its members are one item too many for one transaction. What comes first
+        # shows nowhere until the chat's own item is there, and its id is never given again.
+        early = max(len(writes) - MAX_TRANSACTION_ITEMS, 0)
+        if early:
+            self._table.transact(writes[:early])
+        self._table.transact(writes[early:])
+        return chat
+
+    def change(self, tenant: str, chat_id: str, by: MemberRef, change: ChatChange) -> Chat:
+        """Change a chat's title, respond policy or consolidation; its visibility never changes.
+
+        Raises:
+            NotFound: No such chat, or `by` is not in it.
+            Conflict: The chat is discarded.
+        """
+
+        def attempt() -> Chat:
+            room = self._room(tenant, chat_id, by)
+            _check_open(room.chat)
+            if not change.given:
+                return room.chat
+            chat, write = revise(room.chat, change.given)
+            self._table.write(write)
+            return chat
+
+        return optimistic(self._clock, attempt)
+
+    def discard(self, tenant: str, chat_id: str, by: MemberRef) -> None:
+        """Close a chat for good: nothing is posted any more, and no queued run starts.
+
+        Its members can still read it; lists leave it out. Doing it again changes nothing.
+
+        Raises:
+            NotFound: No such chat, or `by` is not in it.
+        """
+
+        def attempt() -> None:
+            room = self._room(tenant, chat_id, by)
+            if room.chat.discarded_at is not None:
+                return
+            now = self._clock.now()
+            _, write = revise(room.chat, {"discarded_at": now}, also=NOT_DUE)
+            writes: list[Write] = [write]
+            for agent in room.agents:
+                if agent.queued_run is not None:
+                    unchanged = slots_unchanged(agent)
+                    writes.append(Update(agent.key, {"queued_run": None}, condition=unchanged))
+                    writes.append(_canceled(agent, now, "the chat was discarded"))
+            self._table.transact(writes)
+
+        optimistic(self._clock, attempt)
+
+    def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
+        """Let somebody in; what was said before counts as seen. Already in, nothing changes.
+
+        Raises:
+            NotFound: No such chat, `by` is not in it, or there is no such agent.
+            Conflict: The chat is discarded, direct or full.
+        """
+        return optimistic(self._clock, lambda: self._add_once(tenant, chat_id, by, member))
+
+    def _add_once(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
+        room = self._room(tenant, chat_id, by.ref)
+        _check_changeable(room.chat)
+        if room.member(member) is not None:
+            return room.chat
+        _check_space(room.chat, member)
+        now = self._clock.now()
+        (named,) = named_members(self._table, tenant, [member], caller=by, now=now)
+        chat, write = revise(room.chat, {"roster": (*room.chat.roster, named)})
+        self._table.transact([write, _opened(room, named)])
+        return chat
+
+    def remove_member(self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef) -> None:
+        """Let somebody go, oneself perhaps; an agent's queued run is canceled. Idempotent.
+
+        If that run would have been followed by other agents', the next of them is started.
+
+        Raises:
+            NotFound: No such chat, or `by` is not in it.
+            Conflict: The chat is discarded or direct.
+        """
+        jobs = optimistic(self._clock, lambda: self._remove_once(tenant, chat_id, by, member))
+        self._dispatch.send(jobs)
+
+    def _remove_once(
+        self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef
+    ) -> list[Job]:
+        room = self._room(tenant, chat_id, by)
+        _check_changeable(room.chat)
+        place = room.member(member)
+        if place is None:
+            return []
+        now = self._clock.now()
+        roster = tuple(other for other in room.chat.roster if other.ref != member)
+        _, write = revise(room.chat, {"roster": roster})
+        closed: dict[str, Any] = {"left_seq": room.chat.last_seq, "queued_run": None}
+        writes: list[Write] = [
+            write,
+            Update(place.key, set=closed | NOT_LISTED, condition=slots_unchanged(place)),
+        ]
+        jobs: list[Job] = []
+        if place.queued_run is not None:
+            writes.append(_canceled(place, now, "the agent has left the chat"))
+            following = self._following(place, now)
+            if following is not None:
+                writes.extend(following.writes)
+                jobs.extend([following.job] if following.job else [])
+        self._table.transact(writes)
+        return jobs
+
+    def _following(self, place: Membership, now: datetime) -> Enqueued | None:
+        """The next agent of a "respond now, then these agents" whose run is canceled here."""
+        queued = place.queued_run
+        if queued is None or not queued.then:
+            return None
+        run = Run(
+            tenant=place.tenant,
+            id=queued.run_id,
+            agent_id=place.member.id,
+            chat_id=place.chat_id,
+            trigger=queued.trigger,
+            then=queued.then,
+            created_at=now,
+        )
+        return next_in_chain(self._table, run, ids=self._ids, now=now, settings=self._settings)
+
+    def _room(self, tenant: str, chat_id: str, by: MemberRef) -> Room:
+        room = read_room(self._table, tenant, chat_id)
+        if room.member(by) is None:
+            raise NotFound("there is no such chat")
+        return room
+
+
+def _check_sizes(members: Sequence[MemberRef], kind: str) -> None:
+    if kind == "direct" and len(members) != DIRECT_MEMBERS:
+        raise Unprocessable("a direct chat has exactly two members, the caller among them")
+    if len(members) > MAX_MEMBERS:
+        raise Unprocessable(f"a chat has at most {MAX_MEMBERS} members")
+    if sum(member.kind == "agent" for member in members) > MAX_AGENTS:
+        raise Unprocessable(f"a chat has at most {MAX_AGENTS} agents")
+
+
+def _check_space(chat: Chat, joiner: MemberRef) -> None:
+    if len(chat.roster) >= MAX_MEMBERS:
+        raise Conflict(f"the chat is full: it has {MAX_MEMBERS} members")
+    agents = sum(member.kind == "agent" for member in chat.roster)
+    if joiner.kind == "agent" and agents >= MAX_AGENTS:
+        raise Conflict(f"the chat is full: it has {MAX_AGENTS} agents")
+
+
+def _check_open(chat: Chat) -> None:
+    if chat.discarded_at is not None:
+        raise Conflict("the chat is discarded")
+
+
+def _check_changeable(chat: Chat) -> None:
+    _check_open(chat)
+    if chat.kind == "direct":
+        raise Conflict("the members of a direct chat do not change")
+
+
+def _opened(room: Room, member: NamedMember) -> Write:
+    """A new membership, or a closed one opened afresh with whatever else its item holds."""
+    seq = room.chat.last_seq
+    place = Membership(
+        tenant=room.chat.tenant,
+        chat_id=room.chat.id,
+        member=member,
+        joined_seq=seq,
+        seen_seq=seq,
+    )
+    if all(past.member.ref != member.ref for past in room.members):
+        return Put(place.key, place.to_item(room.chat), Missing())
+    afresh = place.to_item(room.chat) | {"left_seq": None, "sms": None}
+    return Update(place.key, set=afresh, condition=Present("left_seq"))
+
+
+def _canceled(agent: Membership, now: datetime, why: str) -> Update:
+    """The end of the run that waits in the agent's slot."""
+    if agent.queued_run is None:
+        raise ValueError("there is no queued run to cancel")
+    return Update(
+        Run.key_of(agent.tenant, agent.queued_run.run_id),
+        set={"status": "canceled", "ended_at": rfc3339(now), "error": why, **NOT_DUE},
+        condition=Is("status", "queued"),
+    )
