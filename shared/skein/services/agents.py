@@ -1,0 +1,101 @@
+"""The agents of a tenant: made, changed, listed, and let go without breaking what mentions them."""
+
+from skein.errors import NotFound
+from skein.models.agent import Agent, agents_relation
+from skein.models.api_admin import AgentChange, NewAgent
+from skein.models.storage import Missing, Put
+from skein.ports import Clock, Ids, Table
+from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
+from skein.services.retrying import optimistic
+from skein.services.revisions import revise
+
+NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
+
+
+class Agents:
+    """Keeps the agents' records."""
+
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+
+    def create(self, tenant: str, new: NewAgent) -> Agent:
+        """Make an agent."""
+        agent = Agent(
+            tenant=tenant,
+            id=f"agt_{self._ids.ulid()}",
+            created_at=self._clock.now(),
+            **new.model_dump(),
+        )
+        self._table.write(Put(agent.key, agent.to_item(), Missing()))
+        return agent
+
+    def get(self, tenant: str, agent_id: str) -> Agent:
+        """One agent.
+
+        Raises:
+            NotFound: No such agent, or it was deleted.
+        """
+        agent = self._find(tenant, agent_id)
+        if agent.deleted_at is not None:
+            raise NotFound("there is no such agent")
+        return agent
+
+    def list(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[Agent]:
+        """A page of a tenant's agents, the oldest first, without deleted ones.
+
+        Raises:
+            Invalid: The cursor is not one of this list.
+        """
+        return list_relation(
+            self._table,
+            agents_relation(tenant),
+            Agent,
+            of="agents",
+            limit=limit,
+            cursor=cursor,
+            keep=lambda agent: agent.deleted_at is None,
+        )
+
+    def change(self, tenant: str, agent_id: str, change: AgentChange) -> Agent:
+        """Change some of an agent's fields; chats go on calling it as they did when it joined.
+
+        Raises:
+            NotFound: No such agent, or it was deleted.
+        """
+
+        def attempt() -> Agent:
+            agent = self.get(tenant, agent_id)
+            if not change.given:
+                return agent
+            revised, write = revise(agent, change.given)
+            self._table.write(write)
+            return revised
+
+        return optimistic(self._clock, attempt)
+
+    def delete(self, tenant: str, agent_id: str) -> None:
+        """Let an agent go: it is listed no more, and its runs are canceled when they are claimed.
+
+        Chats keep it in their rosters. Doing it again changes nothing.
+
+        Raises:
+            NotFound: There never was such an agent.
+        """
+
+        def attempt() -> None:
+            agent = self._find(tenant, agent_id)
+            if agent.deleted_at is None:
+                _, write = revise(agent, {"deleted_at": self._clock.now()}, also=NOT_LISTED)
+                self._table.write(write)
+
+        optimistic(self._clock, attempt)
+
+    def _find(self, tenant: str, agent_id: str) -> Agent:
+        item = self._table.get(Agent.key_of(tenant, agent_id))
+        if item is None:
+            raise NotFound("there is no such agent")
+        return Agent.from_item(item)

@@ -1,0 +1,124 @@
+"""The people of a tenant, and the phone numbers by which they are known."""
+
+from collections.abc import Iterable
+
+from skein.errors import ConditionFailed, Conflict, NotFound
+from skein.models.api_admin import NewUser, UserChange
+from skein.models.base import NamedMember
+from skein.models.storage import Delete, Is, Missing, Put, Write, any_of
+from skein.models.user import PhoneOwner, User, users_relation
+from skein.ports import Clock, Ids, Table
+from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
+from skein.services.retrying import optimistic
+from skein.services.revisions import revise
+
+
+class Users:
+    """Keeps people's records and, in the same transactions, whose number is whose."""
+
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+
+    def create(self, tenant: str, new: NewUser) -> User:
+        """Make a person.
+
+        Raises:
+            Conflict: The id or one of the numbers is taken.
+        """
+        user = User(
+            tenant=tenant,
+            id=new.id or f"usr_{self._ids.ulid()}",
+            name=new.name,
+            phones=tuple(dict.fromkeys(new.phones)),
+            time_zone=new.time_zone,
+            profile=new.profile,
+            created_at=self._clock.now(),
+        )
+        taken = [self._taken(user, phone) for phone in user.phones]
+        try:
+            self._table.transact([Put(user.key, user.to_item(), Missing()), *taken])
+        except ConditionFailed as failure:
+            if 0 in failure.failed:
+                raise Conflict("there is a person with this id already") from failure
+            raise _number_taken(user.phones, failure) from failure
+        return user
+
+    def get(self, tenant: str, user_id: str) -> User:
+        """One person.
+
+        Raises:
+            NotFound: There is no such person.
+        """
+        item = self._table.get(User.key_of(tenant, user_id))
+        if item is None:
+            raise NotFound("there is no such person")
+        return User.from_item(item)
+
+    def me(self, tenant: str, person: NamedMember) -> User:
+        """The person who is signed in, recorded or not; nothing is written."""
+        try:
+            return self.get(tenant, person.id)
+        except NotFound:
+            now = self._clock.now()
+            return User(tenant=tenant, id=person.id, name=person.name, profile={}, created_at=now)
+
+    def list(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[User]:
+        """A page of a tenant's people, by id.
+
+        Raises:
+            Invalid: The cursor is not one of this list.
+        """
+        return list_relation(
+            self._table, users_relation(tenant), User, of="users", limit=limit, cursor=cursor
+        )
+
+    def change(self, tenant: str, user_id: str, change: UserChange) -> User:
+        """Change some of a person's fields; chats go on calling them as they did when they joined.
+
+        Raises:
+            NotFound: There is no such person.
+            Conflict: One of the numbers is somebody else's.
+        """
+        return optimistic(self._clock, lambda: self._change_once(tenant, user_id, change))
+
+    def _change_once(self, tenant: str, user_id: str, change: UserChange) -> User:
+        user = self.get(tenant, user_id)
+        given = change.given
+        if not given:
+            return user
+        if "phones" in given:
+            given["phones"] = tuple(dict.fromkeys(given["phones"]))
+        revised, write = revise(user, given)
+        writes: list[Write] = [write]
+        new = [phone for phone in revised.phones if phone not in user.phones]
+        writes.extend(self._taken(user, phone) for phone in new)
+        writes.extend(
+            Delete(PhoneOwner.key_of(tenant, phone), any_of(Missing(), Is("user_id", user_id)))
+            for phone in user.phones
+            if phone not in revised.phones
+        )
+        try:
+            self._table.transact(writes)
+        except ConditionFailed as failure:
+            if any(0 < position <= len(new) for position in failure.failed) and (
+                0 not in failure.failed
+            ):
+                raise _number_taken(new, failure) from failure
+            raise
+        return revised
+
+    @staticmethod
+    def _taken(user: User, phone: str) -> Put:
+        owner = PhoneOwner(tenant=user.tenant, phone=phone, user_id=user.id)
+        free = any_of(Missing(), Is("user_id", user.id))
+        return Put(owner.key, owner.to_item(), free)
+
+
+def _number_taken(phones: Iterable[str], failure: ConditionFailed) -> Conflict:
+    """Names the numbers whose look-ups, the second write and those behind it, were refused."""
+    taken = [phone for place, phone in enumerate(phones, 1) if place in failure.failed]
+    return Conflict("a phone number is somebody else's", details={"phones": taken})
