@@ -1,0 +1,53 @@
+"""DynamoDB may read less of a batch than was asked for; the adapter asks on, but not for ever."""
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from skein.adapters.dynamodb import BATCH_TRIES, DynamoTable
+from skein.adapters.memory import FixedClock
+from skein.errors import Throttled
+from skein.models.storage import Key
+from skein.settings import Settings
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+KEY = Key("test#CHAT#chat_1", "META")
+
+
+class MiserlyClient:
+    """Reads a few items of each batch, or none, and leaves the others for later."""
+
+    def __init__(self, at_once: int) -> None:
+        self.sizes: list[int] = []
+        self._at_once = at_once
+
+    def batch_get_item(self, RequestItems: dict[str, Any]) -> dict[str, Any]:  # noqa: N803
+        ((name, wanted),) = RequestItems.items()
+        assert wanted["ConsistentRead"] is True
+        keys = wanted["Keys"]
+        self.sizes.append(len(keys))
+        left = keys[self._at_once :]
+        unprocessed = {name: {"Keys": left, "ConsistentRead": True}} if left else {}
+        return {"Responses": {name: keys[: self._at_once]}, "UnprocessedKeys": unprocessed}
+
+
+def over(client: MiserlyClient, clock: FixedClock) -> DynamoTable:
+    return DynamoTable(cast("DynamoDBClient", client), Settings().table_name, clock)
+
+
+def test_what_a_batch_left_over_is_read_after_a_wait(clock: FixedClock) -> None:
+    client = MiserlyClient(at_once=40)
+    table = over(client, clock)
+    keys = [Key("p", str(n)) for n in range(100)]
+    assert table.get_many(keys).keys() == set(keys)
+    assert client.sizes == [100, 60, 20]
+    assert len(clock.slept) == 2
+
+
+def test_a_batch_that_is_never_read_whole_is_a_throttle(clock: FixedClock) -> None:
+    client = MiserlyClient(at_once=0)
+    with pytest.raises(Throttled):
+        over(client, clock).get_many([KEY])
+    assert len(client.sizes) == BATCH_TRIES
