@@ -9,6 +9,27 @@ from skein.models.chat import Media
 
 SmsStatus = Literal["queued", "sent", "delivered", "undelivered", "failed"]
 
+# Twilio tells more states of an outgoing text apart than matter here
+# (https://www.twilio.com/docs/messaging/api/message-resource#message-status-values).
+_STATUSES: dict[str, SmsStatus] = {
+    "accepted": "queued",
+    "scheduled": "queued",
+    "queued": "queued",
+    "sending": "queued",
+    "sent": "sent",
+    "delivered": "delivered",
+    "read": "delivered",
+    "partially_delivered": "delivered",
+    "undelivered": "undelivered",
+    "failed": "failed",
+    "canceled": "failed",
+}
+
+
+def known_status(told: str) -> SmsStatus | None:
+    """What Twilio's word for a status means here; None for a word that it never used before."""
+    return _STATUSES.get(told)
+
 
 class OutgoingSms(Value):
     """One text to one phone; `callback` is told what becomes of it."""

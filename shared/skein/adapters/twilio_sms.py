@@ -1,0 +1,135 @@
+"""Text messages through Twilio's REST API (https://www.twilio.com/docs/messaging/api)."""
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from skein.errors import Ambiguous, MissingSecret, SkeinError, SmsRejected, Throttled, Unavailable
+from skein.models.base import to_utc
+from skein.models.sms import OutgoingSms, SentSms, known_status
+from skein.ports import Secrets
+from skein.settings import Settings
+
+if TYPE_CHECKING:
+    from twilio.rest import Client
+
+API_URL = "https://api.twilio.com"
+CONNECT_SECONDS = 3.05
+READ_SECONDS = 10.0
+# A look-up reads the newest texts between two numbers, of which there are never this many in the
+# minutes since a post. Twilio's own date filter knows days only, and goes by a date that a text
+# which still waits does not have.
+LOOK_UP_TEXTS = 100
+
+THROTTLED = 429
+CLIENT_FAULTS = range(400, 500)
+LEAST_ERROR_CODE = 10_000  # below are HTTP statuses, which the library gives for want of a code
+
+
+class TwilioSms:
+    """`Sms` on Twilio. The client is made at the first call, and again for a changed secret.
+
+    Args:
+        secrets: Where `account_sid` and `auth_token` are kept.
+        settings: For the secret's name, and for the URL of the API where it is not Twilio's own.
+    """
+
+    def __init__(self, secrets: Secrets, settings: Settings) -> None:
+        self._secrets = secrets
+        self._settings = settings
+        self._made: tuple[tuple[str, str], Client] | None = None
+        self._lock = threading.Lock()
+
+    def send(self, sms: OutgoingSms) -> SentSms:
+        """See `skein.ports.Sms`."""
+        client = self._client()
+        try:
+            message = client.messages.create(
+                to=sms.phone, from_=sms.line, body=sms.body, status_callback=sms.callback
+            )
+            return _sent(message)
+        except Exception as error:
+            raise _meaning_of(error) from error
+
+    def find(self, sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
+        """See `skein.ports.Sms`."""
+        client = self._client()
+        try:
+            messages = client.messages.list(to=sms.phone, from_=sms.line, limit=LOOK_UP_TEXTS)
+            found = [_sent(message) for message in messages if message.body == sms.body]
+        except Exception as error:
+            raise Unavailable(f"Twilio could not be asked: {type(error).__name__}") from error
+        # Twilio tells whole seconds, so a text of the very second counts as later.
+        first = to_utc(since).replace(microsecond=0)
+        return tuple(sent for sent in found if sent.created_at >= first)
+
+    def _client(self) -> "Client":
+        try:
+            secret = self._secrets.get(self._settings.twilio_secret)
+            credentials = (secret["account_sid"], secret["auth_token"])
+        except (MissingSecret, KeyError) as error:
+            raise Unavailable("the credentials for Twilio are missing") from error
+        with self._lock:
+            if self._made is None or self._made[0] != credentials:
+                self._made = (credentials, _client(credentials, self._settings.twilio_api_url))
+            return self._made[1]
+
+
+def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
+    from twilio.http.http_client import TwilioHttpClient
+    from twilio.rest import Client
+
+    class HttpClient(TwilioHttpClient):  # type: ignore[misc] # the library has no types
+        """Twilio's own, with two time-outs and one connection per call, to any API URL.
+
+        A connection that was kept while Lambda froze the container breaks when it is used, and
+        then nobody knows whether the text was taken.
+        """
+
+        def request(
+            self, method: str, url: str, *args: Any, headers: Mapping[str, str], **more: Any
+        ) -> Any:
+            if api_url is not None and url.startswith(API_URL):
+                url = api_url.rstrip("/") + url.removeprefix(API_URL)
+            return super().request(
+                method, url, *args, headers={**headers, "Connection": "close"}, **more
+            )
+
+    http_client = HttpClient()
+    # The constructor takes one number only; the place where it is kept takes a pair as well.
+    http_client.timeout = (CONNECT_SECONDS, READ_SECONDS)
+    return Client(*credentials, http_client=http_client)
+
+
+def _sent(message: Any) -> SentSms:
+    return SentSms(
+        sid=message.sid,
+        status=known_status(message.status) or "queued",
+        created_at=message.date_created,
+        error_code=message.error_code,
+    )
+
+
+def _meaning_of(error: Exception) -> SkeinError:
+    """What a failed post means; whatever is not known to have changed nothing is ambiguous."""
+    import requests
+    from twilio.base.exceptions import TwilioRestException, TwilioServiceException
+
+    if isinstance(error, TwilioRestException | TwilioServiceException):
+        if error.status == THROTTLED:
+            return Throttled("Twilio asks to slow down")
+        if error.status in CLIENT_FAULTS:
+            known = error.code if error.code and error.code >= LEAST_ERROR_CODE else None
+            return SmsRejected(f"Twilio refuses the text: {error}", code=known)
+    if isinstance(error, requests.ConnectionError) and _never_connected(error):
+        return Unavailable("Twilio was not reached")
+    return Ambiguous(f"Twilio gave no clear answer: {type(error).__name__}")
+
+
+def _never_connected(error: Exception) -> bool:
+    import requests
+    from urllib3.exceptions import NewConnectionError
+
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    return isinstance(error, requests.ConnectTimeout) or isinstance(reason, NewConnectionError)
