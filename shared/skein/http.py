@@ -1,9 +1,12 @@
 """How an error looks over HTTP: the one mapping, whichever handler raised it."""
 
 import json
+import logging
 from typing import Any
 
 from skein.errors import Rejected, SkeinError, Transient
+
+logger = logging.getLogger(__name__)
 
 JSON_HEADERS = {"content-type": "application/json"}
 
@@ -17,7 +20,9 @@ def error_response(error: SkeinError) -> dict[str, Any]:
     if isinstance(error, Rejected):
         return _response(error.status, error.code, error.message, error.details)
     if isinstance(error, Transient):
+        logger.warning("a request could not be served now", exc_info=error)
         return _response(503, "unavailable", "This could not be done now; try again.", {})
+    logger.error("a request failed", exc_info=error)
     return _response(500, "internal", "Something went wrong on our side.", {})
 
 

@@ -1,0 +1,20 @@
+"""SQS: a text goes out."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from skein.bootstrap import app
+from skein.logs import logged
+from skein.models.jobs import DeliveryJob
+from skein.sqs_events import deadline_of, process
+
+
+@logged
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Carry on each delivery that the event names."""
+    deadline = deadline_of(context, app().clock)
+    return process(
+        event, context, DeliveryJob, lambda job: app().deliveries.deliver(job, deadline=deadline)
+    )

@@ -1,0 +1,201 @@
+"""Texts on their way in: whose they are, which chat they belong to, and what they ask for."""
+
+from typing import NamedTuple
+
+from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound
+from skein.models.agent import Agent
+from skein.models.base import MemberRef, NamedMember
+from skein.models.chat import Chat, Membership, SmsAddress
+from skein.models.sms import InboundSms
+from skein.models.storage import Is, Missing, Put, Write
+from skein.models.user import Line, PhoneChat, PhoneOwner, User, caller_name
+from skein.ports import Clock, Ids, Table
+from skein.services.chats import Chats, NewMessage, Posted
+from skein.services.keywords import could_start, keyword_in
+from skein.services.phone_numbers import e164
+from skein.services.retrying import optimistic
+
+
+class _Place(NamedTuple):
+    """Who a text is from, and the chat that it belongs to."""
+
+    user_id: str
+    chat_id: str
+
+
+class Ingest:
+    """Takes texts in."""
+
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids, chats: Chats) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._chats = chats
+
+    def receive(self, sms: InboundSms) -> Posted | None:
+        """Put a text into the direct chat between its sender and the line's agent.
+
+        The sender and the chat are created at first contact. There is a new chat, too, when the
+        line has come to lead to another agent, and when the old one was discarded or left. Words
+        such as STOP are recorded and wake nobody.
+
+        Returns:
+            The message; None for a text with neither words nor media, of which nothing is kept.
+
+        Raises:
+            Unprocessable: A number is no full phone number, so nobody could be answered.
+            NotFound: The number that was texted is no line of ours, or its agent is gone.
+            Contention: Too many others wrote the same chat at once; nothing was stored.
+        """
+        address = SmsAddress(line=e164(sms.recipient), phone=e164(sms.sender))
+        if not sms.body.strip() and not sms.media:
+            return None
+        line = self._line(address.line)
+        place = self._known_place(line, address.phone) or self._open(line, address.phone)
+        try:
+            return self._post(line, address, place, sms)
+        except (Conflict, NotFound):  # the chat is discarded, or its person has left it
+            place = self._open(line, address.phone, instead_of=place.chat_id)
+            return self._post(line, address, place, sms)
+
+    def _line(self, phone: str) -> Line:
+        item = self._table.get(Line.key_of(phone))
+        if item is None:
+            raise NotFound("this number is not a line of ours")
+        return Line.from_item(item)
+
+    def _post(self, line: Line, address: SmsAddress, place: _Place, sms: InboundSms) -> Posted:
+        sender = MemberRef(kind="user", id=place.user_id)
+        keyword = keyword_in(
+            sms.body,
+            told=sms.opt_out_type,
+            opted_out=could_start(sms.body) and self._opted_out(line, place, sender),
+        )
+        return self._chats.post_message(
+            NewMessage(
+                tenant=line.tenant,
+                chat_id=place.chat_id,
+                sender=sender,
+                text=sms.body,
+                client_id=f"{sms.account_sid}:{sms.message_sid}",
+                kind="keyword" if keyword else "text",
+                media=sms.media,
+                sms=address,
+                opted_out={"stop": True, "start": False}.get(keyword or ""),
+            )
+        )
+
+    def _opted_out(self, line: Line, place: _Place, person: MemberRef) -> bool:
+        item = self._table.get(Membership.key_of(line.tenant, place.chat_id, person))
+        return item is not None and Membership.from_item(item).sms_opted_out_at is not None
+
+    def _look_up(self, line: Line, phone: str) -> tuple[PhoneOwner | None, PhoneChat | None]:
+        owner_key = PhoneOwner.key_of(line.tenant, phone)
+        chat_key = PhoneChat.key_of(line.tenant, phone, line.phone)
+        found = self._table.get_many([owner_key, chat_key])
+        owner, chat = found.get(owner_key), found.get(chat_key)
+        return (
+            PhoneOwner.from_item(owner) if owner else None,
+            PhoneChat.from_item(chat) if chat else None,
+        )
+
+    def _known_place(
+        self, line: Line, phone: str, *, instead_of: str | None = None
+    ) -> _Place | None:
+        return _fitting(*self._look_up(line, phone), line=line, instead_of=instead_of)
+
+    def _open(self, line: Line, phone: str, *, instead_of: str | None = None) -> _Place:
+        """Create the chat, and the person if need be, once however many texts come at once."""
+        return optimistic(self._clock, lambda: self._open_once(line, phone, instead_of))
+
+    def _open_once(self, line: Line, phone: str, instead_of: str | None) -> _Place:
+        owner, former = self._look_up(line, phone)
+        place = _fitting(owner, former, line=line, instead_of=instead_of)
+        if place is not None:
+            return place
+        now = self._clock.now()
+        place = _Place(
+            owner.user_id if owner else f"usr_{self._ids.ulid()}", f"chat_{self._ids.ulid()}"
+        )
+        agent, user, former_place = self._people(line, place, former)
+        writes: list[Write] = []
+        if user is None:
+            user = User(
+                tenant=line.tenant,
+                id=place.user_id,
+                name=caller_name(phone),
+                phones=(phone,),
+                profile={},
+                created_at=now,
+            )
+            writes.append(Put(user.key, user.to_item(), Missing()))
+        if owner is None:
+            owner = PhoneOwner(tenant=line.tenant, phone=phone, user_id=user.id)
+            writes.append(Put(owner.key, owner.to_item(), Missing()))
+        members = (user.as_member, agent.as_member)
+        chat = self._new_chat(line, place.chat_id, members)
+        for member in members:
+            membership = Membership(tenant=line.tenant, chat_id=chat.id, member=member)
+            if member.kind == "user" and former_place is not None:
+                # The carrier's block holds for the two numbers, whichever agent answers.
+                opted_out_at = former_place.sms_opted_out_at
+                membership = membership.model_copy(update={"sms_opted_out_at": opted_out_at})
+            writes.append(Put(membership.key, membership.to_item(chat), Missing()))
+        writes.append(Put(chat.key, chat.to_item(), Missing()))
+        pointer = PhoneChat(
+            tenant=line.tenant,
+            phone=phone,
+            line=line.phone,
+            agent_id=agent.id,
+            chat_id=chat.id,
+        )
+        unmoved = Is("chat_id", former.chat_id) if former else Missing()
+        writes.append(Put(pointer.key, pointer.to_item(), unmoved))
+        try:
+            self._table.transact(writes)
+        except Ambiguous:
+            raise ConditionFailed(frozenset()) from None  # look again: it may be there
+        return place
+
+    def _people(
+        self, line: Line, place: _Place, former: PhoneChat | None
+    ) -> tuple[Agent, User | None, Membership | None]:
+        """The line's agent, the person, and their place in the chat that went before."""
+        agent_key = Agent.key_of(line.tenant, line.agent_id)
+        user_key = User.key_of(line.tenant, place.user_id)
+        keys = [agent_key, user_key]
+        if former is not None:
+            person = MemberRef(kind="user", id=place.user_id)
+            keys.append(Membership.key_of(line.tenant, former.chat_id, person))
+        found = self._table.get_many(keys)
+        agent, user, *membership = (found.get(key) for key in keys)
+        if agent is None or Agent.from_item(agent).deleted_at is not None:
+            raise NotFound("nobody answers this line")
+        return (
+            Agent.from_item(agent),
+            User.from_item(user) if user else None,
+            Membership.from_item(membership[0]) if membership and membership[0] else None,
+        )
+
+    def _new_chat(self, line: Line, chat_id: str, members: tuple[NamedMember, ...]) -> Chat:
+        now = self._clock.now()
+        return Chat(
+            tenant=line.tenant,
+            id=chat_id,
+            kind="direct",
+            visibility="private",
+            roster=members,
+            activity_hour=now.replace(minute=0, second=0, microsecond=0),
+            created_at=now,
+        )
+
+
+def _fitting(
+    owner: PhoneOwner | None, chat: PhoneChat | None, *, line: Line, instead_of: str | None
+) -> _Place | None:
+    """The place that the look-ups lead to, unless the chat is another agent's or `instead_of`."""
+    if owner is None or chat is None:
+        return None
+    if chat.agent_id != line.agent_id or chat.chat_id == instead_of:
+        return None
+    return _Place(owner.user_id, chat.chat_id)
