@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from skein.models.audience import OPEN, Audience
 from skein.models.base import Identifier, Instant, MemberRef, Stored, Tenant, Value, key_part
 from skein.models.completion import TokenUsage, ToolCall
 from skein.models.due import due_mark
@@ -21,6 +22,23 @@ RUN_ID = re.compile(r"run_[0-9A-Za-z]{1,64}_(?P<home>(chat|agt)_[0-9A-Za-z]{1,64
 MAX_PROMPT_BYTES = 300_000  # what one item can hold beside the answer (400 KB in all)
 
 
+class PlanTrigger(Value):
+    """A plan came due."""
+
+    id: Identifier
+    name: str
+    instruction: str
+    scheduled_at: Instant
+
+
+class ServiceTrigger(Value):
+    """An outside service reported something; `payload` is its JSON as it came."""
+
+    id: Identifier
+    name: str
+    payload: str
+
+
 class Trigger(Value):
     """Why a run was started.
 
@@ -29,12 +47,16 @@ class Trigger(Value):
         seq: The message that the prompt marks: the newest by a person, else the newest.
         from_seq: The first of the messages that this run is to answer.
         by: Who wrote that message, or asked for the run.
+        plan: Of a plan's run: what it is to do.
+        service: Of a service's run: what it was told.
     """
 
     type: TriggerType
     seq: int | None = None
     from_seq: int | None = None
     by: MemberRef | None = None
+    plan: PlanTrigger | None = None
+    service: ServiceTrigger | None = None
 
     def widened(self, newer: "Trigger") -> "Trigger":
         """This trigger after another one joined the same queued run.
@@ -79,6 +101,7 @@ class Run(Stored):
     """One piece of work of one agent.
 
     Attributes:
+        audience: Of a run without a chat: whom its trigger may be shown to.
         fence: Raised by every claim; a worker's writes hold only while it is the worker's own.
         attempts: Claims that began work; three failed ones end the run.
         put_offs: How often the run was put off because the model was down; no attempts.
@@ -94,6 +117,7 @@ class Run(Stored):
     chat_id: Identifier | None = None
     status: RunStatus = "queued"
     trigger: Trigger
+    audience: Audience = OPEN
     chain_depth: int = 0
     then: tuple[Identifier, ...] = ()
     fence: int = 0
@@ -160,6 +184,14 @@ class Run(Stored):
 def runs_relation(tenant: str, agent_id: str, day: date) -> str:
     """The `gsi1` partition of an agent's runs of one day (UTC)."""
     return f"{key_part(tenant)}#RUNS#{key_part(agent_id)}#{day:%Y-%m-%d}"
+
+
+def live_key(run: Run) -> Key:
+    """The pointer to a run without a chat that has not ended, beside the agent's goals and plans.
+
+    Runs in chats are found through the agent's memberships instead.
+    """
+    return Key(run.key.pk, f"LIVE#{run.key.sk}")
 
 
 def run_id_in(home_id: str, ulid: str) -> str:

@@ -1,0 +1,53 @@
+"""Who may be shown what was derived from a conversation (DESIGN section 5, invariant 8)."""
+
+from skein.models.base import Identifier, Value
+
+
+class Audience(Value):
+    """Everybody, or nobody but these people.
+
+    It stands on every derived item as the place that the item comes from, and describes the place
+    where something is about to be shown.
+
+    Attributes:
+        open: Of an open chat, or of no chat at all.
+        people: Of a private one: those who were there for the whole span, sorted by id.
+    """
+
+    open: bool
+    people: tuple[Identifier, ...] = ()
+
+
+OPEN = Audience(open=True)
+"""The audience of a run without a chat, and of everything in open chats."""
+
+
+def may_show(source: Audience, destination: Audience) -> bool:
+    """Whether what was derived at `source` may be shown at `destination`.
+
+    It may if the source is open, or if the destination is private, has people, and all of them
+    were at the source. An open place, and a place without people, is shown open things only.
+    """
+    if source.open:
+        return True
+    if destination.open or not destination.people:
+        return False
+    return set(destination.people) <= set(source.people)
+
+
+class Origin(Value):
+    """Why something was said in a chat by someone who was asked elsewhere.
+
+    Attributes:
+        chat_id: Where it was asked.
+        chat_title: What that chat was called.
+        asked_by: The name of who asked.
+        text: What was asked, 200 characters at most.
+        audience: Of the asking, by which it is decided who may be shown this.
+    """
+
+    chat_id: Identifier
+    chat_title: str
+    asked_by: str
+    text: str
+    audience: Audience
