@@ -19,7 +19,7 @@ from skein.models.chat import MAX_TEXT
 from skein.models.completion import ModelRequest
 from skein.models.jobs import RunJob
 from skein.models.run import Step
-from skein.ports import Clock, LanguageModel, Metrics
+from skein.ports import Clock, LanguageModel
 from skein.services.chats import Chats, NewMessage
 from skein.services.runs import Claim, Runs
 from skein.services.usage import UsageBook
@@ -55,7 +55,6 @@ class Turns:
         chats: Chats,
         model: LanguageModel,
         usage: UsageBook,
-        metrics: Metrics,
         clock: Clock,
         settings: Settings,
     ) -> None:
@@ -64,7 +63,6 @@ class Turns:
         self._chats = chats
         self._model = model
         self._usage = usage
-        self._metrics = metrics
         self._clock = clock
         self._settings = settings
 

@@ -182,6 +182,7 @@ class Ingest:
         return Chat(
             tenant=line.tenant,
             id=chat_id,
+            line=line.phone,
             kind="direct",
             visibility="private",
             roster=members,
