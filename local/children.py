@@ -15,15 +15,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from local.errors import ChildFailedError
 from local.template import ROOT
 
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.02
-
-
-class ChildFailedError(Exception):
-    """A child process ended at once, or did not get ready in time."""
 
 
 class Child:

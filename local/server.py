@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
+from local.errors import PortInUseError
 from local.events import Request, Response, json_response
 from local.gateway import MAX_BODY_BYTES
 
@@ -19,10 +20,6 @@ HOST = "127.0.0.1"
 POLL_SECONDS = 0.05
 
 Answer = Callable[[Request], Response]
-
-
-class PortInUseError(Exception):
-    """Something else listens on the port."""
 
 
 class Server:

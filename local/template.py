@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from local.intrinsics import BadTemplateError, Resolver
+from local.errors import BadTemplateError
+from local.intrinsics import Resolver
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE = ROOT / "template.yaml"

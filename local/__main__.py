@@ -1,0 +1,85 @@
+"""`python -m local` serves the whole stack on this machine until Ctrl-C."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+from contextlib import redirect_stdout
+from typing import IO
+
+from local.config import Config
+from local.demo import LINE
+from local.errors import LocalError
+from local.model_server import MODEL_NAME
+from local.stack import Stack
+from skein.settings import BadSettings
+
+LOG_FILE = "skein.log"
+PHONE = "+15005550100"
+FAILED = 1
+
+
+class OneLine(logging.Formatter):
+    """What the user sees: one line, with an error's own words but no trace."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        error = record.exc_info[1] if record.exc_info else None
+        detail = f": {type(error).__name__}: {error}" if error else ""
+        line = f"{self.formatTime(record, '%H:%M:%S')}  {record.getMessage()}{detail}"
+        return " ".join(line.splitlines())
+
+
+def main() -> int:
+    """Serve until SIGINT or SIGTERM; returns the exit status."""
+    console = sys.stdout
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: ended.set())
+    try:
+        config = Config.from_environment(os.environ)
+        config.data_dir.mkdir(parents=True, exist_ok=True)
+        with (config.data_dir / LOG_FILE).open("a", buffering=1, encoding="utf-8") as log:
+            _set_up_logs(console, log)
+            # What functions print is their log, as in Lambda.
+            with redirect_stdout(log), Stack(config) as stack:
+                console.write(_greeting(stack))
+                console.flush()
+                ended.wait()
+                console.write("\nstopping\n")
+                console.flush()
+    except (LocalError, BadSettings, OSError) as error:
+        print(f"skein: {error}", file=sys.stderr)
+        return FAILED
+    return 0
+
+
+def _set_up_logs(console: IO[str], log: IO[str]) -> None:
+    to_user, to_file = logging.StreamHandler(console), logging.StreamHandler(log)
+    to_user.setFormatter(OneLine())
+    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logger = logging.getLogger("local")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(to_user)
+    logger.addHandler(to_file)
+
+
+def _greeting(stack: Stack) -> str:
+    quality = " (a small one on this machine: set OPENAI_API_KEY for real quality)"
+    return f"""
+Skein is at {stack.url}; end it with Ctrl-C.
+  line   {LINE}, on which the agent Coach of the tenant demo answers
+  model  {stack.model}{quality if stack.model == MODEL_NAME else ""}
+  data   {stack.config.data_dir}
+
+Send a text, wait for the answer, see it:
+  curl -s {stack.url}/local/sms -d '{{"from": "{PHONE}", "to": "{LINE}", "body": "Hi Coach!"}}'
+  curl -s -X POST {stack.url}/local/drain
+  curl -s {stack.url}/local/sms
+
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

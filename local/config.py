@@ -1,0 +1,63 @@
+"""How one local stack is to be run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from local.errors import LocalError
+from local.template import ROOT, TEMPLATE
+
+DEFAULT_PORT = 8787
+DEFAULT_DATA_DIR = ".data"
+LARGEST_PORT = 65_535
+PREFIX = "SKEIN_"
+
+
+class BadConfigError(LocalError):
+    """A variable of the environment has a value that makes no sense."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the user chose.
+
+    Attributes:
+        port: 0 for any free one.
+        data_dir: Where everything is kept between starts.
+        openai_api_key: Without this and `openai_base_url`, the local model answers.
+        openai_base_url: Of an OpenAI-compatible API; None for OpenAI's own.
+        settings: Skein's own settings, as environment variables.
+    """
+
+    port: int = DEFAULT_PORT
+    data_dir: Path = ROOT / DEFAULT_DATA_DIR
+    openai_api_key: str | None = None
+    openai_base_url: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    template: Path = TEMPLATE
+
+    @property
+    def uses_local_model(self) -> bool:
+        """Whether the model on this machine is to answer."""
+        return self.openai_api_key is None and self.openai_base_url is None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Config":
+        """Read the variables that the README names.
+
+        Raises:
+            BadConfigError: `SKEIN_PORT` is no port.
+        """
+        port = environment.get("SKEIN_PORT") or str(DEFAULT_PORT)
+        if not port.isdecimal() or int(port) > LARGEST_PORT:
+            raise BadConfigError(f"SKEIN_PORT is {port!r}, which is no port")
+        data_dir = Path(environment.get("SKEIN_DATA_DIR") or ROOT / DEFAULT_DATA_DIR)
+        return cls(
+            port=int(port),
+            data_dir=data_dir.expanduser().resolve(),
+            openai_api_key=environment.get("OPENAI_API_KEY") or None,
+            openai_base_url=environment.get("OPENAI_BASE_URL") or None,
+            settings={
+                name: value for name, value in environment.items() if name.startswith(PREFIX)
+            },
+        )

@@ -1,0 +1,162 @@
+"""The calls under `/local`, for people and tests at this machine only (DESIGN section 8)."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from math import isfinite
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from local.authorizer import Authorizer
+from local.clock import TurnableClock
+from local.errors import BadRequestError, RestlessError
+from local.events import Request, Response, json_response
+from local.quiet import Quiet
+from local.sms_log import Sms, SmsLog
+from local.twilio_sandbox import E164
+from local.twilio_webhooks import TwilioWebhooks
+from skein.models.base import rfc3339
+
+PREFIX = "/local/"
+LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
+MOST_SECONDS = 10 * 366 * 86_400
+DEFAULT_SCOPE = "chat"
+CALLS = "POST token, GET sms, POST sms, POST clock, POST drain, GET config"
+
+Call = Callable[[Request], object]
+
+
+@dataclass(frozen=True)
+class DeveloperApi:
+    """Everything that the calls need.
+
+    Attributes:
+        config: What `GET /local/config` tells.
+        on_text: Called with sender, recipient and body of each text to a line.
+    """
+
+    authorizer: Authorizer
+    webhooks: TwilioWebhooks
+    sms_log: SmsLog
+    clock: TurnableClock
+    quiet: Quiet
+    config: Mapping[str, str]
+    on_text: Callable[[str, str, str], None]
+
+    def answer(self, request: Request) -> Response:
+        """Answer a call; what is wrong with it is said in one sentence."""
+        if not _from_this_machine(request):
+            return _error(403, "forbidden", "These calls are for this machine only.")
+        calls: dict[tuple[str, str], Call] = {
+            ("POST", "token"): self._token,
+            ("GET", "sms"): self._texts,
+            ("POST", "sms"): self._text,
+            ("POST", "clock"): self._turn,
+            ("POST", "drain"): self._drain,
+            ("GET", "config"): lambda _: dict(self.config),
+        }
+        call = calls.get((request.method, request.path.removeprefix(PREFIX)))
+        if call is None:
+            return _error(404, "not_found", f"There is no such call; there are {CALLS}.")
+        try:
+            return json_response(200, call(request))
+        except BadRequestError as error:
+            return _error(400, "invalid", str(error))
+        except RestlessError:
+            return _error(503, "unavailable", "The queues have not come to rest within 2 minutes.")
+
+    def _token(self, request: Request) -> object:
+        body = _object(request)
+        scope = body.get("scope", DEFAULT_SCOPE)
+        if isinstance(scope, list) and all(isinstance(part, str) for part in scope):
+            scope = " ".join(scope)
+        if not isinstance(scope, str):
+            raise BadRequestError('`scope` must be a text such as "chat admin".')
+        sub, tenant = _text(body, "sub"), _text(body, "tenant")
+        return {"token": self.authorizer.token(sub=sub, tenant=tenant, scope=scope)}
+
+    def _texts(self, request: Request) -> object:
+        query = dict(parse_qsl(request.query))
+        # A plus that was not escaped arrives as a space.
+        numbers = {name: f"+{query[name].strip(' +')}" for name in ("from", "to") if name in query}
+        found = self.sms_log.find(sender=numbers.get("from"), recipient=numbers.get("to"))
+        return {"items": [_shown(sms) for sms in found], "next_cursor": None}
+
+    def _text(self, request: Request) -> object:
+        body = _object(request)
+        sender, recipient = _phone(body, "from"), _phone(body, "to")
+        text, sid = body.get("body"), body.get("message_sid")
+        if not isinstance(text, str):
+            raise BadRequestError("`body` must be a text.")
+        if sid is not None and not (isinstance(sid, str) and sid):
+            raise BadRequestError("`message_sid` must be a text.")
+        self.on_text(sender, recipient, text)
+        sid, response = self.webhooks.text(sender=sender, recipient=recipient, body=text, sid=sid)
+        return {
+            "message_sid": sid,
+            "status": response.status,
+            "body": response.body.decode(errors="replace"),
+        }
+
+    def _turn(self, request: Request) -> object:
+        seconds = _object(request).get("advance_seconds")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise BadRequestError("`advance_seconds` must be a number.")
+        if not isfinite(seconds) or not 0 <= seconds <= MOST_SECONDS:
+            raise BadRequestError("`advance_seconds` must lie between 0 and ten years.")
+        self.quiet.advance(timedelta(seconds=seconds))
+        return {"now": rfc3339(self.clock.now())}
+
+    def _drain(self, _request: Request) -> object:
+        self.quiet.drain()
+        return {"now": rfc3339(self.clock.now())}
+
+
+def _from_this_machine(request: Request) -> bool:
+    """Whether this is no web page's doing, by way of the browser on this machine."""
+    host = urlsplit(f"//{request.headers.get('host', '')}").hostname
+    origin = request.headers.get("origin")
+    return host in LOOPBACK_HOSTS and (
+        origin is None or urlsplit(origin).hostname in LOOPBACK_HOSTS
+    )
+
+
+def _object(request: Request) -> dict[str, Any]:
+    try:
+        body = json.loads(request.body)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise BadRequestError("The body must be a JSON object.")
+    return body
+
+
+def _text(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str) or not value:
+        raise BadRequestError(f"`{name}` must be a text that is not empty.")
+    return value
+
+
+def _phone(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str) or not E164.fullmatch(value):
+        raise BadRequestError(f"`{name}` must be a phone number such as +15005550006.")
+    return value
+
+
+def _shown(sms: Sms) -> dict[str, object]:
+    return {
+        "sid": sms.sid,
+        "from": sms.sender,
+        "to": sms.recipient,
+        "body": sms.body,
+        "status": sms.status,
+        "segments": sms.segments,
+        "created_at": sms.created_at,
+    }
+
+
+def _error(status: int, code: str, message: str) -> Response:
+    return json_response(status, {"error": {"code": code, "message": message, "details": {}}})

@@ -1,0 +1,186 @@
+"""Messages that were received and are held until they are due by the local clock."""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from local.delays import DUE_AT, SENT_AT, moment
+from local.events import QueueMessage
+from local.template import Function, Queue, QueueSource
+from skein.ports import Clock
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
+
+RECEIVE_BATCH = 10
+# How long the queue keeps a held message from others; renewed well before it is over, so that
+# after a crash nothing stays out of sight for longer.
+HOLD_SECONDS = 120
+RENEW_SECONDS = 40.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A queue and the function that takes its messages."""
+
+    queue: Queue
+    url: str
+    function: Function
+    settings: QueueSource
+
+
+@dataclass
+class Held:
+    """A message that was received and is not done."""
+
+    source: Source
+    message: QueueMessage
+    due_at: datetime
+    running: bool = False
+
+
+class Inbox:
+    """Receives the messages of all queues at once and gives them out when they are due.
+
+    Args:
+        sqs: A client that nothing else marks or delays.
+        sources: The queues and their functions.
+        dead_letters: URLs of the dead-letter queues by logical id.
+        clock: The local clock.
+    """
+
+    def __init__(
+        self,
+        sqs: "SQSClient",
+        *,
+        sources: Sequence[Source],
+        dead_letters: Mapping[str, str],
+        clock: Clock,
+    ) -> None:
+        self.sources = sources
+        self._sqs = sqs
+        self._dead_letters = dead_letters
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._held: dict[str, Held] = {}
+        self._renewed = time.monotonic()
+
+    def receive(self) -> int:
+        """Hold whatever the queues have; returns how many messages those were."""
+        count = 0
+        for source in self.sources:
+            while True:
+                answer = self._sqs.receive_message(
+                    QueueUrl=source.url,
+                    MaxNumberOfMessages=RECEIVE_BATCH,
+                    VisibilityTimeout=HOLD_SECONDS,
+                    WaitTimeSeconds=0,
+                    AttributeNames=["All"],
+                    MessageAttributeNames=["All"],
+                )
+                messages = answer.get("Messages", ())
+                for message in messages:
+                    self._hold(source, message)
+                count += len(messages)
+                if len(messages) < RECEIVE_BATCH:
+                    break
+        return count
+
+    def _hold(self, source: Source, raw: "MessageTypeDef") -> None:
+        now = self._clock.now()
+        message = _message(raw, now)
+        with self._lock:
+            known = self._held.get(message.message_id)
+            if known is None:
+                due = moment(message.attributes, DUE_AT, now)
+                self._held[message.message_id] = Held(source, message, due)
+            else:
+                known.message = replace(known.message, receipt_handle=message.receipt_handle)
+
+    def renew(self) -> None:
+        """Keep what is held from coming back, if it is time for that."""
+        if time.monotonic() - self._renewed < RENEW_SECONDS:
+            return
+        self._renewed = time.monotonic()
+        self._set_visibility(HOLD_SECONDS)
+
+    def release(self) -> None:
+        """Give everything back to the queues."""
+        self._set_visibility(0)
+
+    def _set_visibility(self, seconds: int) -> None:
+        with self._lock:
+            held = list(self._held.values())
+        for one in held:
+            self._sqs.change_message_visibility(
+                QueueUrl=one.source.url,
+                ReceiptHandle=one.message.receipt_handle,
+                VisibilityTimeout=seconds,
+            )
+
+    def next_due(self) -> datetime | None:
+        """When the earliest message that waits is due; None when none waits."""
+        with self._lock:
+            return min((h.due_at for h in self._held.values() if not h.running), default=None)
+
+    def take(self, source: Source) -> list[Held]:
+        """Take the next batch of a queue that is due, the longest due first; it may be empty."""
+        now = self._clock.now()
+        with self._lock:
+            due = [
+                held
+                for held in self._held.values()
+                if held.source is source and not held.running and held.due_at <= now
+            ]
+            batch = sorted(due, key=lambda held: held.due_at)[: source.settings.batch_size]
+            for held in batch:
+                held.running = True
+        return batch
+
+    def succeed(self, held: Held) -> None:
+        """The message is done."""
+        self._sqs.delete_message(
+            QueueUrl=held.source.url, ReceiptHandle=held.message.receipt_handle
+        )
+        with self._lock:
+            del self._held[held.message.message_id]
+
+    def fail(self, held: Held) -> None:
+        """The message comes again after its visibility time-out, or is a dead letter."""
+        queue = held.source.queue
+        count = held.message.receive_count
+        if queue.max_receives is None or queue.dead_letters is None or count < queue.max_receives:
+            with self._lock:
+                held.due_at = self._clock.now() + timedelta(seconds=queue.visibility)
+                held.message = replace(held.message, receive_count=count + 1)
+                held.running = False
+            return
+        self._sqs.send_message(
+            QueueUrl=self._dead_letters[queue.dead_letters], MessageBody=held.message.body
+        )
+        logger.warning("a message of %s went to %s", queue.logical_id, queue.dead_letters)
+        self.succeed(held)
+
+
+def _message(raw: "MessageTypeDef", now: datetime) -> QueueMessage:
+    attributes = {
+        name: value.get("StringValue", "")
+        for name, value in raw.get("MessageAttributes", {}).items()
+    }
+    return QueueMessage(
+        message_id=raw["MessageId"],
+        receipt_handle=raw["ReceiptHandle"],
+        body=raw["Body"],
+        md5=raw["MD5OfBody"],
+        attributes=attributes,
+        receive_count=int(raw["Attributes"].get("ApproximateReceiveCount", 1)),
+        sent_at=moment(attributes, SENT_AT, now),
+        first_received_at=now,
+    )

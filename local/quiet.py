@@ -1,0 +1,107 @@
+"""Turns the clock, and knows when the whole stack has come to rest."""
+
+import threading
+import time
+from datetime import timedelta
+
+from local.clock import TurnableClock
+from local.errors import RestlessError
+from local.poller import Poller
+from local.schedules import Schedules
+from local.twilio_sandbox import TwilioSandbox
+
+# A large turn is made in steps, so that what it sets off happens at about its own time; each step
+# costs a tick.
+MOST_STEPS = 24
+LEAST_STEP = timedelta(minutes=1)
+MOST_ROUNDS = 5
+GIVE_UP_SECONDS = 120.0
+
+Deadline = float
+
+
+class Quiet:
+    """Lets time pass and waits until everything that falls due with it is done.
+
+    Args:
+        clock: The local clock.
+        poller: Of the queues.
+        schedules: Of the rules.
+        sandbox: Sends status callbacks of its own accord.
+    """
+
+    def __init__(
+        self,
+        clock: TurnableClock,
+        *,
+        poller: Poller,
+        schedules: Schedules,
+        sandbox: TwilioSandbox,
+    ) -> None:
+        self._clock = clock
+        self._poller = poller
+        self._schedules = schedules
+        self._sandbox = sandbox
+        self._one_at_a_time = threading.Lock()
+
+    def advance(self, by: timedelta) -> None:
+        """Turn the clock and run what falls due, in order, as far as it can be told.
+
+        Raises:
+            RestlessError: It has not come to rest after two minutes of real time.
+        """
+        with self._one_at_a_time, self._schedules.held_back():
+            self._advance(by, time.monotonic() + GIVE_UP_SECONDS)
+
+    def drain(self) -> None:
+        """Run what is queued, turning the clock for what is delayed, until no queue holds anything.
+
+        Raises:
+            RestlessError: It has not come to rest after two minutes of real time.
+        """
+        with self._one_at_a_time, self._schedules.held_back():
+            until = time.monotonic() + GIVE_UP_SECONDS
+            self._settle(until)
+            while (due := self._poller.next_due()) is not None:
+                self._advance(max(due - self._clock.now(), timedelta(0)), until)
+
+    def _advance(self, by: timedelta, until: Deadline) -> None:
+        self._settle(until)
+        step = max(LEAST_STEP, by / MOST_STEPS)
+        while by >= timedelta(0):
+            hop = min(by, step, self._until_next_message() or step)
+            self._clock.turn(hop)
+            by -= hop
+            self._run_due(until)
+            if not by:
+                return
+
+    def _until_next_message(self) -> timedelta | None:
+        due = self._poller.next_due()
+        ahead = due - self._clock.now() if due is not None else timedelta(0)
+        return ahead if ahead > timedelta(0) else None
+
+    def _run_due(self, until: Deadline) -> None:
+        self._settle(until)
+        fire = self._schedules.fire_due
+        for _ in range(MOST_ROUNDS):
+            before = self._moves()
+            if not fire():
+                return
+            self._settle(until)
+            # What a tick sends may make more due; a tick that sends nothing ends it.
+            if self._moves() == before:
+                return
+            fire = self._schedules.fire_all
+
+    def _settle(self, until: Deadline) -> None:
+        """Wait until nothing moves any more."""
+        while True:
+            before = self._moves()
+            if not (self._sandbox.settle(until=until) and self._poller.settle(until=until)):
+                raise RestlessError("the queues have not come to rest")
+            if self._moves() == before:
+                return
+
+    def _moves(self) -> tuple[int, int]:
+        return self._sandbox.callbacks, self._poller.batches

@@ -1,0 +1,239 @@
+"""The whole of Skein on one machine, wired from `template.yaml`.
+
+    with Stack(Config(port=0, data_dir=tmp_path, openai_base_url=model.base_url)) as stack:
+        requests.get(f"{stack.url}/healthz")
+
+Only one stack can run in a process at a time: handlers find their app in `skein.bootstrap`.
+"""
+
+import fcntl
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from local.authorizer import Authorizer
+from local.aws import LocalAws
+from local.clock import TurnableClock
+from local.config import Config
+from local.delays import keep_delays
+from local.demo import LINE, make_demo
+from local.developer_api import PREFIX as DEVELOPER_PREFIX
+from local.developer_api import DeveloperApi
+from local.environment import AUDIENCE, LocalSecrets, Surroundings, lambda_environment
+from local.errors import DataInUseError
+from local.events import Request, Response
+from local.functions import Functions
+from local.gateway import Gateway
+from local.inbox import Inbox, Source
+from local.model_server import SETTINGS as MODEL_SETTINGS
+from local.model_server import LocalModel
+from local.poller import Poller
+from local.quiet import Quiet
+from local.schedules import Schedules
+from local.server import HOST, Server
+from local.sms_log import Sms, SmsLog
+from local.template import Template
+from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
+from local.twilio_sandbox import TwilioSandbox
+from local.twilio_webhooks import TwilioWebhooks
+from skein import bootstrap
+from skein.adapters.secrets import SecretsManager, secrets_client
+from skein.adapters.sqs import SqsQueues, sqs_client
+
+STOP_SECONDS = 3.0
+NO_KEY = "none"
+
+logger = logging.getLogger(__name__)
+
+
+class Stack:
+    """A local stack; a context manager that starts it and stops it.
+
+    Args:
+        config: How it is to be run.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.template = Template.load(config.template)
+        self.url = ""
+        self.model = ""
+        self._parts = ExitStack()
+        self._answer: Callable[[Request], Response]
+
+    def start(self) -> None:
+        """Start everything and return when requests are answered; on failure nothing is left.
+
+        Raises:
+            LocalError: In one line, what is in the way.
+        """
+        with ExitStack() as parts:
+            self._start(parts)
+            self._parts = parts.pop_all()
+
+    def stop(self) -> None:
+        """Stop everything, keeping its data; stopping twice is no error."""
+        self._parts.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _respond(self, request: Request) -> Response:
+        return self._answer(request)
+
+    def _start(self, parts: ExitStack) -> None:
+        folder = self.config.data_dir
+        folder.mkdir(parents=True, exist_ok=True)
+        _lock(folder / "lock", parts)
+        server = Server(self.config.port, self._respond)
+        parts.callback(server.stop)
+        self.url = f"http://{HOST}:{server.port}"
+
+        parts.enter_context(lambda_environment({}))
+        model = LocalModel(folder / "model") if self.config.uses_local_model else None
+        if model is not None:
+            parts.callback(model.stop)
+        aws = LocalAws(folder / "aws")
+        parts.callback(aws.stop)
+        aws.start()
+        names = aws.provision(self.template)
+        surroundings = Surroundings(
+            base_url=self.url,
+            aws_url=aws.endpoint_url,
+            model_url=model.wait() if model else self.config.openai_base_url,
+            names=names,
+            chosen={**(MODEL_SETTINGS if model else {}), **self.config.settings},
+        )
+        parts.enter_context(lambda_environment(surroundings.variables(self.template)))
+        self._wire(parts, aws, surroundings)
+        server.start()
+        parts.callback(server.stop)
+
+    def _wire(self, parts: ExitStack, aws: LocalAws, surroundings: Surroundings) -> None:
+        folder, template = self.config.data_dir, self.template
+        clock = TurnableClock(folder / "clock")
+        settings = surroundings.settings(template)
+        self.model = settings.default_model
+        sqs = sqs_client(settings)
+        app = bootstrap.build_app(
+            settings,
+            clock=clock,
+            queues=SqsQueues(
+                sqs,
+                {
+                    "turns": settings.turns_queue_url,
+                    "deliveries": settings.deliveries_queue_url,
+                    "upkeep": settings.upkeep_queue_url,
+                },
+            ),
+            secrets=LocalSecrets(
+                SecretsManager(secrets_client(settings), clock),
+                self.config.openai_api_key or NO_KEY,
+            ),
+        )
+        bootstrap.use(app)
+        parts.callback(bootstrap.use, None)
+
+        functions = Functions(template.functions)
+        authorizer = Authorizer(
+            folder / "signing-key.pem", issuer=surroundings.issuer, audience=AUDIENCE
+        )
+        gateway = Gateway(
+            template.functions, functions=functions, authorizer=authorizer, clock=clock
+        )
+        account = aws.twilio_account()
+        sms_log = SmsLog(folder / "texts.jsonl")
+        webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)
+        sandbox = TwilioSandbox(
+            sms_log, account=account, webhooks=webhooks, clock=clock, on_text=_say_sent
+        )
+        poller = Poller(
+            Inbox(
+                aws.sqs(),
+                sources=_sources(template, surroundings.names),
+                dead_letters=surroundings.names,
+                clock=clock,
+            ),
+            functions=functions,
+            clock=clock,
+        )
+        delays = {surroundings.names[queue.logical_id]: queue.delay for queue in template.queues}
+        keep_delays(sqs, clock, delays, sent=poller.wake)
+        schedules = Schedules(template.functions, functions=functions, clock=clock)
+        developer_api = DeveloperApi(
+            authorizer=authorizer,
+            webhooks=webhooks,
+            sms_log=sms_log,
+            clock=clock,
+            quiet=Quiet(clock, poller=poller, schedules=schedules, sandbox=sandbox),
+            config={
+                "twilio_account_sid": account["account_sid"],
+                "twilio_auth_token": account["auth_token"],
+                "public_base_url": self.url,
+                "issuer": authorizer.issuer,
+                "audience": authorizer.audience,
+                "line": LINE,
+                "model": self.model,
+            },
+            on_text=_say_received,
+        )
+
+        def answer(request: Request) -> Response:
+            if request.path.startswith(f"{TWILIO_PREFIX}/"):
+                return sandbox.answer(request)
+            if request.path.startswith(DEVELOPER_PREFIX):
+                return developer_api.answer(request)
+            return gateway.answer(request)
+
+        self._answer = answer
+        make_demo(app)
+        parts.callback(sandbox.stop)
+        sandbox.start()
+        parts.callback(poller.stop, seconds=STOP_SECONDS)
+        poller.start()
+        parts.callback(schedules.stop)
+        schedules.start()
+
+
+def _lock(path: Path, parts: ExitStack) -> None:
+    """Keep other stacks away from the data until the end.
+
+    Raises:
+        DataInUseError: Another one has it.
+    """
+    file: IO[str] = parts.enter_context(path.open("w"))
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise DataInUseError(
+            f"another stack uses {path.parent}: end it, or set SKEIN_DATA_DIR to another folder"
+        ) from error
+
+
+def _sources(template: Template, names: Mapping[str, str]) -> list[Source]:
+    queues = {queue.logical_id: queue for queue in template.queues}
+    return [
+        Source(queues[source.queue], names[source.queue], function, source)
+        for function in template.functions
+        for source in function.queues
+    ]
+
+
+def _say_received(sender: str, recipient: str, body: str) -> None:
+    logger.info("text   %s -> %s  %s", sender, recipient, body)
+
+
+def _say_sent(sms: Sms) -> None:
+    logger.info("text   %s -> %s  %s", sms.sender, sms.recipient, sms.body)

@@ -1,0 +1,260 @@
+"""A sandbox that answers like Twilio's REST API, so that Twilio's own client can talk to it.
+
+Texts go nowhere but into a log. Some numbers behave as Twilio's documented test numbers do:
+https://www.twilio.com/docs/iam/test-credentials.
+"""
+
+import base64
+import logging
+import queue
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from email.utils import format_datetime
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl
+
+from local.events import Request, Response, json_response
+from local.sms_log import Sms, SmsLog
+from local.twilio_webhooks import TwilioWebhooks
+from skein.models.base import rfc3339
+from skein.ports import Clock
+from skein.services.sms_text import segment_count
+
+PREFIX = "/local/twilio"
+API = "2010-04-01"
+MAX_BODY_CHARACTERS = 1_600
+
+E164 = re.compile(r"\+[1-9][0-9]{6,14}")
+CREATED, BAD_REQUEST, UNAUTHORIZED, NOT_FOUND = 201, 400, 401, 404
+
+REASONS = {
+    20003: "Authenticate",
+    20404: "The requested resource was not found",
+    21211: "Invalid 'To' Phone Number",
+    21212: "Invalid 'From' Phone Number",
+    21408: "Permission to send an SMS has not been enabled for the region of the 'To' number",
+    21602: "Message body is required.",
+    21606: "The 'From' number is not a valid, SMS-capable phone number of your account",
+    21610: "Attempt to send to unsubscribed recipient",
+    21611: "This 'From' number has exceeded the maximum number of queued messages",
+    21612: "Message cannot be sent with the current combination of 'To' and 'From' parameters",
+    21614: "'To' number is not a valid mobile number",
+    21617: "The concatenated message body exceeds the 1600 character limit",
+}
+BAD_RECIPIENTS = {
+    "+15005550001": 21211,
+    "+15005550002": 21612,
+    "+15005550003": 21408,
+    "+15005550004": 21610,
+    "+15005550009": 21614,
+}
+BAD_SENDERS = {"+15005550001": 21212, "+15005550007": 21606, "+15005550008": 21611}
+
+# What a text goes through, each told to its status callback.
+STATUSES = ("queued", "sent", "delivered")
+
+logger = logging.getLogger(__name__)
+
+
+class TwilioSandbox:
+    """One Twilio account.
+
+    Args:
+        log: Keeps the texts.
+        account: `account_sid` and `auth_token`.
+        webhooks: Makes the status callbacks.
+        clock: The local clock.
+        on_text: Called with each text that was taken.
+    """
+
+    def __init__(
+        self,
+        log: SmsLog,
+        *,
+        account: Mapping[str, str],
+        webhooks: TwilioWebhooks,
+        clock: Clock,
+        on_text: Callable[[Sms], None],
+    ) -> None:
+        self._log = log
+        self._sid = account["account_sid"]
+        self._token = account["auth_token"]
+        self._webhooks = webhooks
+        self._clock = clock
+        self._on_text = on_text
+        self._todo: queue.SimpleQueue[tuple[str, str] | None] = queue.SimpleQueue()
+        self._changed = threading.Condition()
+        self._left = 0
+        self.callbacks = 0
+        self._thread = threading.Thread(target=self._call_back, name="twilio", daemon=True)
+
+    def start(self) -> None:
+        """Begin to make status callbacks."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Make no more of them."""
+        self._todo.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def settle(self, *, until: float) -> bool:
+        """Wait until every status callback is made; returns whether that came to be."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._left, until - time.monotonic())
+
+    def answer(self, request: Request) -> Response:
+        """Answer a request to the REST API, its path with `PREFIX`."""
+        if not self._authenticated(request.headers.get("authorization", "")):
+            return _refusal(UNAUTHORIZED, 20003)
+        messages = f"{PREFIX}/{API}/Accounts/{self._sid}/Messages"
+        if request.path == f"{messages}.json" and request.method == "POST":
+            return self._create(dict(parse_qsl(request.body.decode(), keep_blank_values=True)))
+        if request.path == f"{messages}.json" and request.method == "GET":
+            return self._list({name: v[0] for name, v in parse_qs(request.query).items()})
+        one = re.fullmatch(rf"{messages}/(\w+)\.json", request.path)
+        found = self._log.find(sid=one[1]) if one and request.method == "GET" else []
+        return json_response(200, self._resource(found[0])) if found else _refusal(NOT_FOUND, 20404)
+
+    def _authenticated(self, header: str) -> bool:
+        expected = base64.b64encode(f"{self._sid}:{self._token}".encode()).decode()
+        return secrets.compare_digest(header.encode(), f"Basic {expected}".encode())
+
+    def _create(self, form: Mapping[str, str]) -> Response:
+        sender, recipient, body = (form.get(name, "") for name in ("From", "To", "Body"))
+        code = self._objection(sender, recipient, body)
+        if code is not None:
+            return _refusal(BAD_REQUEST, code)
+        sms = Sms(
+            sid=f"SM{secrets.token_hex(16)}",
+            sender=sender,
+            recipient=recipient,
+            body=body,
+            status=STATUSES[0],
+            created_at=rfc3339(self._clock.now().replace(microsecond=0)),
+            segments=segment_count(body),
+            callback=form.get("StatusCallback", ""),
+        )
+        self._log.put(sms)
+        self._on_text(sms)
+        with self._changed:
+            self._left += len(STATUSES)
+        for status in STATUSES:
+            self._todo.put((sms.sid, status))
+        return json_response(CREATED, self._resource(sms))
+
+    def _objection(self, sender: str, recipient: str, body: str) -> int | None:
+        """The code with which Twilio would refuse this text; None if it would not."""
+        checks = (
+            (BAD_SENDERS.get(sender), sender in BAD_SENDERS),
+            (21212, not E164.fullmatch(sender)),
+            (BAD_RECIPIENTS.get(recipient), recipient in BAD_RECIPIENTS),
+            (21211, not E164.fullmatch(recipient)),
+            (21602, not body),
+            (21617, len(body) > MAX_BODY_CHARACTERS),
+        )
+        return next((code for code, holds in checks if holds), None)
+
+    def _list(self, query: Mapping[str, str]) -> Response:
+        found = self._log.find(sender=query.get("From"), recipient=query.get("To"))
+        page = [self._resource(sms) for sms in reversed(found) if _in_time(sms, query)]
+        page = page[: int(query.get("PageSize", 50))]
+        uri = f"/{API}/Accounts/{self._sid}/Messages.json"
+        return json_response(
+            200,
+            {
+                "messages": page,
+                "page": 0,
+                "page_size": len(page),
+                "start": 0,
+                "end": max(0, len(page) - 1),
+                "uri": uri,
+                "first_page_uri": uri,
+                "next_page_uri": None,
+                "previous_page_uri": None,
+            },
+        )
+
+    def _resource(self, sms: Sms) -> dict[str, Any]:
+        uri = f"/{API}/Accounts/{self._sid}/Messages/{sms.sid}"
+        at = format_datetime(datetime.fromisoformat(sms.created_at))
+        return {
+            "account_sid": self._sid,
+            "api_version": API,
+            "body": sms.body,
+            "date_created": at,
+            "date_sent": None if sms.status == STATUSES[0] else at,
+            "date_updated": at,
+            "direction": "outbound-api",
+            "error_code": sms.error_code,
+            "error_message": None,
+            "from": sms.sender,
+            "messaging_service_sid": None,
+            "num_media": "0",
+            "num_segments": str(sms.segments),
+            "price": None,
+            "price_unit": "USD",
+            "sid": sms.sid,
+            "status": sms.status,
+            "subresource_uris": {"media": f"{uri}/Media.json"},
+            "to": sms.recipient,
+            "uri": f"{uri}.json",
+        }
+
+    def _call_back(self) -> None:
+        while (todo := self._todo.get()) is not None:
+            sms = self._log.set_status(*todo)
+            try:
+                if sms.callback:
+                    self._tell(sms)
+            except Exception:
+                logger.exception("a status callback failed")
+            with self._changed:
+                self._left -= 1
+                self.callbacks += 1
+                self._changed.notify_all()
+
+    def _tell(self, sms: Sms) -> None:
+        fields = {
+            "MessageStatus": sms.status,
+            "SmsStatus": sms.status,
+            "MessageSid": sms.sid,
+            "SmsSid": sms.sid,
+            "AccountSid": self._sid,
+            "ApiVersion": API,
+            "From": sms.sender,
+            "To": sms.recipient,
+        }
+        response = self._webhooks.post(sms.callback, fields)
+        if response.status >= BAD_REQUEST:
+            logger.warning("a status callback was answered with %d", response.status)
+
+
+def _in_time(sms: Sms, query: Mapping[str, str]) -> bool:
+    """Whether a text fits the filters by date, which are dates or moments."""
+    for name, value in query.items():
+        sent = sms.created_at[: len(value)].rstrip("Z")
+        wanted = value.rstrip("Z")
+        if (
+            (name == "DateSent" and not sent.startswith(wanted))
+            or (name == "DateSent>" and sent < wanted)
+            or (name == "DateSent<" and sent > wanted)
+        ):
+            return False
+    return True
+
+
+def _refusal(status: int, code: int) -> Response:
+    return json_response(
+        status,
+        {
+            "code": code,
+            "message": REASONS[code],
+            "more_info": f"https://www.twilio.com/docs/errors/{code}",
+            "status": status,
+        },
+    )
