@@ -12,7 +12,7 @@ from local.config import Config
 from local.demo import LINE
 from local.errors import LocalError
 from local.model_server import MODEL_NAME
-from local.stack import Stack
+from local.stack import PRIVATE, Stack
 from skein.settings import BadSettings
 
 LOG_FILE = "skein.log"
@@ -39,8 +39,8 @@ def main() -> int:
         signal.signal(number, lambda *_: ended.set())
     try:
         config = Config.from_environment(os.environ)
-        config.data_dir.mkdir(parents=True, exist_ok=True)
-        with (config.data_dir / LOG_FILE).open("a", buffering=1, encoding="utf-8") as log:
+        config.data_dir.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        with (config.data_dir / LOG_FILE).open("w", buffering=1, encoding="utf-8") as log:
             _set_up_logs(console, log)
             # What functions print is their log, as in Lambda.
             with redirect_stdout(log), Stack(config) as stack:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 HOST = "127.0.0.1"
+CONNECTIONS = 25
 TABLE_NAME = "skein"
 TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the name of it
 OPENAI_SECRET = "skein/openai"  # noqa: S105
@@ -50,6 +51,11 @@ class LocalAws:
         self._folder = folder
         self._child: Child | None = None
         self.endpoint_url = ""
+        self._session = Session(
+            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+            region_name=REGION,
+        )
 
     def start(self) -> None:
         """Start the emulator and return when it answers.
@@ -111,8 +117,13 @@ class LocalAws:
         }
         sqs = self.sqs()
         for queue in template.queues:
-            # Delays and redrives are the poller's, which keeps to the local clock.
-            sqs.create_queue(QueueName=queue.logical_id)
+            try:
+                # The emulator would make a second queue of the same name, since it takes its own
+                # port, which changes from start to start, for a part of the first one's identity.
+                sqs.get_queue_url(QueueName=queue.logical_id)
+            except sqs.exceptions.QueueDoesNotExist:
+                # Delays and redrives are the poller's, which keeps to the local clock.
+                sqs.create_queue(QueueName=queue.logical_id)
             names[queue.logical_id] = self.queue_url(queue.logical_id)
             names[f"{queue.logical_id}.Arn"] = queue_arn(queue.logical_id)
             names[f"{queue.logical_id}.QueueName"] = queue.logical_id
@@ -142,15 +153,10 @@ class LocalAws:
         return account
 
     def _client(self, service: Any) -> Any:
-        session = Session(
-            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-            region_name=REGION,
-        )
-        return session.client(
+        return self._session.client(
             service,
             endpoint_url=self.endpoint_url,
-            config=Config(retries={"mode": "standard"}, max_pool_connections=25),
+            config=Config(retries={"mode": "standard"}, max_pool_connections=CONNECTIONS),
         )
 
 

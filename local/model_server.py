@@ -27,7 +27,7 @@ THREADS = 2
 # tokens of Skein's counter are larger than the model's, hence the distance.
 SETTINGS = {
     "SKEIN_DEFAULT_MODEL": MODEL_NAME,
-    "SKEIN_MAX_OUTPUT_TOKENS": "160",
+    "SKEIN_MAX_OUTPUT_TOKENS": "120",
     "SKEIN_MAX_PROMPT_TOKENS": "5000",
     "SKEIN_MAX_CONTEXT_TOKENS": "3000",
 }
@@ -98,7 +98,7 @@ def serve(url_file: Path) -> None:
     parameters.cpuparams.n_threads = THREADS
     parameters.cpuparams_batch.n_threads = THREADS
     parameters.ui = False
-    parameters.sampling.temp = 0.4
+    parameters.sampling.temp = 0.2
     parameters.sampling.penalty_repeat = 1.1
     server = xllamacpp.Server(parameters)
     partial = url_file.with_suffix(".part")

@@ -44,6 +44,7 @@ from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
 
 STOP_SECONDS = 3.0
+PRIVATE = 0o700  # the data holds keys
 NO_KEY = "none"
 
 logger = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ class Stack:
 
     def _start(self, parts: ExitStack) -> None:
         folder = self.config.data_dir
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         _lock(folder / "lock", parts)
         server = Server(self.config.port, self._respond)
         parts.callback(server.stop)

@@ -118,6 +118,13 @@ class ScriptedOpenAI:
         """Script one closed connection."""
         return self.then(Answer(hang_up=True))
 
+    def reset(self) -> None:
+        """Forget everything that was scripted and called."""
+        with self._lock:
+            self._script.clear()
+            self.calls.clear()
+            self.unscripted.clear()
+
     @property
     def remaining(self) -> int:
         """How many scripted answers have not been used."""

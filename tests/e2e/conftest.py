@@ -1,0 +1,73 @@
+"""Local stacks: one in a process of its own for most tests, and others for what needs more."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from local.config import Config
+from local.stack import Stack
+from tests.e2e.client import Client
+from tests.e2e.process import LocalProcess
+from tests.scripted_openai import ScriptedOpenAI
+
+StartStack = Callable[..., Client]
+
+
+@pytest.fixture(scope="session")
+def _model() -> Iterator[ScriptedOpenAI]:
+    with ScriptedOpenAI() as server:
+        yield server
+
+
+@pytest.fixture
+def model(_model: ScriptedOpenAI) -> Iterator[ScriptedOpenAI]:
+    """The model of every stack; a test has to script each call, and to have them all made."""
+    _model.reset()
+    yield _model
+    assert not _model.unscripted
+    assert not _model.remaining
+
+
+@pytest.fixture(scope="session")
+def _shared_url(_model: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    process = LocalProcess(
+        tmp_path_factory.mktemp("shared") / "data",
+        environment={"OPENAI_BASE_URL": _model.base_url},
+    )
+    try:
+        yield process.wait_until_ready()
+        process.end(signal.SIGINT)
+    finally:
+        process.kill()
+
+
+@pytest.fixture
+def client(_shared_url: str, model: ScriptedOpenAI) -> Client:
+    """The stack that tests share; each has a phone and a tenant of its own."""
+    return Client(_shared_url)
+
+
+@pytest.fixture
+def stop() -> Iterator[ExitStack]:
+    """Stops what `start` has started: when the test says so, at the latest at its end."""
+    with ExitStack() as started:
+        yield started
+
+
+@pytest.fixture
+def start(stop: ExitStack, model: ScriptedOpenAI, tmp_path: Path) -> StartStack:
+    """Starts a stack on the test's own data; keyword arguments are Skein's settings."""
+
+    def started(**settings: object) -> Client:
+        config = Config(
+            port=0,
+            data_dir=tmp_path / "data",
+            openai_base_url=model.base_url,
+            settings={f"SKEIN_{name.upper()}": str(value) for name, value in settings.items()},
+        )
+        return Client(stop.enter_context(Stack(config)).url)
+
+    return started

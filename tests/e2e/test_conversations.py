@@ -1,0 +1,118 @@
+"""The README's conversations: texts and API calls go in, answers come out."""
+
+from typing import Any
+
+from tests.e2e.client import LINE, Client
+from tests.e2e.conftest import StartStack
+from tests.scripted_openai import ScriptedOpenAI
+
+
+def test_a_text_gets_an_answer_from_the_model(client: Client, model: ScriptedOpenAI) -> None:
+    model.say("Ten, with a straight back.")
+    answer = client.text("How many push-ups?")
+    assert (answer["status"], answer["body"]) == (200, "<Response/>")
+    client.drain()
+    (sms,) = client.ok("GET", f"/local/sms?to={client.phone}")["items"]
+    assert (sms["from"], sms["to"]) == (LINE, client.phone)
+    assert (sms["body"], sms["status"]) == ("Ten, with a straight back.", "delivered")
+    assert "How many push-ups?" in model.prompts()[0][-1]["content"]
+
+
+def test_the_next_text_is_answered_with_the_first_in_mind(
+    client: Client, model: ScriptedOpenAI
+) -> None:
+    model.say("Ten.").say("Twenty.")
+    client.text("How many push-ups?")
+    client.drain()
+    client.text("And squats?")
+    client.drain()
+    assert client.texts() == ["Ten.", "Twenty."]
+    roles = [message["role"] for message in model.prompts()[1] if message["role"] != "system"]
+    assert roles == ["user", "assistant", "user"]
+
+
+def test_a_text_that_twilio_sends_twice_is_answered_once(
+    client: Client, model: ScriptedOpenAI
+) -> None:
+    model.say("Ten.")
+    first = client.text("How many push-ups?", message_sid="SM1")
+    client.drain()
+    second = client.text("How many push-ups?", message_sid="SM1")
+    client.drain()
+    assert first == second
+    assert client.texts() == ["Ten."]
+
+
+def test_a_burst_of_texts_becomes_one_answer(start: StartStack, model: ScriptedOpenAI) -> None:
+    client = start(reply_debounce_seconds=600)
+    model.say("Hello to all three.")
+    for text in ("Hi", "it's me", "from the gym"):
+        client.text(text)
+    client.drain()
+    assert client.texts() == ["Hello to all three."]
+
+
+def test_people_and_agents_talk_through_the_api(client: Client, model: ScriptedOpenAI) -> None:
+    model.say("Revenue rose.")
+    admin, husam = client.token("ops", "admin"), client.token("husam", "chat")
+    agent = client.ok("POST", "/v1/agents", {"name": "Analyst"}, token=admin)
+    chat = _chat(client, husam, agent["id"])
+    path = f"/v1/chats/{chat['id']}/messages"
+    question = {"text": "How was the quarter?", "client_id": "1"}
+    first = client.call("POST", path, question, token=husam)
+    again = client.call("POST", path, question, token=husam)
+    assert (first.status, again.status) == (201, 200)
+    assert first.json == again.json
+    client.drain()
+    messages = client.ok("GET", path, token=husam)["items"]
+    assert [(m["seq"], m["sender"]["kind"], m["text"]) for m in messages] == [
+        (1, "user", "How was the quarter?"),
+        (2, "agent", "Revenue rose."),
+    ]
+    assert client.call("GET", path, token=client.token("stranger")).status == 404
+    assert client.call("GET", "/v1/agents", token=husam).status == 403
+
+
+def test_a_model_that_is_down_for_a_while_only_delays_the_answer(
+    client: Client, model: ScriptedOpenAI
+) -> None:
+    model.fail(503).fail(503).say("Here I am again.")
+    client.text("Are you there?")
+    client.drain()
+    assert client.texts() == ["Here I am again."]
+
+
+def test_whoever_texted_stop_gets_nothing_until_start(
+    client: Client, model: ScriptedOpenAI
+) -> None:
+    client.text("STOP")
+    client.drain()
+    client.turn(3600)
+    assert client.texts() == []
+    client.text("START")
+    model.say("Welcome back.")
+    client.text("Hello again")
+    client.drain()
+    assert client.texts() == ["Welcome back."]
+
+
+def test_a_phone_that_twilio_refuses_gets_no_more_tries(
+    client: Client, model: ScriptedOpenAI
+) -> None:
+    unsubscribed = "+15005550004"
+    model.say("You will not see this.")
+    client.text("Hi", sender=unsubscribed)
+    client.drain()
+    client.turn(3600)
+    assert client.texts(unsubscribed) == []
+
+
+def _chat(client: Client, token: str, agent_id: str) -> Any:
+    members = [{"kind": "agent", "id": agent_id}]
+    new = {
+        "title": "Project Alpha",
+        "kind": "direct",
+        "visibility": "private",
+        "members": members,
+    }
+    return client.ok("POST", "/v1/chats", new, token=token)

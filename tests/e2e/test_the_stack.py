@@ -1,0 +1,117 @@
+"""How a local stack starts, ends, keeps its data, and keeps to its own clock."""
+
+import os
+import signal
+import socket
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from local.config import Config
+from local.errors import DataInUseError
+from local.stack import Stack
+from tests.e2e.client import Client
+from tests.e2e.conftest import StartStack
+from tests.e2e.process import LocalProcess
+from tests.scripted_openai import ScriptedOpenAI
+
+PATIENCE_SECONDS = 15
+
+
+def test_a_delay_passes_with_the_clock_and_not_before(
+    start: StartStack, model: ScriptedOpenAI
+) -> None:
+    client = start(reply_debounce_seconds=600)
+    client.text("Hi")
+    client.turn(590)
+    assert not model.calls
+    model.say("Hello!")
+    client.turn(11)
+    assert client.texts() == ["Hello!"]
+
+
+def test_a_second_start_knows_everything_and_goes_on(
+    start: StartStack, stop: ExitStack, model: ScriptedOpenAI
+) -> None:
+    client = start(reply_debounce_seconds=600)
+    model.say("Ten.")
+    client.text("How many push-ups?")
+    client.drain()
+    client.turn(86_400)
+    token, before = client.token("ops", "admin"), _now(client)
+    client.text("And squats?")
+    stop.close()
+
+    again = start(reply_debounce_seconds=600)
+    again.phone = client.phone
+    assert _now(again) >= before
+    assert not model.remaining
+    model.say("Twenty.")
+    again.turn(601)
+    assert again.texts() == ["Ten.", "Twenty."]
+    agents = again.ok("GET", "/v1/agents", token=again.token("ops", "admin"))["items"]
+    assert [agent["name"] for agent in agents] == ["Coach"]
+    # The key is kept; but the issuer is the stack's own address, which has changed.
+    assert again.call("GET", "/v1/agents", token=token).status == 401
+
+
+def test_ctrl_c_leaves_no_process(model: ScriptedOpenAI, tmp_path: Path) -> None:
+    process = _process(model, tmp_path)
+    try:
+        process.wait_until_ready()
+        children = process.children()
+        assert children
+        assert process.end(signal.SIGINT) == 0
+        assert not any(map(_alive, children))
+        assert "Traceback" not in process.output
+    finally:
+        process.kill()
+
+
+def test_children_end_when_their_parent_is_killed(model: ScriptedOpenAI, tmp_path: Path) -> None:
+    process = _process(model, tmp_path)
+    process.wait_until_ready()
+    children = process.children()
+    process.kill()
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while any(map(_alive, children)) and time.monotonic() < give_up:
+        time.sleep(0.05)
+    assert not any(map(_alive, children))
+
+
+def test_a_port_in_use_is_one_line(model: ScriptedOpenAI, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = _process(model, tmp_path, port=port)
+        assert process.wait() == 1
+    assert process.output == f"skein: port {port} is in use: set SKEIN_PORT to another\n"
+
+
+def test_data_has_one_stack_at_a_time(
+    start: StartStack, model: ScriptedOpenAI, tmp_path: Path
+) -> None:
+    start()
+    second = Stack(Config(port=0, data_dir=tmp_path / "data", openai_base_url=model.base_url))
+    with pytest.raises(DataInUseError):
+        second.start()
+
+
+def _process(model: ScriptedOpenAI, folder: Path, port: int = 0) -> LocalProcess:
+    environment = {"OPENAI_BASE_URL": model.base_url}
+    return LocalProcess(folder / "data", port=port, environment=environment)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A child whose parent was killed may wait for whoever collects it.
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def _now(client: Client) -> str:
+    now: str = client.ok("POST", "/local/clock", {"advance_seconds": 0})["now"]
+    return now
