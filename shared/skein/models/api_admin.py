@@ -174,9 +174,7 @@ class NewUser(Request):
         Field(description="With their country codes.", max_length=MAX_PHONES),
     ] = ()
     time_zone: Annotated[TimeZone | None, Field(description="IANA name.")] = None
-    profile: Annotated[
-        Fields, Field(description="Free fields, up to 16 KiB.", default_factory=dict)
-    ]
+    profile: Fields = Field(description="Free fields, up to 16 KiB.", default_factory=dict)
 
 
 class UserChange(Request):
@@ -225,9 +223,7 @@ class NewLine(Request):
 
     phone: Phone
     agent_id: EntityId
-    settings: Annotated[
-        Fields, Field(description="Free fields, up to 16 KiB.", default_factory=dict)
-    ]
+    settings: Fields = Field(description="Free fields, up to 16 KiB.", default_factory=dict)
 
 
 class LineChange(Request):

@@ -1,6 +1,6 @@
 """A person, the numbers they are reached by, and the lines on which agents are reached."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -21,7 +21,7 @@ class User(Stored):
     name: Name
     phones: tuple[E164, ...] = ()
     time_zone: str | None = None
-    profile: Annotated[dict[str, Any], Field(default_factory=dict)]
+    profile: dict[str, Any] = Field(default_factory=dict)
     version: int = 1
     created_at: Instant
 
@@ -61,7 +61,7 @@ class Line(Stored):
     tenant: Tenant
     phone: E164
     agent_id: Identifier
-    settings: Annotated[dict[str, Any], Field(default_factory=dict)]
+    settings: dict[str, Any] = Field(default_factory=dict)
     version: int = 1
     created_at: Instant
 

@@ -49,7 +49,7 @@ def named_members(
             named.append(User.from_item(item).as_member)
         else:
             name = caller.name if member.id == caller.id else member.id
-            user = User(tenant=tenant, id=member.id, name=name, profile={}, created_at=now)
+            user = User(tenant=tenant, id=member.id, name=name, created_at=now)
             table.write(Put(user.key, user.to_item(), Missing()))
             named.append(user.as_member)
     return tuple(named)

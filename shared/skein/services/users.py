@@ -62,7 +62,7 @@ class Users:
             return self.get(tenant, person.id)
         except NotFound:
             now = self._clock.now()
-            return User(tenant=tenant, id=person.id, name=person.name, profile={}, created_at=now)
+            return User(tenant=tenant, id=person.id, name=person.name, created_at=now)
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
