@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from skein.errors import NotFound
+from skein.models.agent import Agent
 from skein.models.base import MemberRef
 from skein.models.chat import Membership
 from skein.models.run import PromptRecord, Run, Step, runs_relation
@@ -63,14 +64,17 @@ class RunViews:
 
         Args:
             tenant: Whose agent.
-            agent_id: The agent; one that there is not has no runs.
+            agent_id: The agent, a deleted one, too.
             day: The day in UTC on which the runs were created; None for today.
             limit: How many to show at most.
             cursor: Where an earlier page ended.
 
         Raises:
+            NotFound: There never was such an agent in this tenant.
             Invalid: The cursor is not one of this list.
         """
+        if self._table.get(Agent.key_of(tenant, agent_id)) is None:
+            raise NotFound("there is no such agent")
         return list_relation(
             self._table,
             runs_relation(tenant, agent_id, day or self._clock.now().date()),
