@@ -1,0 +1,240 @@
+"""API Gateway: agents, people, lines and runs, for operators (scope `admin`)."""
+
+from datetime import date
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from api_app import (
+    AgentId,
+    Api,
+    Limit,
+    PageCursor,
+    PhoneNumber,
+    RunId,
+    UserId,
+    documented,
+    no_content,
+)
+from skein.bootstrap import app
+from skein.logs import logged
+from skein.models.api_admin import (
+    AgentChange,
+    AgentPage,
+    AgentResource,
+    LineChange,
+    LinePage,
+    LineResource,
+    NewAgent,
+    NewLine,
+    NewUser,
+    UserChange,
+    UserPage,
+    UserResource,
+)
+from skein.models.api_runs import RunPage, RunResource
+from skein.services.cursors import DEFAULT_PAGE
+
+api = Api(scope="admin")
+
+Day = Annotated[date | None, Query(description="The day in UTC, by default today.")]
+
+
+@logged
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one request."""
+    return api.resolve(event, context)
+
+
+@api.post(
+    "/v1/agents",
+    summary="Make an agent",
+    tags=["agents"],
+    status_code=201,
+    responses=documented(201, AgentResource, 400, 413, 422),
+)
+def create_agent(new: NewAgent) -> AgentResource:
+    """Whatever is left out has its default."""
+    return AgentResource.of(app().agents.create(api.caller.tenant, new))
+
+
+@api.get(
+    "/v1/agents",
+    summary="List the agents, the oldest first",
+    tags=["agents"],
+    responses=documented(200, AgentPage, 400, 422),
+)
+def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> AgentPage:
+    """Deleted ones are left out."""
+    page = app().agents.list(api.caller.tenant, limit=limit, cursor=cursor)
+    return AgentPage(items=tuple(map(AgentResource.of, page.items)), next_cursor=page.next_cursor)
+
+
+@api.get(
+    "/v1/agents/<agent_id>",
+    summary="Read an agent",
+    tags=["agents"],
+    responses=documented(200, AgentResource, 404, 422),
+)
+def get_agent(agent_id: AgentId) -> AgentResource:
+    """Unless it was deleted."""
+    return AgentResource.of(app().agents.get(api.caller.tenant, agent_id))
+
+
+@api.patch(
+    "/v1/agents/<agent_id>",
+    summary="Change an agent",
+    tags=["agents"],
+    responses=documented(200, AgentResource, 400, 404, 413, 422),
+)
+def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
+    """Its next activation goes by the new values."""
+    return AgentResource.of(app().agents.change(api.caller.tenant, agent_id, change))
+
+
+@api.delete(
+    "/v1/agents/<agent_id>",
+    summary="Delete an agent",
+    tags=["agents"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+)
+def delete_agent(agent_id: AgentId) -> Response[None]:
+    """Chats keep it in their rosters; it responds no more."""
+    app().agents.delete(api.caller.tenant, agent_id)
+    return no_content()
+
+
+@api.get(
+    "/v1/agents/<agent_id>/runs",
+    summary="List an agent's runs of one day, the newest first",
+    tags=["runs"],
+    responses=documented(200, RunPage, 400, 404, 422),
+)
+def list_runs(
+    agent_id: AgentId, day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+) -> RunPage:
+    """Without prompts and steps; those are shown one run at a time."""
+    page = app().run_views.of_agent(
+        api.caller.tenant, agent_id, day=day, limit=limit, cursor=cursor
+    )
+    return RunPage(items=tuple(map(RunResource.of, page.items)), next_cursor=page.next_cursor)
+
+
+@api.get(
+    "/v1/runs/<run_id>",
+    summary="Read a run",
+    tags=["runs"],
+    responses=documented(200, RunResource, 404, 422),
+)
+def get_run(run_id: RunId) -> RunResource:
+    """With its newest prompt, section by section, and every step."""
+    view = app().run_views.get(api.caller.tenant, run_id)
+    return RunResource.of(view.run, steps=view.steps, prompt=view.prompt)
+
+
+@api.post(
+    "/v1/users",
+    summary="Make a person",
+    tags=["users"],
+    status_code=201,
+    responses=documented(201, UserResource, 400, 409, 413, 422),
+)
+def create_user(new: NewUser) -> UserResource:
+    """With the `sub` of their sign-in as the id, if they have one."""
+    return UserResource.of(app().users.create(api.caller.tenant, new))
+
+
+@api.get(
+    "/v1/users",
+    summary="List the people, by id",
+    tags=["users"],
+    responses=documented(200, UserPage, 400, 422),
+)
+def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPage:
+    """Those who were seen only by phone, too."""
+    page = app().users.list(api.caller.tenant, limit=limit, cursor=cursor)
+    return UserPage(items=tuple(map(UserResource.of, page.items)), next_cursor=page.next_cursor)
+
+
+@api.get(
+    "/v1/users/<user_id>",
+    summary="Read a person",
+    tags=["users"],
+    responses=documented(200, UserResource, 404, 422),
+)
+def get_user(user_id: UserId) -> UserResource:
+    """As they are on record."""
+    return UserResource.of(app().users.get(api.caller.tenant, user_id))
+
+
+@api.patch(
+    "/v1/users/<user_id>",
+    summary="Change a person",
+    tags=["users"],
+    responses=documented(200, UserResource, 400, 404, 409, 413, 422),
+)
+def change_user(user_id: UserId, change: UserChange) -> UserResource:
+    """Numbers that are left out of `phones` are theirs no more."""
+    return UserResource.of(app().users.change(api.caller.tenant, user_id, change))
+
+
+@api.post(
+    "/v1/lines",
+    summary="Connect a phone number with an agent",
+    tags=["lines"],
+    status_code=201,
+    responses=documented(201, LineResource, 400, 409, 413, 422),
+)
+def create_line(new: NewLine) -> LineResource:
+    """A number belongs to one tenant only."""
+    return LineResource.of(app().lines.create(api.caller.tenant, new))
+
+
+@api.get(
+    "/v1/lines",
+    summary="List the lines, by number",
+    tags=["lines"],
+    responses=documented(200, LinePage, 400, 422),
+)
+def list_lines(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> LinePage:
+    """Each with the agent that answers."""
+    page = app().lines.list(api.caller.tenant, limit=limit, cursor=cursor)
+    return LinePage(items=tuple(map(LineResource.of, page.items)), next_cursor=page.next_cursor)
+
+
+@api.get(
+    "/v1/lines/<phone>",
+    summary="Read a line",
+    tags=["lines"],
+    responses=documented(200, LineResource, 404, 422),
+)
+def get_line(phone: PhoneNumber) -> LineResource:
+    """The number as it was stored, with its country code."""
+    return LineResource.of(app().lines.get(api.caller.tenant, phone))
+
+
+@api.patch(
+    "/v1/lines/<phone>",
+    summary="Change a line",
+    tags=["lines"],
+    responses=documented(200, LineResource, 400, 404, 413, 422),
+)
+def change_line(phone: PhoneNumber, change: LineChange) -> LineResource:
+    """Chats that it has led to already stay with their agent."""
+    return LineResource.of(app().lines.change(api.caller.tenant, phone, change))
+
+
+@api.delete(
+    "/v1/lines/<phone>",
+    summary="Disconnect a line",
+    tags=["lines"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+)
+def delete_line(phone: PhoneNumber) -> Response[None]:
+    """The chats that came over it stay."""
+    app().lines.delete(api.caller.tenant, phone)
+    return no_content()

@@ -1,0 +1,84 @@
+"""API Gateway: the OpenAPI document of both APIs, generated from their routes."""
+
+import json
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+import admin_api
+import mobile_api
+from api_app import Api
+from skein.logs import logged
+
+TITLE = "Skein"
+VERSION = "1"
+ABOUT = "AI agents with one coherent mind across many conversations."
+POWERTOOLS_SCHEMAS = ("HTTPValidationError", "ResponseValidationError", "ValidationError")
+ERROR_CONTENT = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorEnvelope"}}}
+METHODS = frozenset({"get", "put", "post", "patch", "delete"})
+
+
+@logged
+def handler(_event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
+    """Answer with the document, whatever was asked."""
+    return {
+        "statusCode": 200,
+        "headers": {"content-type": "application/json"},
+        "body": json.dumps(document(), ensure_ascii=False, separators=(",", ":")),
+    }
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document; a container generates it once.
+
+    Raises:
+        ValueError: The APIs share a path's method, or a schema's name for different things.
+    """
+    merged = _described(mobile_api.api)
+    other = _described(admin_api.api)
+    for path, operations in other["paths"].items():
+        shared = merged["paths"].setdefault(path, {})
+        if shared.keys() & operations.keys():
+            raise ValueError(f"both APIs have {path}")
+        shared.update(operations)
+    for kind, entries in other["components"].items():
+        known = merged["components"].setdefault(kind, {})
+        if any(known[name] != entries[name] for name in known.keys() & entries.keys()):
+            raise ValueError(f"both APIs have different {kind} of one name")
+        known.update(entries)
+    return merged
+
+
+def _described(api: Api) -> dict[str, Any]:
+    """One API's own document, each of its calls under the scope that it needs."""
+    scheme = HTTPBearer(bearerFormat="JWT", description=f"A JWT with the scope `{api.scope}`.")
+    text = api.get_openapi_json_schema(
+        title=TITLE,
+        version=VERSION,
+        description=ABOUT,
+        security_schemes={api.scope: scheme},
+    )
+    described: dict[str, Any] = json.loads(text)
+    for path, operations in described["paths"].items():
+        for method in METHODS & operations.keys():
+            operation = operations[method]
+            operation["security"] = [] if path in api.public else [{api.scope: []}]
+            operation["responses"] = _answers(operation["responses"])
+    for name in POWERTOOLS_SCHEMAS:
+        described["components"]["schemas"].pop(name, None)
+    return described
+
+
+def _answers(found: dict[str, Any]) -> dict[str, Any]:
+    """A call's answers, in order, without the shapes that only Powertools' own errors have."""
+    kept = {
+        status: answer
+        for status, answer in sorted(found.items())
+        if not any(schema in json.dumps(answer) for schema in POWERTOOLS_SCHEMAS)
+    }
+    if "204" in kept:
+        del kept["204"]["content"]
+    return kept | {"500": {"description": "Our own fault.", "content": ERROR_CONTENT}}
