@@ -1,0 +1,217 @@
+"""The HTTP API for operators, through the gateway's own event shapes."""
+
+from typing import Any
+
+import pytest
+
+import admin_api
+from tests.api_client import Client, everything, operator, recorded
+from tests.builders import LINE, World, bot, person
+
+HUSAM = person()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def admin(world: World) -> Client:
+    return operator(world)
+
+
+# ---------------------------------------------------------------------- agents
+
+
+def test_the_recorded_event_makes_an_agent(world: World) -> None:
+    answer = Client(world, api=admin_api).send(recorded("admin_api"))
+    assert answer.status == 201
+    assert answer.body["name"] == "Coach"
+
+
+def test_an_agent_from_its_beginning_to_its_end(admin: Client) -> None:
+    made = admin.post("/v1/agents", {"name": "  Coach  ", "system_prompt": "Be kind."})
+    assert made.status == 201
+    agent_id = made.body["id"]
+    assert made.body == {
+        "id": agent_id,
+        "name": "Coach",
+        "system_prompt": "Be kind.",
+        "model": None,
+        "reply_mode": None,
+        "history_format": None,
+        "enabled_tools": [
+            "send_message",
+            "enter_chat",
+            "read_messages",
+            "get_my_runs",
+            "end_run",
+        ],
+        "summary_instruction": None,
+        "time_zone": "UTC",
+        "max_prompt_tokens": 32_000,
+        "created_at": "2026-02-18T12:00:00.000Z",
+    }
+    path = f"/v1/agents/{agent_id}"
+    assert admin.get(path).body == made.body
+    changed = admin.patch(path, {"model": "gpt-x", "time_zone": "Asia/Amman"})
+    assert changed.body == made.body | {"model": "gpt-x", "time_zone": "Asia/Amman"}
+    assert admin.patch(path, {"model": None}).body["model"] is None
+    assert admin.get("/v1/agents").body["items"] == [changed.body | {"model": None}]
+    assert admin.delete(path).status == 204
+    assert admin.delete(path).status == 204
+    assert admin.get(path).status == 404
+    assert admin.get("/v1/agents").body == {"items": [], "next_cursor": None}
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 100])
+def test_lists_page_through_everything_once(admin: Client, limit: int) -> None:
+    made = [admin.post("/v1/agents", {"name": f"Bot {n}"}).body["id"] for n in range(7)]
+    listed = [item["id"] for item in admin.all_pages("/v1/agents", limit=limit)]
+    assert listed == made
+
+
+# ---------------------------------------------------------------------- people and lines
+
+
+def test_a_person_from_their_beginning(admin: Client) -> None:
+    given_ = {"id": "auth0|42", "name": "Ann", "phones": ["+1 500 555 0101"], "profile": {"a": 1}}
+    made = admin.post("/v1/users", given_)
+    assert (made.status, made.body) == (
+        201,
+        {
+            "id": "auth0|42",
+            "name": "Ann",
+            "phones": ["+15005550101"],
+            "time_zone": None,
+            "profile": {"a": 1},
+        },
+    )
+    assert admin.get("/v1/users/auth0|42").body == made.body
+    assert admin.post("/v1/users", given_).code == "conflict"
+    taken = admin.post("/v1/users", {"name": "Ben", "phones": ["+15005550101"]})
+    assert (taken.status, taken.body["error"]["details"]) == (409, {"phones": ["+15005550101"]})
+    changed = admin.patch("/v1/users/auth0|42", {"phones": [], "time_zone": "Asia/Amman"})
+    assert changed.body == made.body | {"phones": [], "time_zone": "Asia/Amman"}
+    assert [item["id"] for item in admin.all_pages("/v1/users", limit=1)] == ["auth0|42"]
+
+
+def test_a_line_from_its_beginning_to_its_end(world: World, admin: Client) -> None:
+    world.agent()
+    made = admin.post("/v1/lines", {"phone": "+1 500 555 0006", "agent_id": "agt_a"})
+    assert (made.status, made.body) == (
+        201,
+        {"phone": LINE, "agent_id": "agt_a", "settings": {}},
+    )
+    path = f"/v1/lines/{LINE}"
+    assert admin.get(path).body == made.body
+    assert admin.post("/v1/lines", {"phone": LINE, "agent_id": "agt_a"}).status == 409
+    assert admin.patch(path, {"agent_id": "agt_unknown"}).status == 422
+    assert admin.patch(path, {"settings": {"tone": "warm"}}).body["settings"] == {"tone": "warm"}
+    assert [item["phone"] for item in admin.all_pages("/v1/lines")] == [LINE]
+    assert admin.delete(path).status == 204
+    assert admin.get(path).status == 404
+
+
+# ---------------------------------------------------------------------- runs
+
+
+def test_a_run_shows_what_was_asked_and_answered(world: World, admin: Client) -> None:
+    world.agent()
+    world.chat(HUSAM, bot(), kind="direct")
+    world.post("Hello", HUSAM)
+    world.drain()
+    [run] = world.runs()
+
+    shown = admin.get(f"/v1/runs/{run.id}")
+
+    assert shown.status == 200
+    assert shown.body["status"] == "done"
+    assert shown.body["trigger"]["type"] == "chat_message"
+    assert shown.body["usage"] == {"input_tokens": 10, "output_tokens": 5}
+    assert [step["text"] for step in shown.body["steps"]] == ["Hello!"]
+    prompt = shown.body["prompt"]
+    assert prompt["total_tokens"] > 0
+    assert all(set(section) == {"name", "tokens", "text"} for section in prompt["sections"])
+
+    [listed] = admin.get("/v1/agents/agt_a/runs").body["items"]
+    assert listed == shown.body | {"prompt": None, "steps": []}
+
+
+def test_runs_are_listed_by_day_the_newest_first(world: World, admin: Client) -> None:
+    world.agent()
+    world.chat(HUSAM, bot())
+    for day in ("18", "19"):
+        for _ in range(3):
+            world.post("Hello", HUSAM)
+            world.drain()
+        if day == "18":
+            world.clock.advance(24 * 3600)
+    made = [run.id for run in world.runs()]
+    path = "/v1/agents/agt_a/runs"
+    assert [run["id"] for run in admin.all_pages(path, limit=2)] == made[:2:-1]
+    first_day = [run["id"] for run in admin.all_pages(path, limit=2, day="2026-02-18")]
+    assert first_day == made[2::-1]
+    assert admin.get(path, day="2026-02-20").body == {"items": [], "next_cursor": None}
+    assert admin.get(path, day="yesterday").status == 422
+
+
+@pytest.mark.parametrize(
+    "run_id",
+    [
+        "x",
+        "run_1_chat_1",
+        "run__chat_1",
+        "run_1_usr_1",
+        "a_b_c_d",
+        "run_1_chat_1_2",
+        "%23",
+        "_" * 5,
+    ],
+)
+def test_odd_run_ids_are_not_there(admin: Client, run_id: str) -> None:
+    answer = admin.get(f"/v1/runs/{run_id}")
+    assert (answer.status, answer.code) == (404, "not_found")
+
+
+# ---------------------------------------------------------------------- who may
+
+
+def test_other_tenants_things_are_not_there(world: World, admin: Client) -> None:
+    world.agent()
+    world.line()
+    world.chat(HUSAM, bot())
+    admin.post("/v1/users", {"id": "usr_husam", "name": "Husam"})
+    world.post("Hello", HUSAM)
+    before = everything(world)
+    other = operator(world, tenant="other")
+    paths = ["/v1/agents/agt_a", "/v1/users/usr_husam", f"/v1/lines/{LINE}"]
+    for path in paths:
+        assert other.get(path).status == 404
+        assert other.patch(path, {}).status == 404
+        assert other.patch(path, {"name": "Mine"} if "line" not in path else {}).status == 404
+        assert other.delete(path).status == 404
+    assert other.get(f"/v1/runs/{world.runs()[0].id}").status == 404
+    assert other.get("/v1/agents/agt_a/runs").status == 404
+    for path in ("/v1/agents", "/v1/users", "/v1/lines"):
+        assert other.get(path).body == {"items": [], "next_cursor": None}
+    assert everything(world) == before
+
+
+def test_another_tenants_cursor_shows_only_ones_own(world: World, admin: Client) -> None:
+    for n in range(4):
+        admin.post("/v1/agents", {"name": f"Ours {n}"})
+    cursor = admin.get("/v1/agents", limit=2).body["next_cursor"]
+    other = operator(world, tenant="other")
+    other.post("/v1/agents", {"name": "Theirs"})
+    names = [item["name"] for item in other.get("/v1/agents", cursor=cursor).body["items"]]
+    assert names == ["Theirs"]
+
+
+@pytest.mark.parametrize("scope", ["chat", "", None])
+def test_the_scope_chat_is_not_enough(world: World, scope: Any) -> None:
+    caller = Client(world, api=admin_api, scope=scope)
+    for answer in (caller.get("/v1/agents"), caller.post("/v1/agents", {"name": "Mine"})):
+        assert (answer.status, answer.code) == (403, "forbidden")
+    assert everything(world) == {}

@@ -1,0 +1,91 @@
+"""The OpenAPI document says what the API does, and all of it."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+import admin_api
+import api_docs
+import mobile_api
+from skein.errors import Rejected
+from tests.api_client import Client, recorded
+from tests.builders import World
+
+OPERATIONS = [
+    (method, path, operation)
+    for path, operations in api_docs.document()["paths"].items()
+    for method, operation in operations.items()
+]
+
+
+def references(value: Any) -> set[str]:
+    """Every schema that is mentioned anywhere in `value`."""
+    return set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(value)))
+
+
+def test_the_recorded_event_is_answered_with_the_document() -> None:
+    answer = Client(World(), api=api_docs).send(recorded("api_docs"))
+    assert answer.status == 200
+    assert answer.body == api_docs.document()
+    assert answer.body["openapi"].startswith("3.1")
+
+
+def test_every_route_is_in_the_document() -> None:
+    routes = {
+        (route.method.lower(), route.openapi_path)
+        for api in (mobile_api.api, admin_api.api)
+        for route in [*api._static_routes, *api._dynamic_routes]
+    }
+    assert {(method, path) for method, path, _ in OPERATIONS} == routes
+
+
+def test_operations_have_names_of_their_own() -> None:
+    names = [operation["operationId"] for *_, operation in OPERATIONS]
+    assert len(set(names)) == len(names)
+
+
+def test_every_schema_that_is_mentioned_is_there_and_the_other_way_round() -> None:
+    document = api_docs.document()
+    assert references(document) == document["components"]["schemas"].keys()
+
+
+def test_each_scope_has_a_bearer_scheme() -> None:
+    schemes = api_docs.document()["components"]["securitySchemes"]
+    assert {name: (s["type"], s["scheme"]) for name, s in schemes.items()} == {
+        "chat": ("http", "bearer"),
+        "admin": ("http", "bearer"),
+    }
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS)
+def test_every_operation_says_who_may_and_what_may_come_back(
+    method: str, path: str, operation: dict[str, Any]
+) -> None:
+    statuses = set(operation["responses"])
+    assert operation["summary"]
+    assert operation["tags"]
+    if path == "/healthz":
+        assert operation["security"] == []
+        assert statuses == {"200", "500"}
+        return
+    assert operation["security"] in ([{"chat": []}], [{"admin": []}])
+    expected = {"401", "403", "429", "500", "503"}
+    if method in {"post", "patch", "put"}:
+        expected |= {"400", "413", "422"}
+    if "{" in path:
+        expected |= {"404", "422"}
+    assert expected <= statuses
+    for status, answer in operation["responses"].items():
+        if int(status) >= 400:
+            assert references(answer) == {"ErrorEnvelope"}
+        elif status == "204":
+            assert "content" not in answer
+        else:
+            assert len(references(answer)) == 1
+
+
+def test_every_error_that_callers_may_cause_is_described() -> None:
+    described = {int(status) for *_, operation in OPERATIONS for status in operation["responses"]}
+    assert {error.status for error in Rejected.__subclasses__()} <= described

@@ -1,0 +1,248 @@
+"""The HTTP API for people in chats, through the gateway's own event shapes."""
+
+import json
+import logging
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skein.errors import Contention
+from tests.api_client import Client, operator, recorded
+from tests.builders import TENANT, World, bot, person
+
+ROOT = Path(__file__).resolve().parents[2]
+HUSAM = person()
+AHMAD = person("usr_ahmad", "Ahmad")
+MESSAGES = "/v1/chats/chat_1/messages"
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, AHMAD, bot())
+    return world
+
+
+@pytest.fixture
+def husam(world: World) -> Client:
+    return Client(world)
+
+
+@pytest.fixture
+def ahmad(world: World) -> Client:
+    return Client(world, sub=AHMAD.id, claims={"name": "Ahmad"})
+
+
+# ---------------------------------------------------------------------- a conversation
+
+
+def test_the_recorded_event_posts_a_message(world: World) -> None:
+    answer = Client(world).send(recorded("mobile_api"))
+    assert answer.status == 201
+    assert world.texts() == ["Let's finalize the Q4 report"]
+
+
+def test_a_message_comes_back_with_every_field(husam: Client) -> None:
+    answer = husam.post(MESSAGES, {"text": "Hello", "client_id": "a"})
+    assert answer.status == 201
+    assert answer.body.pop("id").startswith("msg_")
+    assert answer.body == {
+        "chat_id": "chat_1",
+        "seq": 1,
+        "kind": "text",
+        "text": "Hello",
+        "sender": {"kind": "user", "id": "usr_husam", "name": "Husam"},
+        "client_id": "a",
+        "reply_to": None,
+        "media": [],
+        "created_at": "2026-02-18T12:00:00.000Z",
+    }
+    assert answer.raw["headers"] == {"Content-Type": "application/json"}
+
+
+def test_a_repeated_client_id_answers_200_with_the_same_body(husam: Client) -> None:
+    first = husam.post(MESSAGES, {"text": "Hello", "client_id": "a"})
+    husam.post(MESSAGES, {"text": "More", "client_id": "b", "reply_to": 1})
+    again = husam.post(MESSAGES, {"text": "Hello", "client_id": "a"})
+    assert (first.status, again.status) == (201, 200)
+    assert again.body == first.body
+    assert [item["text"] for item in husam.get(MESSAGES).body["items"]] == ["Hello", "More"]
+
+
+def test_many_at_once_are_answered_each_with_its_own(world: World) -> None:
+    people = [Client(world), Client(world, sub=AHMAD.id, claims={})]
+
+    def post(number: int) -> Any:
+        who = people[number % 2]
+        return who.post(MESSAGES, {"text": f"{who.sub} {number}", "client_id": str(number)}).body
+
+    with ThreadPoolExecutor(8) as pool:
+        bodies = list(pool.map(post, range(24)))
+    assert sorted(body["seq"] for body in bodies) == list(range(1, 25))
+    assert all(body["text"].startswith(body["sender"]["id"]) for body in bodies)
+
+
+def test_a_chat_from_its_beginning_to_its_end(world: World) -> None:
+    husam = Client(world)
+    members = [{"kind": "agent", "id": "agt_a"}]
+    opened = husam.post("/v1/chats", {"title": "Beta", "kind": "group", "members": members})
+    assert opened.status == 201
+    chat = f"/v1/chats/{opened.body['id']}"
+    assert opened.body | {"id": "?"} == {
+        "id": "?",
+        "title": "Beta",
+        "kind": "group",
+        "visibility": "open",
+        "respond": "every",
+        "consolidate": True,
+        "summary": None,
+        "last_seq": 0,
+        "last_message_at": None,
+        "members": [
+            {"kind": "user", "id": "usr_husam", "name": "Husam"},
+            {"kind": "agent", "id": "agt_a", "name": "Coach"},
+        ],
+        "created_at": "2026-02-18T12:00:00.000Z",
+        "discarded_at": None,
+    }
+    assert husam.patch(chat, {"title": "Gamma", "respond": "mention"}).body["title"] == "Gamma"
+    added = husam.put(f"{chat}/members/user/usr_ahmad")
+    assert (added.status, len(added.body["members"])) == (200, 3)
+    assert husam.delete(f"{chat}/members/agent/agt_a").status == 204
+    assert husam.post(f"{chat}/messages", {"text": "Hi", "client_id": "1"}).status == 201
+    assert Client(world, sub="usr_ahmad").get(chat).body["unread"] == 1
+
+    gone = husam.delete(chat)
+    assert (gone.status, gone.body) == (204, None)
+    assert husam.delete(chat).status == 204
+    assert husam.get(chat).body["discarded_at"] == "2026-02-18T12:00:00.000Z"
+    assert husam.get(f"{chat}/messages").status == 200
+    refused = husam.post(f"{chat}/messages", {"text": "Hi?", "client_id": "2"})
+    assert (refused.status, refused.code) == (409, "conflict")
+    assert husam.patch(chat, {"title": "Delta"}).status == 409
+    assert opened.body["id"] not in [item["id"] for item in husam.all_pages("/v1/chats")]
+
+
+def test_the_list_shows_what_is_unread_and_who_spoke_last(husam: Client, ahmad: Client) -> None:
+    husam.post(MESSAGES, {"text": "One", "client_id": "1"})
+    husam.post(MESSAGES, {"text": "Two", "client_id": "2"})
+    [item] = ahmad.get("/v1/chats").body["items"]
+    assert item["unread"] == 2
+    assert item["last_message"] == {
+        "seq": 2,
+        "text": "Two",
+        "sender": {"kind": "user", "id": "usr_husam", "name": "Husam"},
+        "created_at": "2026-02-18T12:00:00.000Z",
+    }
+    assert item["last_message_at"] == item["last_message"]["created_at"]
+    read = ahmad.post("/v1/chats/chat_1/read", {"seq": 1})
+    assert (read.status, read.body) == (200, {"seen_seq": 1, "unread": 1})
+    assert ahmad.post("/v1/chats/chat_1/read", {"seq": 0}).body == {"seen_seq": 1, "unread": 1}
+    assert ahmad.post("/v1/chats/chat_1/read", {"seq": 9}).body == {"seen_seq": 2, "unread": 0}
+    assert [chat["unread"] for chat in husam.get("/v1/chats").body["items"]] == [0]
+
+
+def test_messages_page_both_ways(husam: Client) -> None:
+    for number in range(1, 8):
+        husam.post(MESSAGES, {"text": "Hi", "client_id": str(number)})
+    newer = [item["seq"] for item in husam.all_pages(MESSAGES, after=2, limit=2)]
+    assert newer == [3, 4, 5, 6, 7]
+    older = husam.get(MESSAGES, before=6, limit=3)
+    assert [item["seq"] for item in older.body["items"]] == [3, 4, 5]
+
+
+def test_respond_now_answers_202_with_the_run(husam: Client) -> None:
+    for wish in ({"agent_id": "agt_a"}, {"all": True}):
+        answer = husam.post("/v1/chats/chat_1/runs", wish)
+        assert answer.status == 202
+        [run] = answer.body["items"]
+        assert (run["agent_id"], run["status"]) == ("agt_a", "queued")
+        assert run["trigger"]["by"] == {"kind": "user", "id": "usr_husam"}
+        assert (run["prompt"], run["steps"]) == (None, [])
+
+
+def test_me_is_the_record_or_what_the_sign_in_says(world: World, husam: Client) -> None:
+    expected: dict[str, Any] = {
+        "id": "usr_husam",
+        "name": "Husam",
+        "phones": [],
+        "time_zone": None,
+        "profile": {},
+        "tenant": TENANT,
+        "scopes": ["chat"],
+    }
+    assert husam.get("/v1/me").body == expected
+    operator(world).post("/v1/users", {"id": "usr_husam", "name": "Husam B."})
+    assert husam.get("/v1/me").body == expected | {"name": "Husam B."}
+
+
+def test_health_needs_no_token(world: World) -> None:
+    event = recorded("api_docs")
+    event["rawPath"] = event["requestContext"]["http"]["path"] = "/healthz"
+    answer = Client(world).send(event)
+    assert (answer.status, answer.body) == (200, {"status": "ok"})
+
+
+# ---------------------------------------------------------------------- our own faults
+
+
+def test_contention_is_503(world: World, husam: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(_writes: Any) -> None:
+        raise Contention("table acme-prod")
+
+    monkeypatch.setattr(world.table, "transact", lose)
+    answer = husam.post(MESSAGES, {"text": "Hi", "client_id": "1"})
+    assert (answer.status, answer.code) == (503, "unavailable")
+    assert "acme-prod" not in json.dumps(answer.body)
+
+
+def test_an_unexpected_error_is_500_and_logged_without_what_people_wrote(
+    world: World,
+    husam: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    secret = "a very private thing"
+
+    def break_down(_writes: Any) -> None:
+        raise RuntimeError(f"while storing: {secret}")
+
+    monkeypatch.setattr(world.table, "transact", break_down)
+    with caplog.at_level(logging.ERROR, logger="skein"):
+        answer = husam.post(MESSAGES, {"text": secret, "client_id": "1"})
+    assert (answer.status, answer.code) == (500, "internal")
+    [record] = caplog.records
+    logged = caplog.handler.format(record)
+    assert "unexpected RuntimeError" in logged
+    assert "in break_down" in logged
+    assert secret not in logged + json.dumps(answer.body)
+
+
+def test_one_caller_is_forgotten_before_the_next(world: World, husam: Client) -> None:
+    assert husam.get("/v1/me").body["id"] == "usr_husam"
+    assert Client(world, sub="").get("/v1/me").status == 401
+    assert Client(world, sub="usr_ahmad").get("/v1/me").body["id"] == "usr_ahmad"
+
+
+# ---------------------------------------------------------------------- weight
+
+
+def test_the_handler_loads_neither_the_model_client_nor_the_tokenizer() -> None:
+    script = (
+        "import sys, mobile_api; "
+        "print(sorted({'openai', 'tiktoken', 'twilio', 'boto3'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        cwd=ROOT,
+        env={"PYTHONPATH": f"{ROOT / 'shared'}:{ROOT / 'functions'}", "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,85 @@
+"""Who may call the HTTP API for people in chats."""
+
+from typing import Any
+
+import pytest
+
+from tests.api_client import CHAT_CALLS, Client, everything, recorded
+from tests.builders import World, bot, person
+
+HUSAM = person()
+AHMAD = person("usr_ahmad", "Ahmad")
+MESSAGES = "/v1/chats/chat_1/messages"
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, AHMAD, bot())
+    return world
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CHAT_CALLS)
+def test_to_others_a_chat_is_not_there(
+    world: World, method: str, path: str, body: dict[str, Any] | None
+) -> None:
+    before = everything(world)
+    strangers = [
+        (Client(world, sub="usr_stranger"), "chat_1"),
+        (Client(world, tenant="other"), "chat_1"),
+        (Client(world), "chat_unknown"),
+        (Client(world), "chat_1%23META"),
+    ]
+    for stranger, chat in strangers:
+        answer = stranger.call(method, path.format(chat=chat), body)
+        assert (answer.status, answer.code) == (404, "not_found")
+    assert everything(world) == before
+
+
+@pytest.mark.parametrize("scope", ["admin", "", "chats", "CHAT", None, 7, {"chat": True}])
+def test_without_the_scope_nothing_is_done(world: World, scope: Any) -> None:
+    answer = Client(world, scope=scope).post(MESSAGES, {"bad": "body"})
+    assert (answer.status, answer.code) == (403, "forbidden")
+    assert world.texts() == []
+
+
+@pytest.mark.parametrize("scope", ["admin chat", "chat", ["chat", "admin"], "[admin chat]"])
+def test_scopes_come_in_several_spellings(world: World, scope: Any) -> None:
+    assert Client(world, scope=scope).get("/v1/me").status == 200
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"sub": None},
+        {"sub": ""},
+        {"sub": "a b"},
+        {"sub": "x" * 129},
+        {"sub": 7},
+        {"tenant": None},
+        {"tenant": ""},
+        {"tenant": "x" * 65},
+        {"tenant": ["acme"]},
+    ],
+)
+def test_odd_claims_are_no_sign_in(world: World, claims: dict[str, Any]) -> None:
+    answer = Client(world, claims=claims).get("/v1/chats")
+    assert (answer.status, answer.code) == (401, "unauthenticated")
+
+
+@pytest.mark.parametrize("authorizer", [None, {}, {"jwt": None}, {"jwt": {"claims": None}}])
+def test_without_claims_nobody_is_signed_in(world: World, authorizer: Any) -> None:
+    event = recorded("mobile_api")
+    event["requestContext"]["authorizer"] = authorizer
+    assert Client(world).send(event).status == 401
+    del event["requestContext"]["authorizer"]
+    assert Client(world).send(event).status == 401
+    assert world.texts() == []
+
+
+@pytest.mark.parametrize("name", [None, "", "   ", 42, "N" * 500])
+def test_an_odd_name_keeps_nobody_out(world: World, name: Any) -> None:
+    answer = Client(world, sub="usr_new", claims={"name": name}).get("/v1/me")
+    assert answer.status == 200
+    assert 1 <= len(answer.body["name"]) <= 200

@@ -1,0 +1,246 @@
+"""What the HTTP API for people in chats does with input that does not fit."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.api_client import CHAT_CALLS, Client, everything, recorded
+from tests.builders import World, bot, person
+
+HUSAM = person()
+AHMAD = person("usr_ahmad", "Ahmad")
+MESSAGES = "/v1/chats/chat_1/messages"
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, AHMAD, bot())
+    return world
+
+
+@pytest.fixture
+def husam(world: World) -> Client:
+    return Client(world)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"text": "Hi"},
+        {"client_id": "1"},
+        {"text": "", "client_id": "1"},
+        {"text": "  \n ", "client_id": "1"},
+        {"text": "x" * 20_001, "client_id": "1"},
+        {"text": "Hi", "client_id": ""},
+        {"text": "Hi", "client_id": "x" * 129},
+        {"text": 7, "client_id": "1"},
+        {"text": ["Hi"], "client_id": "1"},
+        {"text": "Hi", "client_id": "1", "sender": "usr_ahmad"},
+        {"text": "Hi", "client_id": "1", "reply_to": 1},
+        {"text": "Hi", "client_id": "1", "reply_to": 0},
+        {"text": "Hi", "client_id": "1", "reply_to": 10**30},
+        {"text": "Hi \0", "client_id": "1"},
+        {"text": "Hi", "client_id": "\0"},
+    ],
+)
+def test_values_that_do_not_fit_are_422_and_store_nothing(
+    world: World, husam: Client, body: dict[str, Any]
+) -> None:
+    answer = husam.post(MESSAGES, body)
+    assert (answer.status, answer.code) == (422, "unprocessable")
+    assert world.texts() == []
+
+
+def test_the_reasons_say_where_and_why_but_not_what(husam: Client) -> None:
+    answer = husam.post(MESSAGES, {"text": "secret" * 5_000, "client_id": "1"})
+    [reason] = answer.body["error"]["details"]["reasons"]
+    assert reason["where"] == ["body", "text"]
+    assert "20000" in reason["why"]
+    assert "secret" not in json.dumps(answer.body)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "",
+        "null",
+        "[]",
+        '[{"text": "Hi", "client_id": "1"}]',
+        '"text"',
+        "7",
+        "{",
+        "{'text': 'Hi'}",
+        '{"text": "\\ud800", "client_id": "1"}',
+        '{"text": NaN, "client_id": "1"}',
+        '{"text": "Hi", "client_id": "1"} trailing',
+        "\ud800",
+        "[" * 100_000,
+        b'{"text": "\xff", "client_id": "1"}',
+        b"\xc3\x28",
+        b"\x00\x01",
+    ],
+)
+def test_what_is_no_json_object_is_refused_and_stores_nothing(
+    world: World, husam: Client, raw: str | bytes
+) -> None:
+    answer = husam.call("POST", MESSAGES, raw=raw)
+    assert answer.status in ({422} if raw == "" else {400})
+    assert set(answer.body["error"]) == {"code", "message", "details"}
+    assert world.texts() == []
+
+
+def test_a_body_in_base64_is_decoded(world: World, husam: Client) -> None:
+    raw = json.dumps({"text": "مرحبا", "client_id": "1"}, ensure_ascii=False).encode()
+    assert husam.call("POST", MESSAGES, raw=raw).status == 201
+    assert world.texts() == ["مرحبا"]
+
+
+def test_what_says_it_is_base64_must_be(world: World, husam: Client) -> None:
+    event = recorded("mobile_api") | {"isBase64Encoded": True}
+    assert husam.send(event).status == 400
+    assert world.texts() == []
+
+
+@pytest.mark.parametrize("size", [262_145, 3_000_000])
+def test_a_huge_body_is_413(world: World, husam: Client, size: int) -> None:
+    for raw in (b"x" * size, "x" * size):
+        answer = husam.call("POST", MESSAGES, raw=raw)
+        assert (answer.status, answer.code) == (413, "too_large")
+    assert world.texts() == []
+
+
+def test_only_json_is_taken(world: World, husam: Client) -> None:
+    raw = json.dumps({"text": "Hi", "client_id": "1"})
+    for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "a/b"):
+        assert husam.call("POST", MESSAGES, raw=raw, content_type=kind).status == 400
+    assert world.texts() == []
+    kind = "Application/JSON; charset=utf-8"
+    assert husam.call("POST", MESSAGES, raw=raw, content_type=kind).status == 201
+
+
+def test_the_longest_text_is_taken_whole(world: World, husam: Client) -> None:
+    text = "\U0001f600" * 20_000
+    assert husam.post(MESSAGES, {"text": text, "client_id": "1"}).status == 201
+    assert husam.get(MESSAGES).body["items"][0]["text"] == text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"limit": 0},
+        {"limit": 101},
+        {"limit": "many"},
+        {"after": -1},
+        {"before": 0},
+        {"after": 10**15},
+        {"cursor": "x" * 1_001},
+    ],
+)
+def test_queries_out_of_bounds_are_422(husam: Client, query: dict[str, Any]) -> None:
+    assert husam.get(MESSAGES, **query).status == 422
+
+
+@pytest.mark.parametrize("cursor", ["x", "e30", "not base64!", "bnVsbA", "%00", "\ud83d\ude00"])
+@pytest.mark.parametrize("path", ["/v1/chats", MESSAGES])
+def test_forged_cursors_are_400(husam: Client, path: str, cursor: str) -> None:
+    answer = husam.call("GET", path, query={"cursor": cursor.encode(errors="replace").decode()})
+    assert (answer.status, answer.code) == (400, "invalid")
+
+
+def test_a_cursor_of_one_list_is_no_cursor_of_another(husam: Client) -> None:
+    for number in range(3):
+        husam.post(MESSAGES, {"text": "Hi", "client_id": str(number)})
+    cursor = husam.get(MESSAGES, limit=1).body["next_cursor"]
+    assert husam.get("/v1/chats", cursor=cursor).status == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chats", {}),
+        ("/v1/chats", {"kind": "channel"}),
+        ("/v1/chats", {"kind": "group", "visibility": "secret"}),
+        ("/v1/chats", {"kind": "group", "title": "x" * 201}),
+        ("/v1/chats", {"kind": "group", "members": [{"kind": "agent"}]}),
+        ("/v1/chats", {"kind": "group", "members": [{"kind": "user", "id": "a b"}]}),
+        ("/v1/chats", {"kind": "group", "members": [{"kind": "agent", "id": "agt_unknown"}]}),
+        ("/v1/chats", {"kind": "group", "members": [{"kind": "user", "id": "u"}] * 101}),
+        ("/v1/chats", {"kind": "direct", "members": []}),
+        ("/v1/chats/chat_1/read", {"seq": -1}),
+        ("/v1/chats/chat_1/read", {"seq": "last"}),
+        ("/v1/chats/chat_1/runs", {}),
+        ("/v1/chats/chat_1/runs", {"all": False}),
+        ("/v1/chats/chat_1/runs", {"all": True, "agent_id": "agt_a"}),
+    ],
+)
+def test_other_bodies_that_do_not_fit_are_422(
+    world: World, husam: Client, path: str, body: dict[str, Any]
+) -> None:
+    before = everything(world)
+    assert husam.post(path, body).status == 422
+    assert everything(world) == before
+
+
+def test_visibility_never_changes(husam: Client) -> None:
+    assert husam.patch("/v1/chats/chat_1", {"visibility": "private"}).status == 422
+
+
+def test_only_known_kinds_of_members_exist(husam: Client) -> None:
+    assert husam.put("/v1/chats/chat_1/members/robot/agt_a").status == 422
+    assert husam.put("/v1/chats/chat_1/members/agent/agt_unknown").status == 404
+    assert husam.put(f"/v1/chats/chat_1/members/user/{'x' * 129}").status == 422
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/v1/unknown"), ("GET", "/"), ("PUT", "/v1/chats"), ("DELETE", "/v1/me")],
+)
+def test_calls_that_there_are_not_answer_404_in_the_envelope(
+    husam: Client, method: str, path: str
+) -> None:
+    answer = husam.call(method, path)
+    assert (answer.status, answer.code) == (404, "not_found")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["text", "client_id", "seq", "kind", "members", "all", "id"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    route=st.sampled_from([*CHAT_CALLS, ("POST", "/v1/chats", None), ("GET", "/v1/chats", None)]),
+    body=JSON,
+    chat=st.text(max_size=12) | st.just("chat_1"),
+    query=st.dictionaries(
+        st.sampled_from(["limit", "cursor", "after", "before"]), st.text(max_size=10), max_size=2
+    ),
+)
+def test_no_input_is_our_own_fault(
+    world: World,
+    route: tuple[str, str, Any],
+    body: Any,
+    chat: str,
+    query: dict[str, str],
+) -> None:
+    method, path, _ = route
+    raw = json.dumps(body)
+    answer = Client(world).call(method, path.format(chat=chat), raw=raw, query=query)
+    assert answer.status < 500
