@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from skein.adapters.memory import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
+from skein.adapters.memory_outside import MemorySms, MemoryVerifier
 from skein.adapters.memory_table import MemoryTable
 from skein.adapters.tokens import Tokens
 from skein.bootstrap import App, build_app
@@ -20,7 +21,6 @@ from skein.models.storage import Put
 from skein.models.user import Line
 from skein.services.chats import NewMessage, Posted
 from skein.settings import Settings
-
 from tests.doubles import ScriptedModel
 
 TENANT = "acme"
@@ -50,6 +50,7 @@ class World:
         self.table = MemoryTable()
         self.queues = MemoryQueues(self.clock)
         self.metrics = MemoryMetrics()
+        self.sms = MemorySms(self.clock)
         self.app: App = build_app(
             self.settings,
             **{
@@ -58,6 +59,8 @@ class World:
                 "table": self.table,
                 "queues": self.queues,
                 "metrics": self.metrics,
+                "sms": self.sms,
+                "verifier": MemoryVerifier(),
                 "model": self.model,
                 "tokens": tokens(),
             }

@@ -153,6 +153,7 @@ class Deliveries:
         """Post part after part, until all are handed over or the next one has to wait."""
         if not hold.delivery.parts:
             hold.save(_canceled("there is nothing to send"))
+        posted = False
         while (index := next_part(hold.delivery)) is not None and not hold.delivery.settled:
             part = hold.delivery.parts[index]
             now = self._clock.now()
@@ -161,7 +162,7 @@ class Deliveries:
                 if part.status == "sending":
                     self._come_back(job, part.next_at - now)
                 return
-            if deadline - now < POST_TIME:
+            if posted and deadline - now < POST_TIME:
                 hold.save(_released)
                 self._dispatch.send([job])
                 return
@@ -173,6 +174,7 @@ class Deliveries:
             if part.status != "sending" or not self._lookup.settle(hold, index):
                 self._post(hold, index, part)
                 place = None  # read again before the next part, since STOP may have come
+                posted = True
 
     def _come_back(self, job: DeliveryJob, wait: timedelta) -> None:
         seconds = min(int(wait.total_seconds()) + 1, LONGEST_DELAY_SECONDS)

@@ -1,0 +1,133 @@
+"""Twilio's status callbacks, through the gateway's own event shapes."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import sms_status
+from local.template import Template
+from skein.models.chat import SmsAddress
+from skein.models.delivery import Delivery
+from skein.models.jobs import DeliveryJob
+from skein.services.delivery_lookup import STATUS_PATH
+from tests.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.webhooks import Webhook, invoke, signed_world
+
+STATUS = Webhook.recorded("sms_status")
+
+
+@pytest.fixture
+def world() -> World:
+    world = signed_world()
+    address = SmsAddress(line=LINE, phone=PHONE)
+    world.chat(person(), bot(), kind="direct", visibility="private", sms=address)
+    world.post("Good morning!", bot())
+    world.run_ready()
+    return world
+
+
+def delivery(world: World) -> Delivery:
+    return world.deliveries()[0]
+
+
+def callback(world: World, **fields: str | None) -> Webhook:
+    """The recorded callback, for the text that this world sent."""
+    sent = STATUS.but(MessageSid=world.sms.taken[-1][1].sid).but(**fields)
+    return sent.asking(world.sms.taken[-1][0].callback.partition("?")[2])
+
+
+def send(world: World, event: dict[str, Any]) -> Any:
+    return invoke(sms_status, world, event)
+
+
+def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
+    before = dict(world.table._items)
+    answer = send(world, event)
+    assert dict(world.table._items) == before
+    return answer["statusCode"], json.loads(answer["body"])["error"]["code"]
+
+
+def test_the_callback_that_was_asked_for_leads_back_to_its_part(world: World) -> None:
+    assert send(world, callback(world).signed()) == {"statusCode": 204}
+    assert delivery(world).status == "delivered"
+
+
+def test_the_recorded_event_has_the_shape_of_what_is_asked_for(world: World) -> None:
+    asked = world.sms.taken[-1][0].callback
+    names = [pair.split("=")[0] for pair in STATUS.query.split("&")]
+    assert names == [pair.split("=")[0] for pair in asked.partition("?")[2].split("&")]
+    assert asked.startswith(f"{world.settings.public_base_url}{STATUS_PATH}?")
+
+
+def test_the_callbacks_path_is_the_routes() -> None:
+    routes = {route.path for f in Template.load().functions for route in f.routes}
+    assert STATUS_PATH in routes
+
+
+def test_an_error_is_recorded_with_its_code(world: World) -> None:
+    event = callback(world, MessageStatus="undelivered", ErrorCode="30006").signed()
+    assert send(world, event) == {"statusCode": 204}
+    assert delivery(world).parts[0].error_code == 30006
+    assert delivery(world).status == "failed"
+
+
+@pytest.mark.parametrize("status", ["receiving", "some-new-word", ""])
+def test_a_status_that_nobody_knows_changes_nothing(world: World, status: str) -> None:
+    before = delivery(world)
+    event = callback(world, MessageStatus=status).signed()
+    assert send(world, event) == {"statusCode": 204}
+    assert delivery(world) == before
+
+
+def test_another_part_cannot_be_meant_by_a_forged_query(world: World) -> None:
+    signed = callback(world)
+    event = signed.signed() | {"rawQueryString": f"{signed.query}&part=1"}
+    assert refused(world, event) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("signature", [None, "", "0" * 28])
+def test_without_the_right_signature_nothing_passes(world: World, signature: str | None) -> None:
+    event = callback(world).signed(x_twilio_signature=signature)
+    assert refused(world, event) == (403, "forbidden")
+
+
+def test_another_accounts_signature_does_not_pass(world: World) -> None:
+    event = replace(callback(world), token="another").signed()
+    assert refused(world, event) == (403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        f"tenant={TENANT}",
+        f"tenant={TENANT}&chat=chat_1&delivery=d&part=x",
+        f"tenant={TENANT}&chat=chat_1&delivery=d&part=-1",
+        "tenant=&chat=chat_1&delivery=d&part=0",
+    ],
+)
+def test_a_callback_that_names_no_part_is_invalid(world: World, query: str) -> None:
+    assert refused(world, callback(world).asking(query).signed()) == (400, "invalid")
+
+
+@pytest.mark.parametrize("fields", [{"MessageSid": None}, {"ErrorCode": "none"}])
+def test_malformed_fields_are_invalid(world: World, fields: dict[str, str | None]) -> None:
+    assert refused(world, callback(world, **fields).signed()) == (400, "invalid")
+
+
+@pytest.mark.parametrize("tenant", ["other", "acme%23CHAT%23chat_1"])
+def test_another_tenants_delivery_is_not_found(world: World, tenant: str) -> None:
+    query = callback(world).query.replace(f"tenant={TENANT}", f"tenant={tenant}")
+    assert refused(world, callback(world).asking(query).signed()) == (404, "not_found")
+
+
+def test_a_part_that_does_not_exist_is_not_found(world: World) -> None:
+    query = callback(world).query.replace("part=0", "part=9")
+    assert refused(world, callback(world).asking(query).signed()) == (404, "not_found")
+
+
+def test_the_text_was_a_real_one(world: World) -> None:
+    job = DeliveryJob(tenant=TENANT, chat_id="chat_1", delivery_id=delivery(world).id)
+    assert [waiting.job for waiting in world.queues.sent if waiting.job == job] == [job]

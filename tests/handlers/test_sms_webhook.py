@@ -1,0 +1,275 @@
+"""Texts from phones, through the gateway's own event shapes."""
+
+import base64
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sms_webhook
+from skein.adapters.memory_outside import MemorySecrets
+from skein.adapters.twilio_signature import TwilioSignature
+from skein.errors import Contention, Unavailable
+from skein.models.user import PhoneChat
+from tests.api_client import recorded
+from tests.builders import LINE, PHONE, TENANT, World
+from tests.webhooks import SETTINGS, Webhook, invoke, signed_world
+
+ROOT = Path(__file__).resolve().parents[2]
+SMS = Webhook.recorded("sms_webhook")
+
+
+@pytest.fixture
+def world() -> World:
+    return signed_world()
+
+
+def send(world: World, event: dict[str, Any]) -> Any:
+    return invoke(sms_webhook, world, event)
+
+
+def texts(world: World) -> list[str]:
+    """What was stored of the one phone that texts here."""
+    item = world.table.get(PhoneChat.key_of(TENANT, PHONE, LINE))
+    return world.texts(item["chat_id"]) if item else []
+
+
+def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
+    """Status and code of a refusal, after which nothing is stored."""
+    before = dict(world.table._items)
+    answer = send(world, event)
+    assert dict(world.table._items) == before
+    assert world.queues.sent == []
+    assert answer["headers"] == {"content-type": "application/json"}
+    error = json.loads(answer["body"])["error"]
+    assert set(error) == {"code", "message", "details"}
+    return answer["statusCode"], error["code"]
+
+
+# ---------------------------------------------------------------------- what passes
+
+
+@pytest.mark.parametrize("name", ["sms_webhook", "sms_webhook_plain"])
+def test_a_text_is_taken_in_and_answered_with_empty_twiml(world: World, name: str) -> None:
+    answer = send(world, Webhook.recorded(name).signed())
+    assert answer == {
+        "statusCode": 200,
+        "headers": {"content-type": "text/xml"},
+        "body": "<Response/>",
+    }
+    assert texts(world) == ["Good morning, coach! "]
+    assert len(world.queues.waiting("turns")) == 1
+
+
+def test_the_same_webhook_again_is_the_same_message(world: World) -> None:
+    event = SMS.signed()
+    assert send(world, event) == send(world, event)
+    assert texts(world) == ["Good morning, coach! "]
+
+
+def test_the_very_first_webhook_twice_at_once_is_one_message(world: World) -> None:
+    event = SMS.signed()
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: send(world, event), range(4)))
+    assert {answer["statusCode"] for answer in answers} == {200}
+    assert texts(world) == ["Good morning, coach! "]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        " two spaces  ",
+        "line\r\none\ttwo",
+        "a+b & c=d % 100%25",
+        "\u4f60\u597d \U0001f600 e\u0301",
+        "\u2028",
+    ],
+)
+def test_words_arrive_as_they_were_typed(world: World, body: str) -> None:
+    picture = {"NumMedia": "1", "MediaUrl0": "https://api.twilio.com/ME1"}
+    assert send(world, SMS.but(Body=body, **picture).signed())["statusCode"] == 200
+    assert texts(world) == [body]
+
+
+def test_the_name_of_the_signatures_header_may_be_in_any_case(world: World) -> None:
+    event = SMS.signed(x_twilio_signature=None, X_Twilio_Signature=SMS.signature())
+    assert "X-Twilio-Signature" in event["headers"]
+    assert send(world, event)["statusCode"] == 200
+
+
+def test_the_url_is_the_one_twilio_was_told_whatever_the_gateway_makes_of_it(world: World) -> None:
+    event = SMS.signed()
+    event["rawPath"] = event["requestContext"]["http"]["path"] = "/dev/webhooks/twilio/sms"
+    event["requestContext"]["stage"] = "dev"
+    event["headers"]["host"] = "evil.example.com"
+    assert send(world, event)["statusCode"] == 200
+
+
+def test_a_query_string_counts_as_it_was_sent(world: World) -> None:
+    assert send(world, SMS.asking("b=%2B&a=1&a=2&empty=").signed())["statusCode"] == 200
+
+
+def test_pictures_are_kept_as_references(world: World) -> None:
+    mms = SMS.but(
+        Body="",
+        NumMedia="2",
+        MediaUrl0="https://api.twilio.com/ME1",
+        MediaContentType0="image/jpeg",
+        MediaUrl1="https://api.twilio.com/ME2",
+    )
+    assert send(world, mms.signed())["statusCode"] == 200
+    item = world.table.get(PhoneChat.key_of(TENANT, PHONE, LINE))
+    assert item is not None
+    [message] = world.messages(item["chat_id"])
+    assert [media.content_type for media in message.media] == [
+        "image/jpeg",
+        "application/octet-stream",
+    ]
+
+
+def test_an_empty_text_is_answered_and_not_stored(world: World) -> None:
+    assert send(world, SMS.but(Body="").signed())["statusCode"] == 200
+    assert texts(world) == []
+
+
+def test_twilios_own_judgement_of_a_keyword_is_honoured(world: World) -> None:
+    assert send(world, SMS.but(Body="ARRET", OptOutType="STOP").signed())["statusCode"] == 200
+    assert texts(world) == ["ARRET"]
+    assert world.queues.waiting("turns") == ()
+
+
+# ---------------------------------------------------------------------- what does not
+
+
+@pytest.mark.parametrize("signature", [None, "", "0" * 28, "x"])
+def test_without_the_right_signature_nothing_passes(world: World, signature: str | None) -> None:
+    event = SMS.signed(x_twilio_signature=signature)
+    assert refused(world, event) == (403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        SMS.but(Body="Good morning, coach!"),  # trimmed
+        SMS.but(ToCity=None),  # a blank value left out
+        SMS.but(From="+15005550199"),
+        SMS.but(Extra=""),
+        SMS.asking("a=1"),
+    ],
+)
+def test_a_signature_of_other_fields_does_not_pass(world: World, forged: Webhook) -> None:
+    event = forged.signed(x_twilio_signature=SMS.signature())
+    assert refused(world, event) == (403, "forbidden")
+
+
+def test_a_signature_for_the_url_without_its_stage_does_not_pass(world: World) -> None:
+    bare = replace(SMS, base_url="https://skein.example.com")
+    assert refused(world, bare.signed()) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("secrets", [{}, {"twilio": {}}, {"twilio": {"auth_token": ""}}])
+def test_without_a_secret_nothing_passes(secrets: dict[str, dict[str, str]]) -> None:
+    verifier = TwilioSignature(MemorySecrets(secrets), SETTINGS)
+    world = World(SETTINGS, overrides={"verifier": verifier})
+    event = replace(SMS, token="").signed()
+    assert refused(world, event) == (403, "forbidden")
+
+
+def test_a_text_to_a_number_that_is_no_line_is_not_found(world: World) -> None:
+    assert refused(world, SMS.but(To="+15005550007").signed()) == (404, "not_found")
+
+
+def test_a_text_from_a_short_code_is_refused(world: World) -> None:
+    assert refused(world, SMS.but(From="72345").signed()) == (422, "unprocessable")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"MessageSid": None},
+        {"MessageSid": ""},
+        {"MessageSid": "x" * 65},
+        {"AccountSid": None},
+        {"From": None},
+        {"To": None},
+        {"NumMedia": "many"},
+        {"NumMedia": "-1"},
+        {"NumMedia": "1", "MediaUrl0": "https://" + "x" * 2_100},
+    ],
+)
+def test_fields_that_are_missing_or_malformed_are_invalid(
+    world: World, changed: dict[str, str | None]
+) -> None:
+    assert refused(world, SMS.but(**changed).signed()) == (400, "invalid")
+
+
+@pytest.mark.parametrize("body", [b"Body=\xff\xfe", b"Body=%FF", b"&".join([b"a=1"] * 501)])
+def test_what_is_no_form_in_utf_8_is_invalid(world: World, body: bytes) -> None:
+    event = SMS.signed()
+    event["body"] = base64.b64encode(body).decode()
+    assert refused(world, event) == (400, "invalid")
+
+
+def test_what_is_no_base64_is_invalid(world: World) -> None:
+    assert refused(world, SMS.signed() | {"body": "!!!"}) == (400, "invalid")
+
+
+def test_a_huge_body_is_too_large(world: World) -> None:
+    assert refused(world, SMS.but(Body="x" * 100_000).signed()) == (413, "too_large")
+
+
+def test_no_body_at_all_is_a_wrong_signature(world: World) -> None:
+    event = SMS.signed()
+    del event["body"]
+    assert refused(world, event) == (403, "forbidden")
+
+
+@given(body=st.binary(max_size=300), encoded=st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_body_whatever_passes_without_its_signature(
+    world: World, body: bytes, encoded: bool
+) -> None:
+    event = SMS.signed() | {"isBase64Encoded": encoded}
+    event["body"] = base64.b64encode(body).decode() if encoded else body.decode("latin-1")
+    assert refused(world, event)[0] in {400, 403}
+
+
+def test_a_huge_number_of_media_takes_no_time(world: World) -> None:
+    assert send(world, SMS.but(NumMedia="9" * 30).signed())["statusCode"] == 200
+
+
+@pytest.mark.parametrize("error", [Contention("busy"), Unavailable("table")])
+def test_what_cannot_be_stored_now_is_answered_503(
+    world: World, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(world.table, "transact", fail)
+    assert refused(world, SMS.signed()) == (503, "unavailable")
+
+
+def test_the_recorded_signature_is_no_real_one(world: World) -> None:
+    assert refused(world, recorded("sms_webhook")) == (403, "forbidden")
+
+
+def test_the_webhook_pays_for_no_model_and_no_rest_client() -> None:
+    script = (
+        "import sys, json; sys.path[:0] = ['functions', 'shared', '.']\n"
+        "from tests.webhooks import Webhook, invoke, signed_world; import sms_webhook\n"
+        "event = Webhook.recorded('sms_webhook').signed()\n"
+        "assert invoke(sms_webhook, signed_world(), event)['statusCode'] == 200\n"
+        "heavy = {'openai', 'tiktoken', 'twilio.rest', 'requests'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
