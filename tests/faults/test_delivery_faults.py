@@ -1,0 +1,336 @@
+"""Texts on their way out when Twilio, the network or a worker fails: each goes out once."""
+
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from skein.adapters.memory_outside import Fault
+from skein.errors import Ambiguous, SmsRejected, Throttled, Unavailable
+from skein.models.jobs import DeliveryJob
+from skein.models.sms import OutgoingSms, SentSms
+from skein.models.storage import Write
+from skein.services.delivery import Deliveries
+from skein.settings import Settings
+from tests.builders import NOON
+from tests.doubles import Fuse, Killed
+from tests.texting import TIME_OUT, Texting, after, parts
+
+# ---------------------------------------------------------------------- failures
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Throttled("slow"), Unavailable("down"), SmsRejected("queue full", code=30001)],
+    ids=["throttled", "unavailable", "passing error"],
+)
+def test_what_may_pass_is_tried_at_0_5_and_35_minutes_and_then_given_up(error: Exception) -> None:
+    world = Texting()
+    job = world.say()
+    assert isinstance(error, Throttled | Unavailable | SmsRejected)
+    world.sms.plan(*[Fault(error)] * 3)
+
+    assert parts(world.deliver(job)) == [("failed", 1)]
+    assert world.due_at(job) == after(300)
+    assert parts(world.later(job, minutes=4)) == [("failed", 1)]
+    assert parts(world.later(job, minutes=1)) == [("failed", 2)]
+    assert world.due_at(job) == after(300 + 1_800)
+    assert world.metrics.counts["DeliveriesFailed"] == 0
+    delivery = world.later(job, minutes=30)
+
+    assert parts(delivery) == [("failed", 3)]
+    assert delivery.status == "failed"
+    assert world.due_at(job) is None
+    assert world.metrics.counts["DeliveriesFailed"] == 1
+    assert world.sms.asked == 3
+
+
+def test_a_retry_that_succeeds_settles_the_delivery() -> None:
+    world = Texting()
+    job = world.say()
+    world.sms.plan(Fault(Unavailable("down")))
+    world.deliver(job)
+    assert world.later(job, minutes=5).status == "sent"
+    assert world.sms.bodies == ["Hello!"]
+
+
+def test_a_phone_that_was_off_is_tried_again_when_a_callback_says_so() -> None:
+    world = Texting()
+    job = world.say()
+    world.deliver(job)
+    world.report(job, "undelivered", code=30003)
+
+    delivery = world.delivery(job)
+    assert (delivery.status, delivery.ended_at) == ("sending", None)
+    assert world.due_at(job) == after(300)
+    delivery = world.later(job, minutes=5)
+
+    assert delivery.status == "sent"
+    assert delivery.parts[0].sid == world.sms.taken[1][1].sid
+    assert delivery.parts[0].earlier_sids == (world.sms.taken[0][1].sid,)
+
+
+def test_a_refusal_for_good_fails_at_once_and_keeps_the_rest_back() -> None:
+    world = Texting()
+    job = world.say("a" * 1_599 + "b")
+    world.sms.plan(Fault(SmsRejected("no such number", code=21211)))
+    delivery = world.deliver(job)
+    assert parts(delivery) == [("failed", 1), ("pending", 0)]
+    assert delivery.status == "failed"
+    assert world.due_at(job) is None
+    assert world.metrics.counts["DeliveriesFailed"] == 1
+
+
+def test_later_parts_wait_for_one_that_is_tried_again() -> None:
+    world = Texting()
+    job = world.say("a" * 1_599 + "b")
+    world.sms.plan(Fault(Throttled("slow")))
+    world.deliver(job)
+    assert world.sms.bodies == []
+    world.later(job, minutes=5)
+    assert [body[0] for body in world.sms.bodies] == ["a", "b"]
+
+
+# ---------------------------------------------------------------------- unclear posts
+
+
+def test_an_unclear_post_that_took_effect_is_found_and_not_repeated() -> None:
+    world = Texting()
+    job = world.say()
+    world.sms.plan(Fault(Ambiguous("lost"), after_effect=True))
+
+    assert parts(world.deliver(job)) == [("sending", 1)]
+    assert world.due_at(job) == after(60)
+    world.drain()
+
+    delivery = world.delivery(job)
+    assert (delivery.status, delivery.parts[0].sid) == ("sent", world.sms.taken[0][1].sid)
+    assert world.sms.asked == 1
+
+
+def test_an_unclear_post_without_effect_is_repeated_after_a_minute() -> None:
+    world = Texting()
+    job = world.say()
+    world.sms.plan(Fault(Ambiguous("lost")))
+    world.deliver(job)
+    world.drain()
+    assert world.sms.bodies == ["Hello!"]
+    assert parts(world.delivery(job)) == [("queued", 2)]
+    assert world.clock.now() >= NOON + timedelta(seconds=60)
+
+
+def test_the_callback_of_an_unclear_post_settles_it_without_a_look_up() -> None:
+    world = Texting()
+    job = world.say()
+    world.sms.plan(Fault(Ambiguous("lost"), after_effect=True))
+    world.deliver(job)
+    world.report(job, "sent")
+    assert world.delivery(job).status == "sent"
+    assert world.due_at(job) is None
+    world.drain()
+    assert world.sms.asked == 1
+
+
+def test_a_callback_may_overtake_the_answer() -> None:
+    world = Texting()
+    job = world.say()
+    send = world.sms.send
+
+    def callback_first(sms: OutgoingSms) -> SentSms:
+        sent = send(sms)
+        world.report(job, "delivered", sid=sent.sid)
+        return sent
+
+    world.sms.send = callback_first  # type: ignore[method-assign]
+    delivery = world.deliver(job)
+    assert (delivery.status, parts(delivery)) == ("delivered", [("delivered", 1)])
+
+
+def test_a_post_that_is_unclear_three_times_is_given_up() -> None:
+    world = Texting()
+    job = world.say()
+    world.sms.plan(*[Fault(Ambiguous("lost"))] * 3)
+    world.deliver(job)
+    world.drain()
+    assert (world.delivery(job).status, world.sms.asked) == ("failed", 3)
+    assert world.due_at(job) is None
+
+
+def test_while_twilio_cannot_be_asked_nothing_is_sent_twice() -> None:
+    world = Texting()
+    job = world.say()
+    world.sms.plan(Fault(Ambiguous("lost"), after_effect=True))
+    world.sms.plan_find(*[Unavailable("down")] * 3)
+    world.deliver(job)
+    world.drain()
+    assert world.delivery(job).status == "sent"
+    assert world.sms.asked == 1
+
+
+def test_after_an_hour_without_an_answer_a_text_fails_rather_than_be_sent_twice() -> None:
+    world = Texting()
+    job = world.say()
+    world.sms.plan(Fault(Ambiguous("lost")))
+    world.sms.plan_find(*[Unavailable("down")] * 100)
+    world.deliver(job)
+    world.drain()
+    assert world.delivery(job).status == "failed"
+    assert world.sms.asked == 1
+
+
+def test_the_same_words_sent_before_are_not_taken_for_the_lost_ones() -> None:
+    world = Texting()
+    world.deliver(world.say("ok"))
+    job = world.say("ok")
+    world.sms.plan(Fault(Ambiguous("lost")))
+    world.deliver(job)
+    world.drain()
+    assert world.sms.bodies == ["ok", "ok"]
+    assert world.delivery(job).parts[0].sid == world.sms.taken[1][1].sid
+
+
+def test_of_two_unclear_posts_of_the_same_words_each_gets_its_own() -> None:
+    world = Texting(Settings(delivery_order_seconds=0))
+    first, second = world.say("ok"), world.say("ok")
+    world.sms.plan(Fault(Ambiguous("lost"), after_effect=True), Fault(Ambiguous("lost")))
+    world.deliver(first)
+    world.deliver(second)
+    world.clock.advance(61)
+    assert parts(world.deliver(second)) == [("sending", 1)]  # the earlier one chooses first
+    world.drain()
+    world.later(first, minutes=2)
+    world.drain()
+    sids = [world.delivery(job).parts[0].sid for job in (first, second)]
+    assert sids == [sent.sid for _, sent in world.sms.taken]
+    assert world.sms.bodies == ["ok", "ok"]
+
+
+# ---------------------------------------------------------------------- dead and slow workers
+
+
+def killed(strike: int, text: str, *, after_effect: bool) -> tuple[Texting, DeliveryJob, Fuse]:
+    """Kill the worker at one call to the outside, and let everything else do its work."""
+    world, fuse = Texting(), Fuse()
+    job = world.say(text)
+    fused = Deliveries(
+        table=fuse.guard(world.table, "table", ("get", "get_many", "query", "write")),
+        clock=world.clock,
+        sms=fuse.guard(world.sms, "sms", ("send", "find")),
+        dispatch=world.app.dispatch,
+        metrics=world.metrics,
+        settings=world.settings,
+    )
+    fuse.arm(strike, after=after_effect)
+    with suppress(Killed):
+        fused.deliver(job, deadline=world.clock.now() + TIME_OUT)
+    for _ in range(5):
+        world.later(job, seconds=61)
+    return world, job, fuse
+
+
+@pytest.mark.parametrize("after_effect", [True, False])
+@pytest.mark.parametrize("text", ["a", "a" * 1_599 + "b" * 1_599 + "c"], ids=["one", "three"])
+def test_wherever_a_worker_dies_each_part_goes_out_once(text: str, after_effect: bool) -> None:
+    _, _, fuse = killed(0, text, after_effect=after_effect)
+    for strike in range(1, len(fuse.calls) + 1):
+        world, job, _ = killed(strike, text, after_effect=after_effect)
+        assert world.delivery(job).status == "sent"
+        assert [body[0] for body in world.sms.bodies] == sorted(set(text))
+        assert world.due_at(job) is None
+
+
+def die(world: Texting, *, after_effect: bool) -> None:
+    send = world.sms.send
+
+    def deadly(sms: OutgoingSms) -> SentSms:
+        world.sms.send = send  # type: ignore[method-assign]
+        if after_effect:
+            send(sms)
+        raise Killed("at the post")
+
+    world.sms.send = deadly  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("after_effect", [True, False])
+def test_a_worker_that_dies_at_the_post_is_taken_over_and_one_text_goes_out(
+    after_effect: bool,
+) -> None:
+    world = Texting()
+    job = world.say()
+    die(world, after_effect=after_effect)
+    with pytest.raises(Killed):
+        world.deliver(job)
+
+    assert world.due_at(job) == after(62)
+    assert parts(world.deliver(job)) == [("sending", 1)]  # the lease still holds
+    world.later(job, minutes=3)
+    world.drain()
+
+    assert world.sms.bodies == ["Hello!"]
+    assert world.delivery(job).status == "sent"
+
+
+def test_a_worker_that_outlived_its_lease_changes_nothing() -> None:
+    world = Texting()
+    job = world.say("a" * 1_599 + "b")
+    send = world.sms.send
+
+    def slow(sms: OutgoingSms) -> SentSms:
+        world.sms.send = send  # type: ignore[method-assign]
+        sent = send(sms)
+        world.clock.advance(120)
+        world.deliver(job)
+        return sent
+
+    world.sms.send = slow  # type: ignore[method-assign]
+    delivery = world.deliver(job)
+    assert [body[0] for body in world.sms.bodies] == ["a", "b"]
+    assert parts(delivery) == [("queued", 1), ("queued", 1)]
+    assert delivery.fence == 2
+
+
+def test_a_worker_without_time_hands_the_rest_on() -> None:
+    world = Texting()
+    job = world.say("a" * 1_599 + "b")
+    send = world.sms.send
+
+    def slow(sms: OutgoingSms) -> SentSms:
+        world.clock.advance(40)
+        return send(sms)
+
+    world.sms.send = slow  # type: ignore[method-assign]
+    delivery = world.deliver(job)
+    assert parts(delivery) == [("queued", 1), ("pending", 0)]
+    assert delivery.lease_until is None
+    assert [waiting.job for waiting in world.queues.waiting("deliveries")] == [job]
+    world.drain()
+    assert [body[0] for body in world.sms.bodies] == ["a", "b"]
+
+
+@pytest.mark.parametrize("after_effect", [True, False])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_write_whose_answer_is_lost_neither_loses_nor_doubles_a_text(
+    nth: int, after_effect: bool
+) -> None:
+    world = Texting()
+    job = world.say()
+    really, writes = world.table.write, 0
+
+    def lossy(write: Write) -> None:
+        nonlocal writes
+        writes += 1
+        if writes != nth or after_effect:
+            really(write)
+        if writes == nth:
+            raise Ambiguous("lost")
+
+    world.table.write = lossy  # type: ignore[method-assign]
+    delivery = world.deliver(job)
+    assert (delivery.status, parts(delivery)) == ("sent", [("queued", 1)])
+    assert world.sms.asked == 1
+
+
+def test_a_lost_job_is_found_by_the_tick() -> None:
+    world = Texting()
+    job = world.say()
+    assert world.later(job, seconds=61).status == "sent"
