@@ -1,0 +1,253 @@
+"""The gateway on this machine: requests become API Gateway's events, and answers come back."""
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from local.authorizer import Authorizer
+from local.events import Request, http_event, http_response
+from local.functions import Functions
+from local.gateway import MAX_BODY_BYTES, Gateway
+from local.routes import Routes
+from local.template import Function, Route, Template
+from skein.adapters.memory import FixedClock
+
+NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
+
+
+class Handlers:
+    """In place of `Functions`: remembers events and answers as it is told."""
+
+    def __init__(self, answer: object) -> None:
+        self.events: list[dict[str, Any]] = []
+        self._answer = answer
+
+    def invoke(self, _function: Function, event: dict[str, Any]) -> object:
+        self.events.append(event)
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+
+def _function(name: str, *routes: tuple[str, str, bool]) -> Function:
+    return Function(
+        logical_id=name,
+        code=Path(),
+        handler="x.handler",
+        timeout=3,
+        memory=128,
+        environment={},
+        routes=tuple(Route(method, path, authorized, ()) for method, path, authorized in routes),
+        queues=(),
+        schedules=(),
+    )
+
+
+@pytest.fixture(scope="module")
+def authorizer(tmp_path_factory: pytest.TempPathFactory) -> Authorizer:
+    folder = tmp_path_factory.mktemp("keys")
+    return Authorizer(folder / "key.pem", issuer="https://issuer", audience="us")
+
+
+def _gateway(authorizer: Authorizer, handlers: Handlers) -> Gateway:
+    functions = [_function("Api", ("GET", "/v1/{proxy+}", True), ("POST", "/hook", False))]
+    return Gateway(
+        functions,
+        functions=cast("Functions", handlers),
+        authorizer=authorizer,
+        clock=FixedClock(NOW),
+    )
+
+
+def _event(**request: Any) -> dict[str, Any]:
+    made = Request(**{"method": "POST", "path": "/hook", **request})
+    return http_event(made, route_key="POST /hook", path_parameters={}, authorizer=None, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "encoded"),
+    [
+        ("application/json", b"{}", False),
+        ("application/problem+json; charset=utf-8", b"{}", False),
+        ("text/plain", "é".encode(), False),
+        ("application/x-www-form-urlencoded", b"Body=Hi", True),
+        ("image/png", b"\x89PNG", True),
+        ("application/json", b"\xff\xfe", True),
+    ],
+)
+def test_only_bodies_of_text_come_as_text(content_type: str, body: bytes, encoded: bool) -> None:
+    event = _event(headers={"content-type": content_type}, body=body)
+    assert event["isBase64Encoded"] is encoded
+    sent = base64.b64decode(event["body"]) if encoded else event["body"].encode()
+    assert sent == body
+
+
+def test_a_query_comes_raw_and_with_repeated_names_joined() -> None:
+    event = _event(query="a=1&b=x%20y&a=2&blank=")
+    assert event["rawQueryString"] == "a=1&b=x%20y&a=2&blank="
+    assert event["queryStringParameters"] == {"a": "1,2", "b": "x y", "blank": ""}
+
+
+def test_cookies_stand_apart_from_the_other_headers() -> None:
+    event = _event(headers={"cookie": "a=1; b=2", "host": "here"})
+    assert event["cookies"] == ["a=1", "b=2"]
+    assert event["headers"] == {"host": "here"}
+
+
+def test_what_is_not_there_has_no_field() -> None:
+    absent = {"cookies", "queryStringParameters", "pathParameters", "body"}
+    assert not absent & _event().keys()
+
+
+def test_the_clock_of_the_stack_stamps_the_event() -> None:
+    context = _event()["requestContext"]
+    assert context["time"] == "18/Feb/2026:15:07:02 +0000"
+    assert context["timeEpoch"] == int(NOW.timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("GET", "/v1/me", "exact"),
+        ("GET", "/v1/chats/7", "one"),
+        ("GET", "/v1/chats/7/messages", "greedy"),
+        ("GET", "/v1/agents", "rest"),
+        ("POST", "/v1/me", None),
+        ("GET", "/v1/", None),
+    ],
+)
+def test_the_most_specific_route_wins(method: str, path: str, expected: str | None) -> None:
+    routes = Routes(
+        [
+            _function("rest", ("GET", "/v1/{proxy+}", True)),
+            _function("greedy", ("GET", "/v1/chats/{proxy+}", True)),
+            _function("one", ("GET", "/v1/chats/{id}", True)),
+            _function("exact", ("GET", "/v1/me", True)),
+        ]
+    )
+    match = routes.match(method, path)
+    assert (match.function.logical_id if match else None) == expected
+
+
+def test_path_parameters_are_unescaped(authorizer: Authorizer) -> None:
+    handlers = Handlers({"statusCode": 204})
+    token = authorizer.token(sub="u", tenant="t", scope="chat")
+    headers = {"authorization": f"Bearer {token}"}
+    _gateway(authorizer, handlers).answer(Request("GET", "/v1/lines/%2B1500", "", headers))
+    (event,) = handlers.events
+    assert event["pathParameters"] == {"proxy": "lines/+1500"}
+    assert event["routeKey"] == "GET /v1/{proxy+}"
+
+
+def test_a_good_token_arrives_as_claims_of_text(authorizer: Authorizer) -> None:
+    handlers = Handlers({"statusCode": 200})
+    token = authorizer.token(sub="u", tenant="t", scope="chat admin")
+    for header in (f"Bearer {token}", f"bearer {token}", token):
+        request = Request("GET", "/v1/me", "", {"authorization": header})
+        assert _gateway(authorizer, handlers).answer(request).status == 200
+    claims = handlers.events[0]["requestContext"]["authorizer"]["jwt"]["claims"]
+    assert (claims["sub"], claims["tenant"], claims["scope"]) == ("u", "t", "chat admin")
+    assert all(isinstance(value, str) for value in claims.values())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"exp": 1},
+        {"exp": None},
+        {"nbf": 4_000_000_000},
+        {"iat": 4_000_000_000},
+        {"iss": "https://other"},
+        {"aud": "them"},
+        {"aud": None},
+    ],
+    ids=str,
+)
+def test_a_token_that_is_not_for_us_or_not_for_now_is_refused(
+    authorizer: Authorizer, changed: Mapping[str, object]
+) -> None:
+    handlers = Handlers({"statusCode": 200})
+    token = _resigned(authorizer, changed)
+    request = Request("GET", "/v1/me", "", {"authorization": f"Bearer {token}"})
+    response = _gateway(authorizer, handlers).answer(request)
+    assert response.status == 401
+    assert json.loads(response.body) == {"message": "Unauthorized"}
+    assert not handlers.events
+
+
+def test_keys_are_kept(tmp_path: Path) -> None:
+    def made() -> Authorizer:
+        return Authorizer(tmp_path / "key.pem", issuer="https://issuer", audience="us")
+
+    token = made().token(sub="u", tenant="t", scope="")
+    assert made().authorize(f"Bearer {token}")["jwt"]["claims"]["sub"] == "u"
+    assert (tmp_path / "key.pem").stat().st_mode & 0o077 == 0
+
+
+def test_a_body_over_the_limit_never_reaches_the_function(authorizer: Authorizer) -> None:
+    handlers = Handlers({"statusCode": 200})
+    request = Request("POST", "/hook", body=b"x" * (MAX_BODY_BYTES + 1))
+    assert _gateway(authorizer, handlers).answer(request).status == 413
+    assert not handlers.events
+
+
+@pytest.mark.parametrize("answer", [ValueError("broken"), {"statusCode": "many"}])
+def test_a_function_that_fails_is_a_500_without_its_words(
+    authorizer: Authorizer, answer: object
+) -> None:
+    response = _gateway(authorizer, Handlers(answer)).answer(Request("POST", "/hook"))
+    assert response.status == 500
+    assert json.loads(response.body) == {"message": "Internal Server Error"}
+
+
+def test_answers_come_back_with_headers_cookies_and_bytes() -> None:
+    response = http_response(
+        {
+            "statusCode": 201,
+            "headers": {"Content-Type": "image/png"},
+            "cookies": ["a=1", "b=2"],
+            "body": base64.b64encode(b"\x89PNG").decode(),
+            "isBase64Encoded": True,
+        }
+    )
+    assert (response.status, response.body) == (201, b"\x89PNG")
+    assert list(response.headers) == [
+        ("content-type", "image/png"),
+        ("set-cookie", "a=1"),
+        ("set-cookie", "b=2"),
+    ]
+
+
+def test_the_template_routes_every_call_of_the_contract() -> None:
+    routes = Routes(Template.load().functions)
+    open_to_all = {
+        ("GET", "/healthz"),
+        ("GET", "/openapi.json"),
+        ("POST", "/webhooks/twilio/sms"),
+        ("POST", "/webhooks/twilio/status"),
+    }
+    for method, path in open_to_all:
+        match = routes.match(method, path)
+        assert match is not None
+        assert not match.route.authorized
+    for method, path in [("GET", "/v1/chats"), ("POST", "/v1/chats/c/messages"), ("PUT", "/v1/x")]:
+        match = routes.match(method, path)
+        assert match is not None
+        assert match.route.authorized
+
+
+def _resigned(authorizer: Authorizer, changed: Mapping[str, object]) -> str:
+    """A token of the right key with other claims."""
+    import jwt  # noqa: PLC0415
+
+    good = authorizer.token(sub="u", tenant="t", scope="chat")
+    claims = jwt.decode(good, options={"verify_signature": False}) | dict(changed)
+    key = authorizer._key
+    kept = {name: value for name, value in claims.items() if value is not None}
+    header = {"kid": jwt.get_unverified_header(good)["kid"]}
+    return jwt.encode(kept, key, algorithm="RS256", headers=header)

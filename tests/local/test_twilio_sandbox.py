@@ -1,0 +1,154 @@
+"""The sandbox, asked by Twilio's own client through the adapter that production uses."""
+
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import pytest
+
+from local.events import Request, Response
+from local.server import Server
+from local.sms_log import SmsLog
+from local.twilio_sandbox import PREFIX, TwilioSandbox
+from local.twilio_webhooks import TwilioWebhooks
+from skein.adapters.memory import FixedClock
+from skein.adapters.twilio_signature import TwilioSignature
+from skein.adapters.twilio_sms import TwilioSms
+from skein.errors import SmsRejected
+from skein.models.sms import OutgoingSms
+from skein.settings import Settings
+
+NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
+ACCOUNT = {"account_sid": "AC" + "0" * 32, "auth_token": "f" * 32}
+LINE = "+15005550006"
+PHONE = "+14155550100"
+PATIENCE_SECONDS = 10.0
+
+
+class Secrets:
+    """The account's secret, whatever it is called."""
+
+    def __init__(self, account: Mapping[str, str]) -> None:
+        self._account = account
+
+    def get(self, _name: str) -> Mapping[str, str]:
+        return self._account
+
+
+class World:
+    """A sandbox that is served over HTTP, and the webhooks that it makes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.webhooks: list[Request] = []
+        self.log = SmsLog(folder / "texts.jsonl")
+        self.server = Server(0, self._answer)
+        self.url = f"http://127.0.0.1:{self.server.port}"
+        self.sandbox = TwilioSandbox(
+            self.log,
+            account=ACCOUNT,
+            webhooks=TwilioWebhooks(ACCOUNT, base_url=self.url, send=self._receive),
+            clock=FixedClock(NOW),
+            on_text=lambda _sms: None,
+        )
+
+    def _answer(self, request: Request) -> Response:
+        return self.sandbox.answer(request)
+
+    def _receive(self, request: Request) -> Response:
+        self.webhooks.append(request)
+        return Response(204)
+
+    def client(self, account: Mapping[str, str] = ACCOUNT) -> TwilioSms:
+        return TwilioSms(Secrets(account), Settings(twilio_api_url=f"{self.url}{PREFIX}"))
+
+    def sms(self, *, to: str = PHONE, line: str = LINE, body: str = "Hi") -> OutgoingSms:
+        callback = f"{self.url}/webhooks/twilio/status?part=1"
+        return OutgoingSms(line=line, phone=to, body=body, callback=callback)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    made.server.start()
+    made.sandbox.start()
+    yield made
+    made.sandbox.stop()
+    made.server.stop()
+
+
+def test_a_text_is_taken_and_told_of_until_it_is_delivered(world: World) -> None:
+    sent = world.client().send(world.sms())
+    assert (sent.status, sent.created_at) == ("queued", NOW)
+    assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
+    told = [dict(parse_qsl(request.body.decode())) for request in world.webhooks]
+    assert [fields["MessageStatus"] for fields in told] == ["queued", "sent", "delivered"]
+    assert {fields["MessageSid"] for fields in told} == {sent.sid}
+    assert world.log.find()[0].status == "delivered"
+
+
+def test_callbacks_carry_a_signature_that_skein_accepts(world: World) -> None:
+    sms = world.sms()
+    world.client().send(sms)
+    assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
+    request = world.webhooks[0]
+    assert (request.path, request.query) == ("/webhooks/twilio/status", "part=1")
+    assert TwilioSignature(Secrets(ACCOUNT), Settings()).verify(
+        url=sms.callback,
+        parameters=parse_qsl(request.body.decode(), keep_blank_values=True),
+        signature=request.headers["x-twilio-signature"],
+    )
+
+
+def test_what_was_sent_can_be_found(world: World) -> None:
+    client = world.client()
+    sent = client.send(world.sms(body="first"))
+    client.send(world.sms(body="second"))
+    client.send(world.sms(body="first", to="+14155550101"))
+    found = client.find(world.sms(body="first"), since=NOW - timedelta(minutes=1))
+    assert [one.sid for one in found] == [sent.sid]
+    assert client.find(world.sms(body="first"), since=NOW + timedelta(minutes=1)) == ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"to": "+15005550001"}, 21211),
+        ({"to": "+15005550002"}, 21612),
+        ({"to": "+15005550003"}, 21408),
+        ({"to": "+15005550004"}, 21610),
+        ({"to": "+15005550009"}, 21614),
+        ({"line": "+15005550001"}, 21212),
+        ({"line": "+15005550007"}, 21606),
+        ({"line": "+15005550008"}, 21611),
+        ({"body": ""}, 21602),
+        ({"body": "x" * 1601}, 21617),
+    ],
+)
+def test_twilios_test_numbers_behave_as_documented(
+    world: World, wrong: Mapping[str, str], code: int
+) -> None:
+    with pytest.raises(SmsRejected) as refusal:
+        world.client().send(world.sms(**wrong))
+    assert refusal.value.code == code
+    assert world.log.find() == []
+
+
+def test_another_accounts_credentials_are_refused(world: World) -> None:
+    with pytest.raises(SmsRejected):
+        world.client(ACCOUNT | {"auth_token": "0" * 32}).send(world.sms())
+    assert world.log.find() == []
+
+
+def test_webhooks_go_to_the_stack_only(world: World) -> None:
+    world.client().send(world.sms().model_copy(update={"callback": "http://example.com/status"}))
+    assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
+    assert world.webhooks == []
+
+
+def test_texts_are_kept_with_what_became_of_them(world: World, tmp_path: Path) -> None:
+    world.client().send(world.sms(body="é\nnext line"))
+    assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
+    (sms,) = SmsLog(tmp_path / "texts.jsonl").find(recipient=PHONE)
+    assert (sms.body, sms.status) == ("é\nnext line", "delivered")
