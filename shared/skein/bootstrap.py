@@ -9,6 +9,7 @@ from functools import cached_property
 
 from skein.agent.context import ContextBuilder
 from skein.agent.turn import Turns
+from skein.models.jobs import QueueName
 from skein.ports import (
     Clock,
     Ids,
@@ -27,8 +28,11 @@ from skein.services.chats import Chats
 from skein.services.delivery import Deliveries
 from skein.services.dispatch import Dispatch
 from skein.services.due import Tick
+from skein.services.firing import Firing
+from skein.services.goals import Goals
 from skein.services.ingest import Ingest
 from skein.services.lines import Lines
+from skein.services.plans import Plans
 from skein.services.respond import Respond
 from skein.services.rooms import Rooms
 from skein.services.run_views import RunViews
@@ -86,7 +90,7 @@ class App:
         """The queues behind the workers."""
         from skein.adapters.sqs import SqsQueues, sqs_client
 
-        urls = {
+        urls: dict[QueueName, str] = {
             "turns": self.settings.turns_queue_url,
             "deliveries": self.settings.deliveries_queue_url,
             "upkeep": self.settings.upkeep_queue_url,
@@ -204,10 +208,24 @@ class App:
 
     @cached_property
     def tick(self) -> Tick:
-        """Sends again what is due."""
+        """Sends again, or fires, what is due."""
         return Tick(
-            table=self.table, clock=self.clock, dispatch=self.dispatch, metrics=self.metrics
+            table=self.table,
+            clock=self.clock,
+            dispatch=self.dispatch,
+            metrics=self.metrics,
+            firing={"plan": Firing(table=self.table, settings=self.settings).fire},
         )
+
+    @cached_property
+    def goals(self) -> Goals:
+        """What agents are after."""
+        return Goals(table=self.table, clock=self.clock)
+
+    @cached_property
+    def plans(self) -> Plans:
+        """What will wake agents."""
+        return Plans(table=self.table, clock=self.clock)
 
     @cached_property
     def upkeep(self) -> Upkeep:

@@ -4,19 +4,22 @@ import hashlib
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
-from skein.models.audience import Audience
-from skein.models.base import Identifier, Instant, Stored, Tenant, key_part
+from skein.models.audience import OPEN, Audience, may_show
+from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.due import due_mark
 from skein.models.storage import Item, Key
 
 GoalStatus = Literal["active", "completed", "abandoned"]
 PlanStatus = Literal["active", "done", "canceled"]
 
-GoalText = Annotated[str, Field(min_length=1, max_length=1_000)]
-PlanName = Annotated[str, Field(min_length=1, max_length=100)]
-PlanInstruction = Annotated[str, Field(min_length=1, max_length=4_000)]
+GoalText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
+GoalPriority = Annotated[int, Field(ge=1, le=5)]
+PlanName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+PlanInstruction = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)
+]
 
 MAX_GOALS = 100
 MAX_PLANS = 100
@@ -35,6 +38,43 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
 def effect_id(*parts: str | int) -> str:
     """An id that is the same whenever the same effect is carried out again, e.g. by a retry."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:26]
+
+
+class Owner(Value):
+    """On whose behalf an agent comes to own something: the place where it is made.
+
+    Its fields are those of `Owned`.
+    """
+
+    tenant: Tenant
+    agent_id: Identifier
+    scope: str | None = None
+    audience: Audience = OPEN
+    source_chat_id: Identifier | None = None
+    source_run_id: Identifier | None = None
+
+    @property
+    def reach(self) -> "Reach":
+        """What is already in the same partition, whoever may be shown it."""
+        return Reach(tenant=self.tenant, agent_id=self.agent_id, scopes=(self.scope,))
+
+
+class Reach(Value):
+    """What of an agent's things somebody can get at.
+
+    Attributes:
+        scopes: The partitions to look into; see `owned_partition`.
+        place: Where it is shown, by which `may_show` decides; None for operators, who see all.
+    """
+
+    tenant: Tenant
+    agent_id: Identifier
+    scopes: tuple[str | None, ...] = (None,)
+    place: Audience | None = None
+
+    def shows(self, thing: "Owned") -> bool:
+        """Whether `thing` may be shown there."""
+        return self.place is None or may_show(thing.audience, self.place)
 
 
 class Owned(Stored):
@@ -56,13 +96,19 @@ class Owned(Stored):
 
 
 class Goal(Owned):
-    """What an agent is after."""
+    """What an agent is after.
+
+    Attributes:
+        priority: 1 comes first.
+        version: Raised by every change, which holds only for the version that it read.
+    """
 
     id: Identifier
     text: GoalText
-    priority: Annotated[int, Field(ge=1, le=5)] = 2
+    priority: GoalPriority = 2
     long_term: bool = False
     status: GoalStatus = "active"
+    version: int = 1
     ended_at: Instant | None = None
 
     @staticmethod
@@ -92,11 +138,12 @@ class Plan(Owned):
     Exactly one of `run_after`, `scheduled_at` and `cron` is given.
 
     Attributes:
+        id: Follows from the name: a plan of one name is one item, whatever becomes of it.
         name: Unique among the agent's plans for one audience; setting it again replaces it.
         run_after: As it was said, e.g. `2 hours`; counted from when the plan was set.
         cron: Five fields, in `time_zone`.
         next_at: When it fires next; None once it is over.
-        version: Raised by every change; part of the id of the runs that it starts.
+        version: Raised by every change and firing, each of which holds only for the one it read.
     """
 
     id: Identifier
@@ -112,9 +159,14 @@ class Plan(Owned):
     ended_at: Instant | None = None
 
     @staticmethod
-    def key_of(tenant: str, agent_id: str, scope: str | None, name: str) -> Key:
+    def id_of(agent_id: str, scope: str | None, name: str) -> str:
+        """The id of the plan of this name."""
+        return f"plan_{effect_id('plan', agent_id, scope or '', name)}"
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
         """The key of an active plan."""
-        return Key(owned_partition(tenant, agent_id, scope), f"PLAN#{key_part(name)}")
+        return Key(owned_partition(tenant, agent_id, scope), f"PLAN#{key_part(plan_id)}")
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
@@ -124,9 +176,8 @@ class Plan(Owned):
     @property
     def key(self) -> Key:
         """This plan's key; it moves when the plan is over."""
-        if self.status == "active":
-            return self.key_of(self.tenant, self.agent_id, self.scope, self.name)
-        return self.ended_key_of(self.tenant, self.agent_id, self.scope, self.id)
+        make = self.key_of if self.status == "active" else self.ended_key_of
+        return make(self.tenant, self.agent_id, self.scope, self.id)
 
     def due(self, at: datetime) -> dict[str, Any]:
         """The mark that makes the tick fire this plan at `at`."""
@@ -135,3 +186,8 @@ class Plan(Owned):
     def to_item(self) -> Item:
         """The plan as table attributes, due at its next time."""
         return self.attributes() | (self.due(self.next_at) if self.next_at else {})
+
+
+def effect_key(tenant: str, agent_id: str, scope: str | None, effect: str) -> Key:
+    """The key of the mark that an effect has been carried out, with what came of it."""
+    return Key(owned_partition(tenant, agent_id, scope), f"EFFECT#{key_part(effect)}")

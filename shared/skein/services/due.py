@@ -2,17 +2,18 @@
 
 It repairs whatever a crash left behind anywhere: a job that was never sent or got lost, a worker
 that died, a text that must be tried again. Two ticks at once do no harm, since each due mark is
-moved on by a conditional write before its job is sent.
+moved on by a conditional write before its job is sent. What is not sent again but fires, as a plan
+does, brings a function of its own, whose transaction moves or clears the mark.
 """
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import product
 
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.due import (
-    DUE_KINDS,
     DUE_SHARDS,
     DueKind,
     due_before,
@@ -27,6 +28,9 @@ from skein.services.dispatch import Dispatch
 
 BACKOFF_MINUTES = (1, 2, 4, 8, 15)
 
+Fire = Callable[[Item, datetime], Job | None]
+"""Carries out what an item is due for, once however often it is called, and moves its mark."""
+
 JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "run": lambda item: RunJob(tenant=item["tenant"], run_id=item["id"], agent_id=item["agent_id"]),
     "delivery": lambda item: DeliveryJob(
@@ -39,13 +43,30 @@ logger = logging.getLogger(__name__)
 
 
 class Tick:
-    """Sends again whatever is due."""
+    """Sends again, or fires, whatever is due.
 
-    def __init__(self, *, table: Table, clock: Clock, dispatch: Dispatch, metrics: Metrics) -> None:
+    Args:
+        table: Where it is found.
+        clock: The time.
+        dispatch: Sends the jobs.
+        metrics: Counts them.
+        firing: The kinds that fire, each with its function.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        dispatch: Dispatch,
+        metrics: Metrics,
+        firing: Mapping[DueKind, Fire],
+    ) -> None:
         self._table = table
         self._clock = clock
         self._dispatch = dispatch
         self._metrics = metrics
+        self._firing = firing
 
     def run(self, *, until: datetime) -> int:
         """Send what is due now, oldest first, until there is no more or `until` has come.
@@ -55,7 +76,7 @@ class Tick:
         """
         sent = 0
         now = self._clock.now()
-        open_shards = list(product(DUE_KINDS, range(DUE_SHARDS)))
+        open_shards = list(product((*JOBS, *self._firing), range(DUE_SHARDS)))
         while open_shards and self._clock.now() < until:
             found: list[tuple[DueKind, Item]] = []
             unread: list[tuple[DueKind, int]] = []
@@ -87,34 +108,47 @@ class Tick:
                 break
             batch = found[start : start + MAX_BATCH_GET_KEYS]
             items = self._table.get_many([_key(pointer) for _, pointer in batch])
-            jobs = [
-                job
-                for kind, pointer in batch
-                if (job := self._move_on(kind, pointer, items.get(_key(pointer)), now))
-            ]
+            jobs: list[Job] = []
+            for kind, pointer in batch:
+                if self._clock.now() >= until:
+                    break
+                job = self._job(kind, pointer, items.get(_key(pointer)), now)
+                jobs.extend([job] if job else [])
             self._dispatch.send(jobs)
             sent += len(jobs)
         return sent
 
-    def _move_on(
-        self, kind: DueKind, pointer: Item, item: Item | None, now: datetime
-    ) -> Job | None:
-        """Move one mark on and return its job; None when it is no longer due or fails."""
+    def _job(self, kind: DueKind, pointer: Item, item: Item | None, now: datetime) -> Job | None:
+        """What one mark calls for; None when it is no longer due, calls for nothing, or fails."""
         if item is None or item.get("gsi2sk") != pointer["gsi2sk"]:
             return None
+        fire = self._firing.get(kind)
+        try:
+            if fire is not None:
+                return fire(item, now)
+            job = JOBS[kind](item)
+            self._move_on(kind, item, now)
+        except ConditionFailed:
+            return None
+        except Exception:
+            # Whatever is wrong with one item, the others are due all the same.
+            logger.exception("a due item could not be sent", extra={"key": str(_key(item))})
+            self._metrics.count("DueFailed")
+            if fire is not None:
+                self._give_way(kind, item, now)
+            return None
+        return job
+
+    def _move_on(self, kind: DueKind, item: Item, now: datetime) -> None:
         tries = int(item.get("due_tries", 0))
         wait = timedelta(minutes=BACKOFF_MINUTES[min(tries, len(BACKOFF_MINUTES) - 1)])
         mark = due_mark(kind, _key(item), now + wait) | {"due_tries": tries + 1}
-        try:
-            job = JOBS[kind](item)
-            self._table.write(Update(_key(item), set=mark, condition=still_due(item)))
-        except ConditionFailed:
-            return None
-        except (SkeinError, ValueError, KeyError):
-            logger.exception("a due item could not be sent", extra={"key": str(_key(item))})
-            self._metrics.count("DueFailed")
-            return None
-        return job
+        self._table.write(Update(_key(item), set=mark, condition=still_due(item)))
+
+    def _give_way(self, kind: DueKind, item: Item, now: datetime) -> None:
+        """Let what could not fire come later, so that it is not the first in line each time."""
+        with suppress(SkeinError):
+            self._move_on(kind, item, now)
 
 
 def _key(item: Item) -> Key:

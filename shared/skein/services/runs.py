@@ -15,8 +15,8 @@ from skein.models.chat import Membership
 from skein.models.completion import TokenUsage
 from skein.models.due import NOT_DUE
 from skein.models.jobs import RunJob
-from skein.models.run import Run, RunStatus, Step
-from skein.models.storage import AllOf, Check, Is, Missing, Put, Update, Write, all_of
+from skein.models.run import Run, RunStatus, Step, live_key
+from skein.models.storage import AllOf, Check, Delete, Is, Missing, Put, Update, Write, all_of
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chain import next_in_chain
 from skein.services.dispatch import Dispatch
@@ -223,6 +223,8 @@ class Runs:
         if following is not None:
             writes.extend(following.writes)
             jobs.extend([following.job] if following.job else [])
+        if run.chat_id is None:
+            writes.append(Delete(live_key(run)))
         self._table.transact(writes)
         logger.info("run ended", extra={"run_id": run.id, "status": status, "reason": error})
         if status == "failed":
