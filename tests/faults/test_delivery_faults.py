@@ -1,7 +1,7 @@
 """Texts on their way out when Twilio, the network or a worker fails: each goes out once."""
 
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -70,6 +70,22 @@ def test_a_phone_that_was_off_is_tried_again_when_a_callback_says_so() -> None:
     assert delivery.parts[0].earlier_sids == (world.sms.taken[0][1].sid,)
 
 
+def test_a_retry_does_not_inherit_the_ticks_patience_with_the_try_before() -> None:
+    world = Texting()
+    job = world.say()
+    world.sms.plan(*[Fault(Throttled("slow"))] * 2)
+    world.deliver(job)
+    world.clock.advance(300)
+    world.tick()
+    stored = world.table.get(world.delivery(job).key)
+    assert stored is not None
+    assert stored["due_tries"] == 1
+    world.run_ready()
+    stored = world.table.get(world.delivery(job).key)
+    assert stored is not None
+    assert "due_tries" not in stored
+
+
 def test_a_refusal_for_good_fails_at_once_and_keeps_the_rest_back() -> None:
     world = Texting()
     job = world.say("a" * 1_599 + "b")
@@ -128,6 +144,22 @@ def test_the_callback_of_an_unclear_post_settles_it_without_a_look_up() -> None:
     assert world.delivery(job).status == "sent"
     assert world.due_at(job) is None
     world.drain()
+    assert world.sms.asked == 1
+
+
+def test_a_callback_while_the_text_is_looked_up_in_vain_settles_it() -> None:
+    world = Texting()
+    job = world.say()
+    world.sms.plan(Fault(Ambiguous("lost"), after_effect=True))
+    world.deliver(job)
+
+    def lagging(_: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
+        world.report(job, "sent")
+        return ()
+
+    world.sms.find = lagging  # type: ignore[method-assign]
+    world.drain()
+    assert world.delivery(job).status == "sent"
     assert world.sms.asked == 1
 
 
@@ -287,6 +319,29 @@ def test_a_worker_that_outlived_its_lease_changes_nothing() -> None:
     assert [body[0] for body in world.sms.bodies] == ["a", "b"]
     assert parts(delivery) == [("queued", 1), ("queued", 1)]
     assert delivery.fence == 2
+
+
+def test_a_worker_that_outlived_its_lease_does_not_touch_its_successors() -> None:
+    world = Texting()
+    job = world.say("a" * 1_599 + "b")
+    send = world.sms.send
+
+    def dies(sms: OutgoingSms) -> SentSms:
+        raise Killed("at the second part")
+
+    def slow(sms: OutgoingSms) -> SentSms:
+        sent = send(sms)
+        world.clock.advance(120)
+        world.sms.send = dies  # type: ignore[method-assign]
+        with suppress(Killed):
+            world.deliver(job)
+        world.sms.send = send  # type: ignore[method-assign]
+        return sent
+
+    world.sms.send = slow  # type: ignore[method-assign]
+    delivery = world.deliver(job)
+    assert parts(delivery) == [("queued", 1), ("sending", 1)]
+    assert delivery.lease_until == NOON + timedelta(seconds=182)
 
 
 def test_a_worker_without_time_hands_the_rest_on() -> None:

@@ -1,5 +1,6 @@
 """Texts on their way in: whose they are, which chat they belong to, and what they ask for."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from skein.errors import NotFound, Unprocessable
 from skein.models.chat import Chat, Media, Membership, SmsAddress
 from skein.models.sms import InboundSms
-from skein.models.storage import Put, Update
+from skein.models.storage import Put, Update, Write
 from skein.models.user import Line, PhoneChat, PhoneOwner, User
 from skein.services.chats import Posted
 from skein.services.keywords import keyword_in
@@ -150,6 +151,28 @@ def test_a_line_that_leads_to_another_agent_starts_a_new_chat() -> None:
     assert after.message.sender == before.message.sender
     assert here.stored_chat(after.message.chat_id).roster[1].name == "Tutor"
     assert receive(here, sid="SM3").message.chat_id == after.message.chat_id
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_who_opens_the_chat_a_moment_later_finds_it_open(
+    known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = world()
+    if known:  # by a line that has come to lead to another agent
+        receive(here)
+        here.agent("agt_b", "Tutor")
+        here.line(agent_id="agt_b")
+    transact, quicker = here.table.transact, list[Posted]()
+
+    def overtaken(writes: Sequence[Write]) -> None:
+        monkeypatch.setattr(here.table, "transact", transact)
+        quicker.append(receive(here, sid="SM2"))
+        transact(writes)
+
+    monkeypatch.setattr(here.table, "transact", overtaken)
+    later = receive(here, sid="SM3")
+    assert later.message.chat_id == quicker[0].message.chat_id
+    assert [quicker[0].message.seq, later.message.seq] == [1, 2]
 
 
 def test_who_opted_out_stays_so_when_another_agent_takes_the_line_over() -> None:
