@@ -1,4 +1,4 @@
-"""Texts on their way out when Twilio, the network or a worker fails: each goes out once."""
+"""Texts on their way out when an answer is lost or a worker dies: each goes out once."""
 
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from skein.adapters.memory_outside import Fault
-from skein.errors import Ambiguous, SmsRejected, Throttled, Unavailable
+from skein.errors import Ambiguous, Unavailable
 from skein.models.jobs import DeliveryJob
 from skein.models.sms import OutgoingSms, SentSms
 from skein.models.storage import Write
@@ -15,97 +15,6 @@ from skein.settings import Settings
 from tests.builders import NOON
 from tests.doubles import Fuse, Killed
 from tests.texting import TIME_OUT, Texting, after, parts
-
-# ---------------------------------------------------------------------- failures
-
-
-@pytest.mark.parametrize(
-    "error",
-    [Throttled("slow"), Unavailable("down"), SmsRejected("queue full", code=30001)],
-    ids=["throttled", "unavailable", "passing error"],
-)
-def test_what_may_pass_is_tried_at_0_5_and_35_minutes_and_then_given_up(error: Exception) -> None:
-    world = Texting()
-    job = world.say()
-    assert isinstance(error, Throttled | Unavailable | SmsRejected)
-    world.sms.plan(*[Fault(error)] * 3)
-
-    assert parts(world.deliver(job)) == [("failed", 1)]
-    assert world.due_at(job) == after(300)
-    assert parts(world.later(job, minutes=4)) == [("failed", 1)]
-    assert parts(world.later(job, minutes=1)) == [("failed", 2)]
-    assert world.due_at(job) == after(300 + 1_800)
-    assert world.metrics.counts["DeliveriesFailed"] == 0
-    delivery = world.later(job, minutes=30)
-
-    assert parts(delivery) == [("failed", 3)]
-    assert delivery.status == "failed"
-    assert world.due_at(job) is None
-    assert world.metrics.counts["DeliveriesFailed"] == 1
-    assert world.sms.asked == 3
-
-
-def test_a_retry_that_succeeds_settles_the_delivery() -> None:
-    world = Texting()
-    job = world.say()
-    world.sms.plan(Fault(Unavailable("down")))
-    world.deliver(job)
-    assert world.later(job, minutes=5).status == "sent"
-    assert world.sms.bodies == ["Hello!"]
-
-
-def test_a_phone_that_was_off_is_tried_again_when_a_callback_says_so() -> None:
-    world = Texting()
-    job = world.say()
-    world.deliver(job)
-    world.report(job, "undelivered", code=30003)
-
-    delivery = world.delivery(job)
-    assert (delivery.status, delivery.ended_at) == ("sending", None)
-    assert world.due_at(job) == after(300)
-    delivery = world.later(job, minutes=5)
-
-    assert delivery.status == "sent"
-    assert delivery.parts[0].sid == world.sms.taken[1][1].sid
-    assert delivery.parts[0].earlier_sids == (world.sms.taken[0][1].sid,)
-
-
-def test_a_retry_does_not_inherit_the_ticks_patience_with_the_try_before() -> None:
-    world = Texting()
-    job = world.say()
-    world.sms.plan(*[Fault(Throttled("slow"))] * 2)
-    world.deliver(job)
-    world.clock.advance(300)
-    world.tick()
-    stored = world.table.get(world.delivery(job).key)
-    assert stored is not None
-    assert stored["due_tries"] == 1
-    world.run_ready()
-    stored = world.table.get(world.delivery(job).key)
-    assert stored is not None
-    assert "due_tries" not in stored
-
-
-def test_a_refusal_for_good_fails_at_once_and_keeps_the_rest_back() -> None:
-    world = Texting()
-    job = world.say("a" * 1_599 + "b")
-    world.sms.plan(Fault(SmsRejected("no such number", code=21211)))
-    delivery = world.deliver(job)
-    assert parts(delivery) == [("failed", 1), ("pending", 0)]
-    assert delivery.status == "failed"
-    assert world.due_at(job) is None
-    assert world.metrics.counts["DeliveriesFailed"] == 1
-
-
-def test_later_parts_wait_for_one_that_is_tried_again() -> None:
-    world = Texting()
-    job = world.say("a" * 1_599 + "b")
-    world.sms.plan(Fault(Throttled("slow")))
-    world.deliver(job)
-    assert world.sms.bodies == []
-    world.later(job, minutes=5)
-    assert [body[0] for body in world.sms.bodies] == ["a", "b"]
-
 
 # ---------------------------------------------------------------------- unclear posts
 
@@ -153,7 +62,7 @@ def test_a_callback_while_the_text_is_looked_up_in_vain_settles_it() -> None:
     world.sms.plan(Fault(Ambiguous("lost"), after_effect=True))
     world.deliver(job)
 
-    def lagging(_: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
+    def lagging(sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
         world.report(job, "sent")
         return ()
 

@@ -12,8 +12,6 @@ from skein.models.sms import InboundSms
 from skein.models.storage import Put, Update, Write
 from skein.models.user import Line, PhoneChat, PhoneOwner, User
 from skein.services.chats import Posted
-from skein.services.keywords import keyword_in
-from skein.services.phone_numbers import e164
 from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, statuses
 
 ACCOUNT = "AC00000000000000000000000000000001"
@@ -240,14 +238,6 @@ def test_who_has_no_full_phone_number_is_refused(sender: str) -> None:
         receive(here, sender=sender)
 
 
-@pytest.mark.parametrize(
-    ("number", "stored"),
-    [("+15005550006", "+15005550006"), (" +44 20 7946 0958 ", "+442079460958")],
-)
-def test_numbers_are_stored_in_one_form(number: str, stored: str) -> None:
-    assert e164(number) == stored
-
-
 # ---------------------------------------------------------------------- what it asks for
 
 
@@ -299,24 +289,6 @@ def test_yes_is_an_answer_until_somebody_has_opted_out() -> None:
     start = receive(here, "Yes", sid="SM3")
     assert start.message.kind == "keyword"
     assert place_of(here, start).sms_opted_out_at is None
-
-
-@pytest.mark.parametrize("body", ["please stop", "stop it", "stopped", "ends", "help!", "start it"])
-def test_ordinary_words_are_for_the_agent(body: str) -> None:
-    assert keyword_in(body, told=None, opted_out=True) is None
-
-
-@pytest.mark.parametrize(
-    ("told", "keyword"), [("STOP", "stop"), ("START", "start"), ("HELP", "help"), ("stop", "stop")]
-)
-def test_what_twilio_says_a_text_is_settles_it(told: str, keyword: str) -> None:
-    assert keyword_in("arr\u00eat", told=told, opted_out=False) == keyword
-    assert keyword_in("stop", told=told, opted_out=False) == keyword
-
-
-def test_a_word_that_twilio_has_no_name_for_is_judged_by_itself() -> None:
-    assert keyword_in("stop", told="NEW", opted_out=False) == "stop"
-    assert keyword_in("hello", told="NEW", opted_out=False) is None
 
 
 def test_a_text_takes_the_same_few_calls_however_long_the_chat_is() -> None:
