@@ -37,7 +37,8 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
 
 def effect_id(*parts: str | int) -> str:
     """An id that is the same whenever the same effect is carried out again, e.g. by a retry."""
-    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:26]
+    text = "\x1f".join(map(str, parts))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:26]
 
 
 class Owner(Value):
