@@ -35,8 +35,10 @@ def main() -> int:
     """Serve until SIGINT or SIGTERM; returns the exit status."""
     console = sys.stdout
     ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: ended.set())
+    signal.signal(signal.SIGINT, lambda *_: ended.set())
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` has it
+        signal.signal(signal.SIGHUP, lambda *_: ended.set())
     try:
         config = Config.from_environment(os.environ)
         config.data_dir.mkdir(mode=PRIVATE, parents=True, exist_ok=True)

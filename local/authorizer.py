@@ -5,7 +5,6 @@ https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-author
 """
 
 import hashlib
-import os
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from local.events import Response, json_response
+from local.files import write_whole
 
 KEY_BITS = 2048
 TOKEN_SECONDS = 24 * 3600
@@ -148,6 +148,5 @@ def _key(path: Path) -> rsa.RSAPrivateKey:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
+    write_whole(path, data)
     return key

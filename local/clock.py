@@ -5,6 +5,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from local.files import write_whole
+
 
 class TurnableClock:
     """A clock (see `skein.ports.Clock`) that can be turned forward, never back.
@@ -46,4 +48,4 @@ class TurnableClock:
         with self._lock:
             self._ahead += by
             if self._path is not None:
-                self._path.write_text(repr(self._ahead.total_seconds()))
+                write_whole(self._path, repr(self._ahead.total_seconds()).encode())

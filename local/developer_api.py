@@ -64,7 +64,9 @@ class DeveloperApi:
         except BadRequestError as error:
             return _error(400, "invalid", str(error))
         except RestlessError:
-            return _error(503, "unavailable", "The queues have not come to rest within ten minutes.")
+            return _error(
+                503, "unavailable", "The queues have not come to rest within ten minutes."
+            )
 
     def _token(self, request: Request) -> object:
         body = _object(request)

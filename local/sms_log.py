@@ -5,6 +5,8 @@ import threading
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from local.files import write_whole
+
 
 @dataclass(frozen=True)
 class Sms:
@@ -33,7 +35,11 @@ class SmsLog:
         self._lock = threading.Lock()
         self._texts: dict[str, Sms] = {}
         if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
+            # What follows the last line's end was being written when the stack was killed.
+            *lines, torn = path.read_bytes().split(b"\n")
+            if torn:
+                write_whole(path, b"".join(line + b"\n" for line in lines))
+            for line in lines:
                 sms = Sms(**json.loads(line))
                 self._texts[sms.sid] = sms
 

@@ -9,6 +9,7 @@ from local.errors import ModelMissingError
 from local.model_server import MODEL_NAME, LocalModel, model_file
 
 
+@pytest.mark.slow
 def test_the_local_model_answers_in_words(tmp_path: Path) -> None:
     try:
         model_file()

@@ -152,3 +152,13 @@ def test_texts_are_kept_with_what_became_of_them(world: World, tmp_path: Path) -
     assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
     (sms,) = SmsLog(tmp_path / "texts.jsonl").find(recipient=PHONE)
     assert (sms.body, sms.status) == ("é\nnext line", "delivered")
+
+
+def test_a_line_that_was_torn_by_a_crash_costs_no_other(world: World, tmp_path: Path) -> None:
+    world.client().send(world.sms(body="whole"))
+    assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
+    path = tmp_path / "texts.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"sid": "SM')
+    assert [sms.body for sms in SmsLog(path).find()] == ["whole"]
+    assert path.read_bytes().endswith(b"}\n")
