@@ -37,24 +37,14 @@ from skein.services.respond import Respond
 from skein.services.rooms import Rooms
 from skein.services.run_views import RunViews
 from skein.services.runs import Runs
+from skein.services.sources import Sources
 from skein.services.upkeep import Upkeep
 from skein.services.usage import UsageBook
 from skein.services.users import Users
 from skein.settings import Settings
 
 PORTS = frozenset(
-    {
-        "clock",
-        "ids",
-        "table",
-        "queues",
-        "model",
-        "tokens",
-        "sms",
-        "verifier",
-        "secrets",
-        "metrics",
-    }
+    {"clock", "ids", "table", "queues", "model", "tokens", "sms", "verifier", "secrets", "metrics"}
 )
 
 
@@ -220,12 +210,23 @@ class App:
     @cached_property
     def goals(self) -> Goals:
         """What agents are after."""
-        return Goals(table=self.table, clock=self.clock)
+        return Goals(table=self.table, clock=self.clock, ids=self.ids)
 
     @cached_property
     def plans(self) -> Plans:
         """What will wake agents."""
         return Plans(table=self.table, clock=self.clock)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Services outside that wake agents."""
+        return Sources(
+            table=self.table,
+            clock=self.clock,
+            ids=self.ids,
+            dispatch=self.dispatch,
+            settings=self.settings,
+        )
 
     @cached_property
     def upkeep(self) -> Upkeep:

@@ -35,6 +35,19 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
     return agent if scope is None else f"{agent}#AUD#{key_part(scope)}"
 
 
+def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> str | None:
+    """The scope of a direct chat's person, or of another private chat; None for open things.
+
+    Raises:
+        ValueError: Both are given.
+    """
+    if user_id is not None and chat_id is not None:
+        raise ValueError("a scope is a person's or a chat's")
+    if user_id is not None:
+        return f"user:{user_id}"
+    return None if chat_id is None else f"chat:{chat_id}"
+
+
 def effect_id(*parts: str | int) -> str:
     """An id that is the same whenever the same effect is carried out again, e.g. by a retry."""
     text = "\x1f".join(map(str, parts))

@@ -3,7 +3,7 @@
 from skein.errors import NotFound
 from skein.models.agent import Agent, agents_relation
 from skein.models.api_admin import AgentChange, NewAgent
-from skein.models.storage import Missing, Put
+from skein.models.storage import Absent, Check, Exists, Missing, Put, all_of
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
 from skein.services.retrying import optimistic
@@ -99,3 +99,8 @@ class Agents:
         if item is None:
             raise NotFound("there is no such agent")
         return Agent.from_item(item)
+
+
+def agent_is_there(tenant: str, agent_id: str) -> Check:
+    """Lets a transaction fail unless there is such an agent."""
+    return Check(Agent.key_of(tenant, agent_id), all_of(Exists(), Absent("deleted_at")))

@@ -54,7 +54,7 @@ class Cursor(Value):
             raise Invalid("the cursor is not one that this list gave") from None
 
 
-RelationName = Literal["agents", "users", "lines", "runs"]
+RelationName = Literal["agents", "users", "lines", "runs", "services"]
 
 
 class RowCursor(Cursor):

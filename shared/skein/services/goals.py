@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from skein.errors import Conflict, NotFound
 from skein.models.intent import MAX_GOALS, Goal, GoalStatus, Owner, Reach
 from skein.models.storage import Check, Delete, Is, Item, Missing, Put, Write
-from skein.ports import Clock, Table
+from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing
 from skein.services.guarded import transact_guarded, unfit
 from skein.services.owned_lists import list_owned, owned_items
@@ -21,16 +21,17 @@ ENDED = "ENDED#GOAL#"
 class Goals:
     """Keeps the agents' goals, each in the partition of those it may be shown to."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids) -> None:
         self._table = table
         self._clock = clock
+        self._ids = ids
 
     def set(
         self,
         owner: Owner,
         text: str,
         *,
-        goal_id: str,
+        goal_id: str | None = None,
         priority: int = 2,
         long_term: bool = False,
         guard: Check | None = None,
@@ -40,7 +41,8 @@ class Goals:
         Args:
             owner: Whose, and where it is made.
             text: What it is after, 1 to 1,000 characters.
-            goal_id: Its id; for a run's effect one that is the same on every attempt.
+            goal_id: Its id; for a run's effect one that is the same on every attempt. None for a
+                new one.
             priority: 1 (first) to 5.
             long_term: Whether it is to last.
             guard: A check on the run that sets it.
@@ -56,7 +58,7 @@ class Goals:
         try:
             goal = Goal(
                 **dict(owner),
-                id=goal_id,
+                id=goal_id or f"goal_{self._ids.ulid()}",
                 text=text,
                 priority=priority,
                 long_term=long_term,

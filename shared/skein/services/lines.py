@@ -1,11 +1,11 @@
 """The lines of a tenant: phone numbers, each of which leads to one agent."""
 
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
-from skein.models.agent import Agent
 from skein.models.api_admin import LineChange, NewLine
-from skein.models.storage import Absent, Check, Delete, Exists, Is, Missing, Put, Write, all_of
+from skein.models.storage import Delete, Is, Missing, Put, Write
 from skein.models.user import Line, lines_relation
 from skein.ports import Clock, Table
+from skein.services.agents import agent_is_there
 from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
@@ -34,7 +34,7 @@ class Lines:
         )
         try:
             self._table.transact(
-                [Put(line.key, line.to_item(), Missing()), _agent_is_there(tenant, line.agent_id)]
+                [Put(line.key, line.to_item(), Missing()), agent_is_there(tenant, line.agent_id)]
             )
         except ConditionFailed as failure:
             if 1 in failure.failed:
@@ -87,7 +87,7 @@ class Lines:
         revised, write = revise(line, change.given)
         writes: list[Write] = [write]
         if change.agent_id is not None:
-            writes.append(_agent_is_there(tenant, change.agent_id))
+            writes.append(agent_is_there(tenant, change.agent_id))
         try:
             self._table.transact(writes)
         except ConditionFailed as failure:
@@ -107,7 +107,3 @@ class Lines:
             self._table.write(Delete(line.key, Is("tenant", tenant)))
         except ConditionFailed as failure:
             raise NotFound("there is no such line") from failure
-
-
-def _agent_is_there(tenant: str, agent_id: str) -> Check:
-    return Check(Agent.key_of(tenant, agent_id), all_of(Exists(), Absent("deleted_at")))

@@ -1,0 +1,47 @@
+"""A service outside that wakes agents when it has something to report: a source of webhooks."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.models.base import Identifier, Instant, Name, Stored, Tenant, key_part
+from skein.models.storage import Item, Key
+
+MAX_SOURCE_AGENTS = 20
+MAX_PAYLOAD_BYTES = 64 * 1024
+
+
+class Source(Stored):
+    """A service; the word is `source` in the code, where `service` means something else.
+
+    Attributes:
+        agent_ids: Who is woken by each delivery.
+        secret: What deliveries are signed with; shown once, when it is made.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    name: Name
+    agent_ids: Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=MAX_SOURCE_AGENTS)]
+    secret: Annotated[str, Field(min_length=32, repr=False)]
+    version: int = 1
+    created_at: Instant
+
+    @staticmethod
+    def key_of(source_id: str) -> Key:
+        """The key of a source: not under a tenant, since a webhook knows only the id."""
+        return Key(f"SERVICE#{key_part(source_id)}", "META")
+
+    @property
+    def key(self) -> Key:
+        """This source's key."""
+        return self.key_of(self.id)
+
+    def to_item(self) -> Item:
+        """The source as table attributes, listed under its tenant."""
+        return self.attributes() | {"gsi1pk": sources_relation(self.tenant), "gsi1sk": self.id}
+
+
+def sources_relation(tenant: str) -> str:
+    """The `gsi1` partition of a tenant's sources."""
+    return f"{key_part(tenant)}#SERVICES"

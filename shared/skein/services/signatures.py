@@ -1,0 +1,36 @@
+"""The signature of a service's webhook: `X-Skein-Signature: t=<unix>,v1=<hex>`."""
+
+import hashlib
+import hmac
+import re
+from datetime import datetime, timedelta
+
+WINDOW = timedelta(minutes=5)
+
+_FORM = re.compile(r"t=(?P<t>[0-9]{1,12}),v1=(?P<v1>[0-9a-fA-F]{64})")
+
+
+def sign(secret: str, sent_at: str, body: bytes) -> str:
+    """The hex HMAC-SHA256 of `t.body`, with the text of `secret` as the key."""
+    signed = b".".join([sent_at.encode(), body])
+    return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+
+
+def verified(secret: str, header: str, body: bytes, now: datetime) -> str | None:
+    """The signature of a webhook, if its header holds the right one.
+
+    Args:
+        secret: The service's.
+        header: As it came.
+        body: The bytes that were signed.
+        now: The present, from which the time of sending is five minutes away at most.
+
+    Returns:
+        The right signature; None if the header is malformed, wrong, too old or of the future.
+    """
+    match = _FORM.fullmatch(header.replace(" ", ""))
+    sent_at = match["t"] if match else "0"
+    right = sign(secret, sent_at, body)
+    same = hmac.compare_digest(right, match["v1"].lower() if match else "")
+    fresh = abs(now.timestamp() - int(sent_at)) <= WINDOW.total_seconds()
+    return right if same and fresh else None
