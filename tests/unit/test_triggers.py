@@ -1,10 +1,10 @@
 """Who is woken by what."""
 
 import pytest
-from skein.models.chat import Chat, Membership, Message
-from skein.models.run import QueuedRun, Trigger
-from skein.services.triggers import mentions, woken_by
 
+from skein.models.chat import Chat, Membership, Message
+from skein.models.trigger import QueuedRun, Trigger
+from skein.services.triggers import mentions, woken_by
 from tests.builders import NOON, TENANT, bot, person
 
 ANN, BOB = bot("agt_1", "Ann"), bot("agt_2", "Data Bob")

@@ -7,7 +7,9 @@ from pydantic import Field
 from skein.models.api import Resource
 from skein.models.base import Instant
 from skein.models.completion import TokenUsage, ToolCall
-from skein.models.run import PromptRecord, Run, RunStatus, Step, Trigger
+from skein.models.run import Run, RunStatus
+from skein.models.step import PromptRecord, Step
+from skein.models.trigger import Trigger
 
 
 class StepResource(Resource):

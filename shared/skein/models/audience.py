@@ -17,6 +17,14 @@ class Audience(Value):
     open: bool
     people: tuple[Identifier, ...] = ()
 
+    def narrowed(self, other: "Audience") -> "Audience":
+        """Who was there both times."""
+        if self.open:
+            return other
+        if other.open:
+            return self
+        return Audience(open=False, people=tuple(p for p in self.people if p in other.people))
+
 
 OPEN = Audience(open=True)
 """The audience of a run without a chat, and of everything in open chats."""

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
+from skein.models.audience import Origin
 from skein.models.base import (
     E164,
     Identifier,
@@ -17,8 +18,8 @@ from skein.models.base import (
     key_part,
 )
 from skein.models.due import due_mark
-from skein.models.run import QueuedRun
 from skein.models.storage import Item, Key
+from skein.models.trigger import QueuedRun, Wait
 
 ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]
@@ -64,6 +65,8 @@ class Chat(Stored):
 
     Attributes:
         line: The number on which it began, for a chat by text message.
+        roster: Who is in the chat now.
+        joined_late: The `last_seq` at which a member (`kind#id`) joined, unless at the beginning.
         activity_hour: The hour of the newest message, by which lists of chats are ordered roughly.
         epoch: Raised by an erasure; part of every cache key.
     """
@@ -80,6 +83,7 @@ class Chat(Stored):
     last_seq: int = 0
     last_message: LastMessage | None = None
     roster: tuple[NamedMember, ...] = ()
+    joined_late: dict[str, int] = Field(default_factory=dict)
     version: int = 1
     epoch: int = 0
     activity_hour: Instant
@@ -120,7 +124,10 @@ class Membership(Stored):
         sms_opted_out_at: Set by STOP or by the carrier, cleared by START.
         last_delivery: The newest delivery to this person, which the next one waits for.
         running_run: The one run of this agent at work in this chat.
-        queued_run: The one that has never started; messages widen it until it is claimed.
+        queued_run: The one that is to start, or to go on; messages widen it until it is claimed.
+        wait: The run that waits in this chat for a reply.
+        agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
+        paused: Agents' messages wake this agent no more, until a person writes.
     """
 
     tenant: Tenant
@@ -134,6 +141,9 @@ class Membership(Stored):
     last_delivery: Identifier | None = None
     running_run: Identifier | None = None
     queued_run: QueuedRun | None = None
+    wait: Wait | None = None
+    agent_wakes: tuple[Instant, ...] = ()
+    paused: bool = False
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
@@ -181,6 +191,8 @@ class Message(Stored):
         client_id: The sender's own id of it; the same sender and id is one message.
         depth: 0 from a person, one more for each agent that passed the word on.
         run_id: The run that said it, for an agent's message.
+        expects_reply: The sender waits for an answer.
+        origin: Why it was said, where the sender was asked in another chat.
     """
 
     tenant: Tenant
@@ -195,6 +207,8 @@ class Message(Stored):
     media: tuple[Media, ...] = ()
     depth: int = 0
     run_id: Identifier | None = None
+    expects_reply: bool = False
+    origin: Origin | None = None
     created_at: Instant
 
     @staticmethod

@@ -1,100 +1,40 @@
-"""A run: one piece of work of one agent, why it was started, and each step it took."""
+"""A run: one piece of work of one agent, from its trigger to its end."""
 
 import re
-import zlib
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import Field
 
 from skein.models.audience import OPEN, Audience
-from skein.models.base import Identifier, Instant, MemberRef, Stored, Tenant, Value, key_part
-from skein.models.completion import TokenUsage, ToolCall
+from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.completion import TokenUsage
 from skein.models.due import due_mark
 from skein.models.storage import Item, Key
+from skein.models.trigger import Resume, Trigger, Wait
 
 RunStatus = Literal["queued", "running", "waiting", "done", "failed", "canceled"]
-TriggerType = Literal["chat_message", "manual", "plan", "service"]
 
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
 MAX_STEPS = 20
+MAX_WAITS = 10
+PREVIEW_CHARACTERS = 100
 RUN_ID = re.compile(r"run_[0-9A-Za-z]{1,64}_(?P<home>(chat|agt)_[0-9A-Za-z]{1,64})")
-MAX_PROMPT_BYTES = 300_000  # what one item can hold beside the answer (400 KB in all)
 
 
-class PlanTrigger(Value):
-    """A plan came due."""
+class SentMessage(Value):
+    """A message that a run sent, as its own agent is reminded of it."""
 
-    id: Identifier
-    name: str
-    instruction: str
-    scheduled_at: Instant
-
-
-class ServiceTrigger(Value):
-    """An outside service reported something; `payload` is its JSON as it came."""
-
-    id: Identifier
-    name: str
-    payload: str
+    chat_id: Identifier
+    seq: int
+    preview: Annotated[str, Field(max_length=PREVIEW_CHARACTERS)]
 
 
-class Trigger(Value):
-    """Why a run was started.
+class Shown(Value):
+    """Up to which message of which chat the newest prompt showed."""
 
-    Attributes:
-        type: What kind of thing woke the agent.
-        seq: The message that the prompt marks: the newest by a person, else the newest.
-        from_seq: The first of the messages that this run is to answer.
-        by: Who wrote that message, or asked for the run.
-        plan: Of a plan's run: what it is to do.
-        service: Of a service's run: what it was told.
-    """
-
-    type: TriggerType
-    seq: int | None = None
-    from_seq: int | None = None
-    by: MemberRef | None = None
-    plan: PlanTrigger | None = None
-    service: ServiceTrigger | None = None
-
-    def widened(self, newer: "Trigger") -> "Trigger":
-        """This trigger after another one joined the same queued run.
-
-        A message joins a manual trigger by taking its place; a manual one adds nothing, since the
-        agent is going to answer anyway.
-        """
-        if newer.seq is None:
-            return self
-        if self.seq is None:
-            return newer
-        by_person = self.by is not None and self.by.kind == "user"
-        newer_by_person = newer.by is not None and newer.by.kind == "user"
-        latest = self if by_person and not newer_by_person else newer
-        return latest.model_copy(update={"from_seq": self.from_seq})
-
-
-class QueuedRun(Value):
-    """The slot of a run that has never started; what it says overrides the run's own item.
-
-    Attributes:
-        depth: The least depth of the messages that the run is to answer.
-        then: Agents that are to respond afterwards, one after another.
-    """
-
-    run_id: Identifier
-    trigger: Trigger
-    depth: int
-    then: tuple[Identifier, ...] = ()
-
-    def widened(self, trigger: Trigger, *, depth: int, then: tuple[str, ...] = ()) -> "QueuedRun":
-        """The slot after another trigger joined it; `then` becomes the union, in id order."""
-        return QueuedRun(
-            run_id=self.run_id,
-            trigger=self.trigger.widened(trigger),
-            depth=min(self.depth, depth),
-            then=tuple(sorted({*self.then, *then})) if then else self.then,
-        )
+    chat_id: Identifier
+    seq: int
 
 
 class Run(Stored):
@@ -106,8 +46,15 @@ class Run(Stored):
         attempts: Claims that began work; three failed ones end the run.
         put_offs: How often the run was put off because the model was down; no attempts.
         lease_until: Until when the claiming worker is believed alive.
-        steps_taken: Model answers recorded so far.
-        shown_seq: The highest message that the newest prompt held.
+        steps_taken: Model answers recorded so far, over all activations.
+        activation: How often it was started or resumed; a prompt each.
+        active_chat_id: The chat that the agent is looking at; its own, until it enters another.
+        shown: What the newest prompt held, for the SEEN mark.
+        wait: While it waits: for what, and where (`wait_chat_id`).
+        waits: How often it has waited.
+        resumed: How the newest wait ended.
+        sent: The newest messages that it sent.
+        tools: The names of the tools that it used, in order of first use.
         error: Why it failed or was canceled, for the operator.
     """
 
@@ -124,7 +71,15 @@ class Run(Stored):
     attempts: int = 0
     put_offs: int = 0
     steps_taken: int = 0
-    shown_seq: int | None = None
+    activation: int = 0
+    active_chat_id: Identifier | None = None
+    shown: Shown | None = None
+    wait: Wait | None = None
+    wait_chat_id: Identifier | None = None
+    waits: int = 0
+    resumed: Resume | None = None
+    sent: tuple[SentMessage, ...] = ()
+    tools: tuple[str, ...] = ()
     lease_until: Instant | None = None
     usage: TokenUsage = TokenUsage()
     error: str | None = None
@@ -197,78 +152,3 @@ def live_key(run: Run) -> Key:
 def run_id_in(home_id: str, ulid: str) -> str:
     """A run's id: its own ULID and the id of the chat or agent whose partition it lives in."""
     return f"run_{ulid}_{home_id}"
-
-
-class PromptSection(Value):
-    """One section of a prompt as it was given: its name, its size and its words."""
-
-    name: str
-    tokens: int
-    text: str
-
-
-class PromptRecord(Value):
-    """What a model was given."""
-
-    sections: tuple[PromptSection, ...]
-    total_tokens: int
-
-    def packed(self) -> bytes:
-        """The record, compressed for the table; beyond 300,000 bytes the longest text is cut."""
-        record = self
-        while len(data := zlib.compress(record.model_dump_json().encode())) > MAX_PROMPT_BYTES:
-            longest = max(record.sections, key=lambda section: len(section.text))
-            cut = longest.model_copy(
-                update={"text": f"{longest.text[: len(longest.text) // 2]} [cut for storage]"}
-            )
-            record = PromptRecord(
-                sections=tuple(cut if s is longest else s for s in record.sections),
-                total_tokens=record.total_tokens,
-            )
-        return data
-
-    @classmethod
-    def unpacked(cls, data: bytes) -> "PromptRecord":
-        """The record that `packed` made."""
-        return _PROMPT_RECORD.validate_json(zlib.decompress(data))
-
-
-_PROMPT_RECORD = TypeAdapter(PromptRecord)
-
-
-class Step(Stored):
-    """One answer of the model, recorded before anything that it asks for is carried out.
-
-    Attributes:
-        n: 1 for the first step of the run, counted over all activations.
-        activation: 1 for the first activation; each begins with a prompt of its own.
-        prompt: Packed `PromptRecord`, in the first step of each activation only.
-    """
-
-    tenant: Tenant
-    run_id: Identifier
-    n: int
-    activation: int = 1
-    model: str
-    text: str
-    tool_calls: tuple[ToolCall, ...] = ()
-    usage: TokenUsage
-    prompt: bytes | None = None
-    started_at: Instant
-    ended_at: Instant
-
-    @staticmethod
-    def key_of(tenant: str, run_id: str, n: int) -> Key:
-        """The key of a run's step number `n`."""
-        run = Run.key_of(tenant, run_id)
-        return Key(run.pk, f"{run.sk}#STEP#{n:03d}")
-
-    @property
-    def key(self) -> Key:
-        """This step's key."""
-        return self.key_of(self.tenant, self.run_id, self.n)
-
-    def to_item(self) -> Item:
-        """The step as table attributes."""
-        item = self.model_dump(mode="json", exclude_none=True, exclude={"prompt"})
-        return item if self.prompt is None else item | {"prompt": self.prompt}

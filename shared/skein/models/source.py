@@ -1,5 +1,6 @@
 """A service outside that wakes agents when it has something to report: a source of webhooks."""
 
+import re
 from typing import Annotated
 
 from pydantic import Field
@@ -7,6 +8,7 @@ from pydantic import Field
 from skein.models.base import Identifier, Instant, Name, Stored, Tenant, key_part
 from skein.models.storage import Item, Key
 
+SOURCE_ID = re.compile(r"svc_[0-9A-Za-z]{1,64}")
 MAX_SOURCE_AGENTS = 20
 MAX_PAYLOAD_BYTES = 64 * 1024
 

@@ -1,0 +1,161 @@
+"""What a model was given and what it answered, one step of a run after another."""
+
+import zlib
+from typing import Literal
+
+from skein.models.base import Identifier, Instant, Stored, Tenant, Value
+from skein.models.completion import ModelMessage, TokenUsage, ToolCall
+from skein.models.run import Run
+from skein.models.storage import Item, Key
+
+MAX_PROMPT_BYTES = 300_000  # what one item can hold beside the answer (400 KB in all)
+HISTORY = "CHAT HISTORY"
+
+ToolStatus = Literal["done", "correctable", "failed"]
+
+
+class PromptSection(Value):
+    """One section of a prompt as it was given: its name, its size and its words."""
+
+    name: str
+    tokens: int
+    text: str
+
+
+class HistoryTurn(Value):
+    """One message of the chat, where the history stands as roles."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+class PromptRecord(Value):
+    """What a model was given.
+
+    Attributes:
+        sections: In order; where the history stands as `turns`, its section holds no text.
+        total_tokens: Of all sections together.
+        stable: How many of the sections stand before the `turns`.
+        turns: The history as roles; None where it is part of the sections.
+        current: Position among the turns of the message that is to be answered.
+        nudge: The user's message of a prompt that is a system message otherwise.
+    """
+
+    sections: tuple[PromptSection, ...]
+    total_tokens: int
+    stable: int = 0
+    turns: tuple[HistoryTurn, ...] | None = None
+    current: int = 0
+    nudge: str = ""
+
+    def messages(self) -> tuple[ModelMessage, ...]:
+        """The prompt as a chat completion.
+
+        A timeline is one system message. As roles, own messages are the assistant's and all
+        others the user's; the sections that change from turn to turn stand in a second system
+        message just before the current one, so that what precedes can be served from a cache.
+        """
+        if self.turns is None:
+            everything = _joined(self.sections)
+            return (
+                ModelMessage(role="system", content=everything),
+                ModelMessage(role="user", content=self.nudge),
+            )
+        spoken = [ModelMessage(role=turn.role, content=turn.text) for turn in self.turns]
+        changing = _joined(self.sections[self.stable :])
+        if changing:
+            spoken.insert(self.current, ModelMessage(role="system", content=changing))
+        return (ModelMessage(role="system", content=_joined(self.sections[: self.stable])), *spoken)
+
+    def readable(self) -> "PromptRecord":
+        """The record for people: each section with its text, the history's turns included."""
+        if self.turns is None:
+            return self
+        spoken = "\n".join(f"{turn.role}: {turn.text}" for turn in self.turns)
+        sections = tuple(
+            s.model_copy(update={"text": spoken}) if s.name == HISTORY else s for s in self.sections
+        )
+        return self.model_copy(update={"sections": sections, "turns": None})
+
+    def packed(self) -> bytes:
+        """The record, compressed for the table; beyond 300,000 bytes the longest text is cut."""
+        record = self
+        while len(data := zlib.compress(record.model_dump_json().encode())) > MAX_PROMPT_BYTES:
+            record = record.readable()
+            longest = max(record.sections, key=lambda section: len(section.text))
+            cut = longest.model_copy(
+                update={"text": f"{longest.text[: len(longest.text) // 2]} [cut for storage]"}
+            )
+            sections = tuple(cut if s is longest else s for s in record.sections)
+            record = record.model_copy(update={"sections": sections})
+        return data
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> "PromptRecord":
+        """The record that `packed` made."""
+        return cls.model_validate_json(zlib.decompress(data))
+
+
+def _joined(sections: tuple[PromptSection, ...]) -> str:
+    return "\n\n".join(section.text for section in sections if section.text)
+
+
+class ToolResult(Value):
+    """What a tool gave back; `content` is what the model was shown."""
+
+    call_id: str
+    name: str
+    status: ToolStatus
+    content: str
+
+
+class Step(Stored):
+    """One answer of the model, recorded before anything that it asks for is carried out.
+
+    Attributes:
+        n: 1 for the first step of the run, counted over all activations.
+        activation: 1 for the first activation; each begins with a prompt of its own.
+        results: What its tools gave back; None until all of them have been carried out.
+        prompt: Packed `PromptRecord`, in the first step of each activation only.
+    """
+
+    tenant: Tenant
+    run_id: Identifier
+    n: int
+    activation: int = 1
+    model: str
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] | None = None
+    usage: TokenUsage
+    prompt: bytes | None = None
+    started_at: Instant
+    ended_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, run_id: str, n: int) -> Key:
+        """The key of a run's step number `n`."""
+        run = Run.key_of(tenant, run_id)
+        return Key(run.pk, f"{run.sk}#STEP#{n:03d}")
+
+    @property
+    def key(self) -> Key:
+        """This step's key."""
+        return self.key_of(self.tenant, self.run_id, self.n)
+
+    def to_item(self) -> Item:
+        """The step as table attributes."""
+        item = self.model_dump(mode="json", exclude_none=True, exclude={"prompt"})
+        return item if self.prompt is None else item | {"prompt": self.prompt}
+
+    def messages(self) -> tuple[ModelMessage, ...]:
+        """The answer and what its tools gave back, as the next question repeats them."""
+        answer = ModelMessage(role="assistant", content=self.text, tool_calls=self.tool_calls)
+        results = self.results or ()
+        return (
+            answer,
+            *(
+                ModelMessage(role="tool", content=result.content, tool_call_id=result.call_id)
+                for result in results
+            ),
+        )

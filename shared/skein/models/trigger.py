@@ -1,0 +1,135 @@
+"""Why a run was started, what it waits for, and the slot in which it waits to start."""
+
+from typing import Literal
+
+from skein.models.audience import OPEN, Audience
+from skein.models.base import Identifier, Instant, MemberRef, Value
+
+TriggerType = Literal["chat_message", "manual", "plan", "service"]
+ResumeStatus = Literal["reply", "timeout"]
+
+
+class PlanTrigger(Value):
+    """A plan came due.
+
+    Attributes:
+        chat_id: The chat in which it was set, where what it is about belongs.
+    """
+
+    id: Identifier
+    name: str
+    instruction: str
+    scheduled_at: Instant
+    chat_id: Identifier | None = None
+
+
+class ServiceTrigger(Value):
+    """An outside service reported something; `payload` is its JSON as it came."""
+
+    id: Identifier
+    name: str
+    payload: str
+
+
+class Trigger(Value):
+    """Why a run was started.
+
+    Attributes:
+        type: What kind of thing woke the agent.
+        seq: The message that the prompt marks: the newest by a person, else the newest.
+        from_seq: The first of the messages that this run is to answer.
+        by: Who wrote that message, or asked for the run.
+        plan: Of a plan's run: what it is to do.
+        service: Of a service's run: what it was told.
+    """
+
+    type: TriggerType
+    seq: int | None = None
+    from_seq: int | None = None
+    by: MemberRef | None = None
+    plan: PlanTrigger | None = None
+    service: ServiceTrigger | None = None
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person wrote the message, or asked for the run."""
+        return self.by is not None and self.by.kind == "user"
+
+    def widened(self, newer: "Trigger") -> "Trigger":
+        """This trigger after another one joined the same queued run.
+
+        A message joins a manual trigger by taking its place; a manual one adds nothing, since the
+        agent is going to answer anyway.
+        """
+        if newer.seq is None:
+            return self
+        if self.seq is None:
+            return newer
+        latest = self if self.by_person and not newer.by_person else newer
+        return latest.model_copy(update={"from_seq": self.from_seq})
+
+
+class QueuedRun(Value):
+    """The slot of a run that is to start, or to go on after a wait.
+
+    Attributes:
+        trigger: Of a run that has never started: it overrides the run's own.
+        depth: The least depth of the messages that the run is to answer.
+        then: Agents that are to respond afterwards, one after another.
+        audience: Of the messages; who was there for all of them.
+        resumes: The run has worked before, and keeps the trigger it was started with.
+    """
+
+    run_id: Identifier
+    trigger: Trigger
+    depth: int
+    then: tuple[Identifier, ...] = ()
+    audience: Audience = OPEN
+    resumes: bool = False
+
+    def widened(
+        self,
+        trigger: Trigger,
+        *,
+        depth: int,
+        then: tuple[str, ...] = (),
+        audience: Audience = OPEN,
+    ) -> "QueuedRun":
+        """The slot after another trigger joined it; `then` becomes the union, in id order."""
+        return self.model_copy(
+            update={
+                "trigger": self.trigger.widened(trigger),
+                "depth": min(self.depth, depth),
+                "then": tuple(sorted({*self.then, *then})) if then else self.then,
+                "audience": self.audience.narrowed(audience),
+            }
+        )
+
+
+class Wait(Value):
+    """A run that has asked something and waits for a reply; at most one per (chat, agent).
+
+    Attributes:
+        run_id: The run; its id says where it lives.
+        seq: The message to which a reply is awaited.
+        until: When it goes on without one.
+    """
+
+    run_id: Identifier
+    seq: int
+    until: Instant
+
+
+class Resume(Value):
+    """How a wait ended.
+
+    Attributes:
+        chat_id: The chat in which the run waited.
+        asked_seq: The message that asked.
+        seq: The reply; None when the time ran out.
+    """
+
+    status: ResumeStatus
+    chat_id: Identifier
+    asked_seq: int
+    seq: int | None = None
