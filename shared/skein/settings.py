@@ -87,6 +87,22 @@ class Settings(BaseModel):
     max_chain_depth: Annotated[
         int, Field(description="Depth at which an agent's message triggers nobody.", ge=1, le=50)
     ] = 5
+    max_agent_runs: Annotated[
+        int,
+        Field(
+            description="Runs of an agent in a chat, by agents' messages, before it pauses.", ge=1
+        ),
+    ] = 8
+    agent_runs_window_seconds: Annotated[
+        int, Field(description="The time in which those runs are counted.", ge=1)
+    ] = 300
+    wait_seconds: Annotated[
+        int, Field(description="How long a run waits for a reply.", ge=1, le=900)
+    ] = 300
+    max_concurrent_runs: Annotated[
+        int | None,
+        Field(description="Runs of one agent at work at once; unset for no limit.", ge=1),
+    ] = None
     max_attempts: Annotated[
         int, Field(description="Attempts after which a run has failed.", ge=1, le=10)
     ] = 3

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from skein.models.base import MemberRef
 from skein.models.chat import Membership
-from skein.models.run import Run, Trigger
+from skein.models.run import Run
+from skein.models.trigger import Trigger
 from skein.ports import Ids, Table
 from skein.services.slots import Enqueued, enqueue
 from skein.settings import Settings
@@ -29,6 +30,13 @@ def next_in_chain(
         if member.active and agent.id != run.agent_id:
             trigger = Trigger(type="manual", by=run.trigger.by)
             return enqueue(
-                member, trigger, depth=0, then=waiting, ids=ids, now=now, settings=settings
+                member,
+                trigger,
+                depth=0,
+                audience=run.audience,
+                then=waiting,
+                ids=ids,
+                now=now,
+                settings=settings,
             )
     return None

@@ -5,14 +5,15 @@ the dedupe mark, a queued run for each agent that it wakes and, in a direct chat
 SMS, a queued delivery (DESIGN section 2). Then their jobs are sent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from skein.errors import ConditionFailed, Conflict, NotFound, RiderFailed, Unprocessable
+from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFailed, Unprocessable
+from skein.models.audience import Origin
 from skein.models.base import Identifier, MemberRef, Tenant, Value
 from skein.models.chat import (
     MAX_TEXT,
@@ -23,17 +24,20 @@ from skein.models.chat import (
     Message,
     MessageKind,
     SmsAddress,
-    chat_partition,
 )
 from skein.models.delivery import Delivery
 from skein.models.jobs import DeliveryJob, Job, UpkeepJob
-from skein.models.run import Trigger
 from skein.models.storage import Exists, Is, Missing, Put, Update, Write
+from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
+from skein.services.audience import audience_of
 from skein.services.dispatch import Dispatch
+from skein.services.pace import paced
 from skein.services.retrying import optimistic
-from skein.services.slots import enqueue
+from skein.services.roster import Room, read_room
+from skein.services.slots import enqueue, slots_unchanged
 from skein.services.triggers import woken_by
+from skein.services.waits import resumed_by
 from skein.settings import Settings
 
 
@@ -46,6 +50,8 @@ class NewMessage(Value):
         opted_out: True after STOP, False after START; None leaves it as it is.
         depth: 0 from a person, one more for each agent that passed the word on.
         run_id: The run that says it, for an agent's message.
+        expects_reply: The sender waits for an answer.
+        origin: Why it is said, where the sender was asked in another chat.
     """
 
     tenant: Tenant
@@ -60,6 +66,8 @@ class NewMessage(Value):
     opted_out: bool | None = None
     depth: int = 0
     run_id: Identifier | None = None
+    expects_reply: bool = False
+    origin: Origin | None = None
 
 
 class Posted(NamedTuple):
@@ -69,36 +77,7 @@ class Posted(NamedTuple):
     created: bool
 
 
-class Room(NamedTuple):
-    """A chat and all its memberships, the closed ones included, as one query read them."""
-
-    chat: Chat
-    members: tuple[Membership, ...]
-
-    def member(self, ref: MemberRef) -> Membership | None:
-        """The active membership of `ref`, if there is one."""
-        for membership in self.members:
-            if membership.active and membership.member.ref == ref:
-                return membership
-        return None
-
-    @property
-    def agents(self) -> list[Membership]:
-        """The active memberships of agents."""
-        return [m for m in self.members if m.active and m.member.kind == "agent"]
-
-
-def read_room(table: Table, tenant: str, chat_id: str) -> Room:
-    """Read a chat and its members in one query, whatever the chat's length.
-
-    Raises:
-        NotFound: There is no such chat in this tenant.
-    """
-    page = table.query(chat_partition(tenant, chat_id), first="MEMBER#", last="META")
-    if not page.items or page.items[-1]["sk"] != "META":
-        raise NotFound("there is no such chat")
-    *members, chat = page.items
-    return Room(Chat.from_item(chat), tuple(Membership.from_item(item) for item in members))
+Riders = Callable[[Room], Sequence[Write]]
 
 
 @dataclass(slots=True)
@@ -122,7 +101,7 @@ class Chats:
         self._dispatch = dispatch
         self._settings = settings
 
-    def post_message(self, new: NewMessage, *, riders: Sequence[Write] = ()) -> Posted:
+    def post_message(self, new: NewMessage, *, riders: Riders | None = None) -> Posted:
         """Put a message into a chat, once, and wake whom it wakes.
 
         When this returns, the message and all that follows from it are committed. Calling it again
@@ -130,20 +109,22 @@ class Chats:
 
         Args:
             new: The message.
-            riders: Further writes of the same transaction, of items it does not touch itself.
+            riders: Gives, for the chat as it was just read, further writes of the same
+                transaction, of items that it does not touch itself. The first must hold or
+                nothing is posted; the others rest on readings and are made again.
 
         Raises:
             NotFound: No such chat, or the sender is not in it.
             Conflict: The chat is discarded.
             Unprocessable: The text is empty, too long or not Unicode, or `reply_to` names nothing.
-            RiderFailed: The condition of a rider does not hold.
+            RiderFailed: The condition of the first rider does not hold.
             Contention: 20 tries were lost to other writers; nothing was stored.
         """
         _check_text(new)
         message_id = f"msg_{self._ids.ulid()}"
         return optimistic(self._clock, lambda: self._post_once(new, message_id, riders))
 
-    def _post_once(self, new: NewMessage, message_id: str, riders: Sequence[Write]) -> Posted:
+    def _post_once(self, new: NewMessage, message_id: str, riders: Riders | None) -> Posted:
         room = read_room(self._table, new.tenant, new.chat_id)
         sender = room.member(new.sender)
         if sender is None or room.chat.discarded_at is not None:
@@ -165,13 +146,16 @@ class Chats:
         self._move_sender(commit, new, sender, message)
         self._wake(commit, room, message, now)
         self._deliver(commit, room, message, now)
+        riding = riders(room) if riders else ()
         try:
-            self._table.transact([*commit.writes, *riders])
+            self._table.transact([*commit.writes, *riding])
+        except Ambiguous:
+            raise ConditionFailed(frozenset()) from None  # look again: it may be there
         except ConditionFailed as failure:
             earlier = self._earlier(new) if 0 in failure.failed else None
             if earlier is not None:
                 return Posted(earlier, created=earlier.id == message_id)
-            if any(position >= len(commit.writes) for position in failure.failed):
+            if len(commit.writes) in failure.failed:
                 raise RiderFailed("nothing was posted") from failure
             raise
         self._dispatch.send(commit.replies, delay_seconds=self._settings.reply_debounce_seconds)
@@ -219,22 +203,45 @@ class Chats:
         commit.writes.append(Update(sender.key, set=change, condition=Exists()))
 
     def _wake(self, commit: _Commit, room: Room, message: Message, now: datetime) -> None:
-        limit = self._settings.max_chain_depth
+        """Give a run to each agent that the message wakes, and let those go on that waited."""
+        if message.kind != "text":
+            return
         trigger = Trigger(
             type="chat_message", seq=message.seq, from_seq=message.seq, by=message.sender.ref
         )
-        for agent in woken_by(message, room.chat, room.agents, max_chain_depth=limit):
-            enqueued = enqueue(
-                agent,
-                trigger,
-                depth=message.depth,
-                ids=self._ids,
-                now=now,
-                settings=self._settings,
-            )
-            commit.writes.extend(enqueued.writes)
-            if enqueued.job is not None:
-                commit.replies.append(enqueued.job)
+        audience = audience_of(room.chat, since_seq=message.seq)
+        limit = self._settings.max_chain_depth
+        woken = woken_by(message, room.chat, room.agents, max_chain_depth=limit)
+        others = [agent for agent in room.agents if agent.member.ref != message.sender.ref]
+        for agent in [*woken, *(agent for agent in others if agent not in woken)]:
+            pace = paced(agent, message, now, self._settings)
+            if agent.wait is not None:
+                resumed = resumed_by(
+                    self._table,
+                    agent,
+                    message,
+                    changes=pace.changes,
+                    now=now,
+                    settings=self._settings,
+                )
+                commit.writes.extend(resumed.writes)
+                commit.replies.extend([resumed.job] if resumed.job else [])
+            elif agent in woken and pace.allowed:
+                enqueued = enqueue(
+                    agent,
+                    trigger,
+                    depth=message.depth,
+                    audience=audience,
+                    changes=pace.changes,
+                    ids=self._ids,
+                    now=now,
+                    settings=self._settings,
+                )
+                commit.writes.extend(enqueued.writes)
+                commit.replies.extend([enqueued.job] if enqueued.job else [])
+            elif pace.changes:
+                unchanged = slots_unchanged(agent)
+                commit.writes.append(Update(agent.key, set=pace.changes, condition=unchanged))
 
     def _deliver(self, commit: _Commit, room: Room, message: Message, now: datetime) -> None:
         if room.chat.kind != "direct" or message.sender.kind != "agent":
@@ -292,5 +299,7 @@ def _numbered(
         media=new.media,
         depth=new.depth,
         run_id=new.run_id,
+        expects_reply=new.expects_reply,
+        origin=new.origin,
         created_at=max(now, chat.last_message_at or now),
     )

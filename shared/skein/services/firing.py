@@ -6,8 +6,8 @@ from skein.models.agent import Agent
 from skein.models.base import rfc3339
 from skein.models.intent import Plan
 from skein.models.jobs import RunJob
-from skein.models.run import PlanTrigger, Trigger
 from skein.models.storage import Item
+from skein.models.trigger import PlanTrigger, Trigger
 from skein.ports import Table
 from skein.services.agent_runs import agent_run
 from skein.services.plan_changes import ended, fired, moved
@@ -45,7 +45,11 @@ class Firing:
             self._table.transact(moved(plan, ended(plan, "canceled", now)))
             return None
         trigger = PlanTrigger(
-            id=plan.id, name=plan.name, instruction=plan.instruction, scheduled_at=plan.next_at
+            id=plan.id,
+            name=plan.name,
+            instruction=plan.instruction,
+            scheduled_at=plan.next_at,
+            chat_id=plan.source_chat_id,
         )
         started = agent_run(
             tenant=plan.tenant,

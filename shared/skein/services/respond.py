@@ -2,12 +2,14 @@
 
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.base import MemberRef
-from skein.models.run import Run, Trigger
+from skein.models.run import Run
 from skein.models.storage import Check, Is
+from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
-from skein.services.chats import read_room
+from skein.services.audience import audience_of
 from skein.services.dispatch import Dispatch
 from skein.services.retrying import optimistic
+from skein.services.roster import read_room
 from skein.services.slots import Enqueued, enqueue
 from skein.settings import Settings
 
@@ -73,6 +75,7 @@ class Respond:
             first,
             Trigger(type="manual", by=by),
             depth=0,
+            audience=audience_of(room.chat, since_seq=room.chat.last_seq + 1),
             then=[member.member.id for member in rest],
             ids=self._ids,
             now=self._clock.now(),

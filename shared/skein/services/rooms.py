@@ -26,11 +26,11 @@ from skein.models.storage import (
 )
 from skein.ports import Clock, Ids, Table
 from skein.services.chain import next_in_chain
-from skein.services.chats import Room, read_room
 from skein.services.dispatch import Dispatch
 from skein.services.naming import named_members
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
+from skein.services.roster import Room, read_room
 from skein.services.slots import Enqueued, slots_unchanged
 from skein.settings import Settings
 

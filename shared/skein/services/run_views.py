@@ -7,7 +7,8 @@ from skein.errors import NotFound
 from skein.models.agent import Agent
 from skein.models.base import MemberRef
 from skein.models.chat import Membership
-from skein.models.run import PromptRecord, Run, Step, runs_relation
+from skein.models.run import Run, runs_relation
+from skein.models.step import PromptRecord, Step
 from skein.ports import Clock, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
 
@@ -48,7 +49,7 @@ class RunViews:
         run = Run.from_item(page.items[0])
         steps = tuple(Step.from_item(item) for item in page.items[1:])
         packed = next((step.prompt for step in reversed(steps) if step.prompt is not None), None)
-        prompt = PromptRecord.unpacked(packed) if packed is not None else None
+        prompt = PromptRecord.unpacked(packed).readable() if packed is not None else None
         return RunView(run=self._as_queued(run), steps=steps, prompt=prompt)
 
     def of_agent(
@@ -92,7 +93,7 @@ class RunViews:
         agent = MemberRef(kind="agent", id=run.agent_id)
         item = self._table.get(Membership.key_of(run.tenant, run.chat_id, agent))
         slot = Membership.from_item(item).queued_run if item else None
-        if slot is None or slot.run_id != run.id:
+        if slot is None or slot.run_id != run.id or slot.resumes:
             return run
         return run.model_copy(
             update={"trigger": slot.trigger, "chain_depth": slot.depth, "then": slot.then}

@@ -9,9 +9,9 @@ from pydantic_core import from_json
 from skein.errors import ConditionFailed, Forbidden, Invalid, NotFound, TooLarge, Unprocessable
 from skein.models.agent import Agent
 from skein.models.api_services import NewService, ServiceChange
-from skein.models.run import ServiceTrigger, Trigger
 from skein.models.source import MAX_PAYLOAD_BYTES, Source, sources_relation
 from skein.models.storage import Delete, Is, Missing, Put, Write
+from skein.models.trigger import ServiceTrigger, Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.agent_runs import agent_run
 from skein.services.agents import agent_is_there

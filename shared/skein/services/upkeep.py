@@ -6,8 +6,8 @@ from skein.models.due import NOT_DUE
 from skein.models.jobs import UpkeepJob
 from skein.models.storage import Absent, Is, Update, all_of
 from skein.ports import Clock, Table
-from skein.services.chats import read_room
 from skein.services.retrying import optimistic
+from skein.services.roster import read_room
 
 
 class Upkeep:

@@ -1,0 +1,77 @@
+"""A run that a worker has made its own, and the proof that it still is."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Membership
+from skein.models.jobs import RunJob
+from skein.models.run import Run
+from skein.models.storage import AllOf, Check, Is, Write, all_of
+from skein.ports import Table
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A run and, if it belongs to a chat, the chat and the agent's place in it, as last known."""
+
+    run: Run
+    member: Membership | None
+    chat: Chat | None = None
+
+    @property
+    def mine(self) -> AllOf:
+        """Holds while nobody has taken the run over."""
+        return all_of(Is("fence", self.run.fence), Is("status", self.run.status))
+
+    @property
+    def guard(self) -> Check:
+        """Lets any transaction fail once somebody has taken the run over."""
+        return Check(self.run.key, self.mine)
+
+    def guarded(self, _: Any) -> Sequence[Write]:
+        """The guard, as what rides along with a message."""
+        return (self.guard,)
+
+    @property
+    def agent(self) -> MemberRef:
+        """The agent at work."""
+        return MemberRef(kind="agent", id=self.run.agent_id)
+
+    @property
+    def job(self) -> RunJob:
+        """The job that brings a worker to this run."""
+        run = self.run
+        return RunJob(tenant=run.tenant, run_id=run.id, agent_id=run.agent_id)
+
+    def with_run(self, **changes: Any) -> "Claim":
+        """The claim after some attributes of its run have been written."""
+        return replace(self, run=self.run.model_copy(update=changes))
+
+
+def read_claim(table: Table, job: RunJob) -> Claim | None:
+    """Read, in one call, a job's run and, if it belongs to a chat, the agent's place and the chat.
+
+    None when one of them is missing, which is worth a line in the log.
+
+    Raises:
+        ValueError: The job names no run.
+    """
+    home = Run.home_of(job.run_id)
+    keys = [Run.key_of(job.tenant, job.run_id)]
+    if home.startswith("chat_"):
+        agent = MemberRef(kind="agent", id=job.agent_id)
+        keys += [Membership.key_of(job.tenant, home, agent), Chat.key_of(job.tenant, home)]
+    found = table.get_many(keys)
+    if len(found) < len(keys):
+        logger.warning("a job names no run", extra={"run_id": job.run_id})
+        return None
+    run, *place = (found[key] for key in keys)
+    if not place:
+        return Claim(Run.from_item(run), None)
+    member, chat = place
+    return Claim(Run.from_item(run), Membership.from_item(member), Chat.from_item(chat))

@@ -1,0 +1,174 @@
+"""How a run ends: its slot is freed, SEEN moves, and the run behind it is named and sent."""
+
+import logging
+from dataclasses import replace
+from datetime import datetime
+
+from skein.errors import ConditionFailed, Conflict, LostLease
+from skein.models.base import MemberRef, rfc3339
+from skein.models.chat import Membership
+from skein.models.due import NOT_DUE
+from skein.models.jobs import RunJob
+from skein.models.run import Run, RunStatus, live_key
+from skein.models.storage import Below, Check, Delete, Is, Update, Write
+from skein.ports import Clock, Ids, Metrics, Table
+from skein.services.chain import next_in_chain
+from skein.services.claims import Claim, read_claim
+from skein.services.dispatch import Dispatch
+from skein.services.guarded import transact_guarded
+from skein.services.retrying import optimistic
+from skein.services.slots import slots_unchanged
+from skein.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+class Endings:
+    """Ends runs, each exactly once."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        ids: Ids,
+        dispatch: Dispatch,
+        metrics: Metrics,
+        settings: Settings,
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._dispatch = dispatch
+        self._metrics = metrics
+        self._settings = settings
+
+    def end(self, claim: Claim, status: RunStatus, *, error: str | None = None) -> None:
+        """End a run in one transaction, then send the run behind it and the next in its chain.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        self.mark_seen(claim)
+        try:
+            self._end_once(claim, status, error)
+        except ConditionFailed as failure:
+            if 0 in failure.failed:
+                raise LostLease(claim.run.id) from failure
+            optimistic(self._clock, lambda: self._end_afresh(claim, status, error))
+
+    def cancel(self, run: Run, *, error: str, guard: Check | None = None) -> None:
+        """Cancel a run, whatever it is doing; a worker that is at it can do nothing more.
+
+        Args:
+            run: Which.
+            error: Why, for the operator.
+            guard: What else must hold.
+
+        Raises:
+            Conflict: It has ended already.
+            LostLease: The guard does not hold.
+        """
+        optimistic(self._clock, lambda: self._cancel_once(run, error, guard))
+
+    def _cancel_once(self, run: Run, error: str, guard: Check | None) -> None:
+        job = RunJob(tenant=run.tenant, run_id=run.id, agent_id=run.agent_id)
+        found = read_claim(self._table, job)
+        if found is None or found.run.ended:
+            raise Conflict("this run has ended already")
+        self._end_once(found, "canceled", error, guard=guard)
+
+    def mark_seen(self, claim: Claim) -> None:
+        """Move the agent's SEEN mark, never back, to what its newest prompt showed.
+
+        In the run's own chat the ending transaction does that; this is for a prompt that showed
+        another chat, where the run had waited.
+        """
+        shown = claim.run.shown
+        if shown is None or shown.chat_id == claim.run.chat_id:
+            return
+        key = Membership.key_of(claim.run.tenant, shown.chat_id, claim.agent)
+        try:
+            self._table.write(
+                Update(key, set={"seen_seq": shown.seq}, condition=Below("seen_seq", shown.seq))
+            )
+        except ConditionFailed:
+            logger.debug("already seen", extra={"run_id": claim.run.id})
+
+    def _end_afresh(self, claim: Claim, status: RunStatus, error: str | None) -> None:
+        """End on a fresh reading of the membership, whose slots have changed meanwhile."""
+        member = claim.member
+        item = self._table.get(member.key) if member else None
+        fresh = replace(claim, member=Membership.from_item(item) if item else member)
+        try:
+            self._end_once(fresh, status, error)
+        except ConditionFailed as failure:
+            if 0 in failure.failed:
+                raise LostLease(claim.run.id) from failure
+            raise
+
+    def _end_once(
+        self, claim: Claim, status: RunStatus, error: str | None, *, guard: Check | None = None
+    ) -> None:
+        run, now = claim.run, self._clock.now()
+        writes: list[Write] = [_ended(claim, status, error, now), *self._unwaited(run)]
+        jobs: list[RunJob] = []
+        if claim.member is None:
+            writes.append(Delete(live_key(run)))
+        else:
+            writes.append(freed(run, claim.member))
+            jobs.extend(behind(run, claim.member))
+            following = next_in_chain(
+                self._table, run, ids=self._ids, now=now, settings=self._settings
+            )
+            if following is not None:
+                writes.extend(following.writes)
+                jobs.extend([following.job] if following.job else [])
+        transact_guarded(self._table, writes, guard)
+        logger.info("run ended", extra={"run_id": run.id, "status": status, "reason": error})
+        if status == "failed":
+            self._metrics.count("RunsFailed")
+        self._dispatch.send(jobs)
+
+    def _unwaited(self, run: Run) -> list[Write]:
+        """Takes the wait away from the chat in which `run` waits, if that is not its own."""
+        if run.wait is None or run.wait_chat_id in {None, run.chat_id}:
+            return []
+        agent = MemberRef(kind="agent", id=run.agent_id)
+        key = Membership.key_of(run.tenant, str(run.wait_chat_id), agent)
+        wait = run.wait.model_dump(mode="json")
+        return [Update(key, set={"wait": None}, condition=Is("wait", wait))]
+
+
+def _ended(claim: Claim, status: RunStatus, error: str | None, now: datetime) -> Update:
+    change = {
+        "status": status,
+        "ended_at": rfc3339(now),
+        "lease_until": None,
+        "wait": None,
+        "error": error,
+    }
+    return Update(claim.run.key, set=change | NOT_DUE, condition=claim.mine)
+
+
+def freed(run: Run, member: Membership) -> Update:
+    """The membership without this run in either slot, its SEEN mark where the prompt ended."""
+    change: dict[str, object] = {}
+    if run.shown is not None and run.shown.chat_id == member.chat_id:
+        change["seen_seq"] = max(member.seen_seq, run.shown.seq)
+    if member.running_run == run.id:
+        change["running_run"] = None
+    if member.queued_run is not None and member.queued_run.run_id == run.id:
+        change["queued_run"] = None
+    if member.wait is not None and member.wait.run_id == run.id:
+        change["wait"] = None
+    condition = slots_unchanged(member) if member.active else Is("left_seq", member.left_seq)
+    return Update(member.key, set=change or {"seen_seq": member.seen_seq}, condition=condition)
+
+
+def behind(run: Run, member: Membership) -> list[RunJob]:
+    """The job of the run that is queued behind `run`, which may now start at once."""
+    queued = member.queued_run
+    if queued is None or queued.run_id == run.id or not member.active:
+        return []
+    return [RunJob(tenant=run.tenant, run_id=queued.run_id, agent_id=run.agent_id)]

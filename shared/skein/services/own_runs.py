@@ -1,0 +1,70 @@
+"""An agent's look at its own runs, as far as they may be shown where it works."""
+
+from datetime import timedelta
+
+from skein.errors import NotFound
+from skein.models.audience import Audience, may_show
+from skein.models.run import Run, RunStatus, runs_relation
+from skein.models.storage import Key
+from skein.ports import Clock, Table
+
+INDEX_ROWS = 50
+
+
+class OwnRuns:
+    """Reads an agent's runs of today and yesterday."""
+
+    def __init__(self, *, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    def newest(
+        self,
+        tenant: str,
+        agent_id: str,
+        *,
+        place: Audience,
+        status: RunStatus | None,
+        limit: int,
+    ) -> tuple[Run, ...]:
+        """The agent's newest runs, among its last 50 of each of two days.
+
+        Args:
+            tenant: Whose agent.
+            agent_id: The agent.
+            place: Where they are shown; runs from elsewhere in private are left out.
+            status: Only runs in this state.
+            limit: How many at most.
+        """
+        today = self._clock.now().date()
+        keys = [
+            Key(row["pk"], row["sk"])
+            for day in (today, today - timedelta(days=1))
+            for row in self._table.query_index(
+                "gsi1",
+                runs_relation(tenant, agent_id, day),
+                limit=INDEX_ROWS,
+                newest_first=True,
+            ).items
+        ]
+        found = self._table.get_many(keys) if keys else {}
+        runs = (Run.from_item(found[key]) for key in keys if key in found)
+        shown = [
+            run for run in runs if may_show(run.audience, place) and status in {None, run.status}
+        ]
+        return tuple(shown[:limit])
+
+    def get(self, tenant: str, agent_id: str, run_id: str, *, place: Audience) -> Run:
+        """One run of the agent.
+
+        Raises:
+            NotFound: The agent has no such run, or it may not be shown here.
+        """
+        try:
+            item = self._table.get(Run.key_of(tenant, run_id))
+        except ValueError:
+            item = None
+        run = Run.from_item(item) if item else None
+        if run is None or run.agent_id != agent_id or not may_show(run.audience, place):
+            raise NotFound("you have no run with this id")
+        return run

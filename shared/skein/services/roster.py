@@ -1,0 +1,40 @@
+"""A chat and who is in it, read together in one query."""
+
+from typing import NamedTuple
+
+from skein.errors import NotFound
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Membership, chat_partition
+from skein.ports import Table
+
+
+class Room(NamedTuple):
+    """A chat and all its memberships, the closed ones included, as one query read them."""
+
+    chat: Chat
+    members: tuple[Membership, ...]
+
+    def member(self, ref: MemberRef) -> Membership | None:
+        """The active membership of `ref`, if there is one."""
+        for membership in self.members:
+            if membership.active and membership.member.ref == ref:
+                return membership
+        return None
+
+    @property
+    def agents(self) -> list[Membership]:
+        """The active memberships of agents."""
+        return [m for m in self.members if m.active and m.member.kind == "agent"]
+
+
+def read_room(table: Table, tenant: str, chat_id: str) -> Room:
+    """Read a chat and its members in one query, whatever the chat's length.
+
+    Raises:
+        NotFound: There is no such chat in this tenant.
+    """
+    page = table.query(chat_partition(tenant, chat_id), first="MEMBER#", last="META")
+    if not page.items or page.items[-1]["sk"] != "META":
+        raise NotFound("there is no such chat")
+    *members, chat = page.items
+    return Room(Chat.from_item(chat), tuple(Membership.from_item(item) for item in members))
