@@ -2,8 +2,8 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, fit, total
 
+from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, fit, total
 from tests.builders import tokens
 
 WORDS = st.text(

@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from skein.agent.context import window_start
-from skein.agent.sections import quoted
+
+from skein.agent.quoting import quoted
+from skein.agent.reading import window_start
 from skein.models.chat import Media
 from skein.models.storage import Update
 from skein.settings import Settings
-
 from tests.builders import LINE, World, bot, person
 
 HUSAM = person()
@@ -47,16 +47,18 @@ def test_own_messages_are_the_assistants_and_the_clock_stands_just_before_the_qu
     world.post("Hi both", bot("agt_b", "Bob"))
     world.table.write(Update(world.stored_chat().key, set={"respond": "mention"}))
     world.post("How far today, @Coach?", HUSAM)
-    assert _asked(world) == [
+    *before, (role, changing), current = _asked(world)
+    assert before == [
         ("user", "[Husam (human)] Hello"),
         ("assistant", "Hi Husam"),
         ("user", "[Bob (agent)] Hi both"),
-        (
-            "system",
-            "NOW:\n  2026-02-18T12:00:01.000Z (Wednesday 2026-02-18 13:00 in Europe/Berlin)",
-        ),
-        ("user", "[Husam (human)] How far today, @Coach?"),
     ]
+    assert role == "system"
+    assert changing.startswith("ACTIVE CHAT: ")
+    assert changing.endswith(
+        "NOW:\n  2026-02-18T12:00:01.000Z (Wednesday 2026-02-18 13:00 in Europe/Berlin)"
+    )
+    assert current == ("user", "[Husam (human)] How far today, @Coach?")
 
 
 def test_keywords_and_notices_are_never_shown_to_an_agent() -> None:
@@ -91,7 +93,7 @@ def test_the_window_is_bounded_and_a_trigger_outside_of_it_is_still_there() -> N
         world.post(f"chatter {n}", COACH)
     shown = [text for role, text in _asked(world) if role != "system"]
     assert shown[0] == "[Husam (human)] The question"
-    assert shown[1:] == [f"chatter {n}" for n in range(21, 30)]
+    assert shown[1:] == [f"chatter {n}" for n in range(24, 30)]
 
 
 def test_a_chat_on_a_line_gets_a_small_history() -> None:
@@ -115,7 +117,16 @@ def test_a_run_keeps_what_it_was_given() -> None:
     view = world.app.run_views.get("acme", world.runs()[0].id)
     assert view.prompt is not None
     names = [section.name for section in view.prompt.sections]
-    assert names == ["IDENTITY", "INSTRUCTIONS", "CHAT HISTORY", "NOW"]
+    assert names == [
+        "IDENTITY",
+        "INSTRUCTIONS",
+        "CHAT HISTORY",
+        "ACTIVE CHAT",
+        "YOUR CHATS",
+        "ACTIVE RUNS",
+        "TRIGGER",
+        "NOW",
+    ]
     assert view.prompt.sections[2].text == "user: [Husam (human)] Hello"
     assert view.prompt.total_tokens == sum(s.tokens for s in view.prompt.sections)
     assert [step.text for step in view.steps] == ["Hello!"]
@@ -129,7 +140,7 @@ def test_consecutive_prompts_begin_alike_until_the_window_moves_by_a_block() -> 
         world.post(f"message {n}", HUSAM)
         world.drain()
         starts.append(world.model.requests[-1].messages[1].content)
-    assert len(set(starts[-20:])) == 5
+    assert len(set(starts[-24:])) == 2
 
 
 def test_context_costs_the_same_calls_however_long_the_chat() -> None:
@@ -150,7 +161,7 @@ def test_context_costs_the_same_calls_however_long_the_chat() -> None:
 def test_a_window_is_nearly_full_and_never_too_long(last_seq: int, window: int) -> None:
     held = last_seq - window_start(last_seq, window) + 1
     assert held <= window
-    assert held >= min(last_seq, window - max(window // 5, 1) + 1)
+    assert held >= min(last_seq, window - max(window // 2, 1) + 1)
 
 
 @pytest.mark.parametrize(

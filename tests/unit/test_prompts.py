@@ -1,6 +1,7 @@
 """Prompts are files, strictly rendered."""
 
 import pytest
+
 from skein import prompts
 
 FILES = sorted(

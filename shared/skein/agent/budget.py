@@ -4,13 +4,16 @@ Oldest messages go first, then long ones are cut with a visible mark, the curren
 alone is too long (DESIGN section 6). The last two messages and the current one always stay.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from skein.ports import TokenCounter
 
 LAST_THAT_STAY = 2
 MESSAGE_OVERHEAD_TOKENS = 4  # what a chat completion adds to each message for its role
+
+
+Frame = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +22,9 @@ class Entry:
 
     Attributes:
         seq: Its number in the chat.
-        text: What is shown of it.
-        tokens: The size of `text`, without the overhead of a message.
+        text: What is shown of what was said.
+        tokens: The size of the framed text, without the overhead of a message.
+        frame: Puts `text` into the words that stand around it in the prompt.
         own: Whether the agent said it itself.
         current: Whether it is the message that is to be answered.
     """
@@ -28,13 +32,32 @@ class Entry:
     seq: int
     text: str
     tokens: int
+    frame: Frame = field(default=str, compare=False)
     own: bool = False
     current: bool = False
+
+    @property
+    def line(self) -> str:
+        """What stands in the prompt."""
+        return self.frame(self.text)
 
     @property
     def cost(self) -> int:
         """What it takes from the budget."""
         return self.tokens + MESSAGE_OVERHEAD_TOKENS
+
+
+def counted(
+    seq: int,
+    text: str,
+    counter: TokenCounter,
+    *,
+    frame: Frame = str,
+    own: bool = False,
+    current: bool = False,
+) -> Entry:
+    """An entry, counted."""
+    return Entry(seq, text, counter.count(frame(text)), frame, own, current)
 
 
 def total(entries: Sequence[Entry]) -> int:
@@ -96,18 +119,27 @@ def _capped(entries: Sequence[Entry], room: int, counter: TokenCounter) -> list[
 
 
 def _cut(entry: Entry, tokens: int, counter: TokenCounter) -> Entry:
-    """The entry in at most `tokens` tokens, saying how much of it is missing."""
+    """The entry in at most `tokens` tokens, saying how much of it is missing.
+
+    The frame is never cut, so an entry cannot become smaller than that.
+    """
     if entry.tokens <= tokens:
         return entry
-    allowed = tokens
-    while True:
-        head = counter.cut(entry.text, max(allowed, 0)).rstrip()
-        text = f"{head} [{len(entry.text) - len(head):,} characters cut]".strip()
-        size = counter.count(text)
-        if size <= tokens or allowed <= 0:
-            break
-        allowed -= size - tokens
-    if size > tokens:
-        text = counter.cut(text, max(tokens, 0))
-        size = counter.count(text)
-    return replace(entry, text=text, tokens=size)
+    bare = counter.count(entry.frame(""))
+    allowed = tokens - bare
+    while allowed > 0:
+        head = counter.cut(entry.text, allowed).rstrip()
+        cut = _shown_as(entry, f"{head} {_mark(entry, head)}".strip(), counter)
+        if cut.tokens <= tokens:
+            return cut
+        allowed -= max(cut.tokens - tokens, 1)
+    cut = _shown_as(entry, counter.cut(_mark(entry, ""), max(tokens - bare - 1, 0)), counter)
+    return cut if cut.tokens <= tokens else _shown_as(entry, "", counter)
+
+
+def _mark(entry: Entry, head: str) -> str:
+    return f"[{len(entry.text) - len(head):,} characters cut]"
+
+
+def _shown_as(entry: Entry, text: str, counter: TokenCounter) -> Entry:
+    return replace(entry, text=text, tokens=counter.count(entry.frame(text)))

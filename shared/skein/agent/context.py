@@ -1,137 +1,208 @@
-"""Builds what an agent is shown for one activation: read once, rendered once, counted exactly."""
+"""Builds what an agent is shown for one activation: rendered once, counted exactly, kept whole.
 
+Sections stand from stable to volatile, so that consecutive prompts begin alike (DESIGN section 6).
+"""
+
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skein.agent import sections
-from skein.agent.budget import Entry, fit
+from skein.agent.budget import Entry, counted, fit
+from skein.agent.quoting import quoted
+from skein.agent.reading import Reading
 from skein.agent.sections import Section
-from skein.errors import NotFound
-from skein.models.agent import Agent
-from skein.models.chat import Chat, Message, chat_partition
-from skein.models.completion import ModelMessage
-from skein.models.run import PromptRecord, PromptSection, Run
-from skein.ports import Clock, Table, TokenCounter
+from skein.agent.timeline import timeline_entry
+from skein.models.agent import Agent, HistoryFormat, ReplyMode
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Message
+from skein.models.completion import ToolSpec
+from skein.models.run import Run
+from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
+from skein.ports import TokenCounter
+from skein.prompts import render
 from skein.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """Everything a model is given for one activation.
+class Manner:
+    """How an agent reads and answers in a chat; what it leaves open follows the chat."""
 
-    Attributes:
-        agent: Who is asked.
-        messages: In the form of a chat completion.
-        record: The same by section, for whoever asks later why the agent said that.
-        shown_seq: The highest message that it holds.
-    """
+    reply_mode: ReplyMode
+    history_format: HistoryFormat
 
-    agent: Agent
-    messages: tuple[ModelMessage, ...]
-    record: PromptRecord
-    shown_seq: int
+    @classmethod
+    def of(cls, agent: Agent, chat: Chat | None) -> "Manner":
+        """In a direct chat roles and text, elsewhere a timeline and tools."""
+        direct = chat is not None and chat.kind == "direct"
+        return cls(
+            reply_mode=agent.reply_mode or ("text" if direct else "tools"),
+            history_format=agent.history_format or ("roles" if direct else "timeline"),
+        )
 
 
 class ContextBuilder:
-    """Reads what a run needs to know and makes its prompt."""
+    """Makes prompts from what was read."""
 
-    def __init__(
-        self, *, table: Table, clock: Clock, tokens: TokenCounter, settings: Settings
-    ) -> None:
-        self._table = table
-        self._clock = clock
+    def __init__(self, *, tokens: TokenCounter, settings: Settings) -> None:
         self._tokens = tokens
         self._settings = settings
 
-    def build(self, run: Run, chat_id: str) -> Prompt:
-        """The prompt of `run` in the chat `chat_id`.
+    def build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
+        """The prompt of one activation.
 
-        Raises:
-            NotFound: The agent or the chat is gone.
+        Args:
+            run: With its trigger.
+            reading: What was read for it.
+            tools: What the agent may use; their size counts against the prompt's limit.
         """
-        agent, chat = self._read_heads(run, chat_id)
-        messages = self._read_history(run, chat)
-        agent_sections = (
-            sections.identity(agent, self._tokens),
-            sections.instructions("text", self._tokens),
-            sections.now(self._clock.now(), agent, self._tokens),
-        )
-        entries = fit(
-            self._entries(messages, run),
-            self._history_limit(agent, chat, agent_sections),
-            self._tokens,
-        )
-        return Prompt(
-            agent=agent,
-            messages=as_roles(agent_sections, entries),
-            record=_record(agent_sections, entries),
-            shown_seq=max((message.seq for message in messages), default=0),
-        )
+        manner = Manner.of(reading.agent, reading.chat)
+        roles = manner.history_format == "roles" and reading.chat is not None
+        stable = self._stable(reading, manner)
+        volatile = self._volatile(run, reading, roles=roles)
+        offered = self._tokens.count(json.dumps([tool.model_dump() for tool in tools]))
+        taken = offered + sum(part.tokens for part in (*stable, *volatile))
+        limit = self._history_limit(reading, taken)
+        entries = fit(self._entries(run, reading, roles=roles), limit, self._tokens)
+        if roles:
+            return self._as_roles(stable, entries, volatile)
+        return self._as_timeline(reading, stable, entries, volatile)
 
-    def _read_heads(self, run: Run, chat_id: str) -> tuple[Agent, Chat]:
-        agent_key = Agent.key_of(run.tenant, run.agent_id)
-        chat_key = Chat.key_of(run.tenant, chat_id)
-        found = self._table.get_many([agent_key, chat_key])
-        if agent_key not in found or found[agent_key].get("deleted_at"):
-            raise NotFound("the agent is gone")
-        if chat_key not in found:
-            raise NotFound("the chat is gone")
-        return Agent.from_item(found[agent_key]), Chat.from_item(found[chat_key])
+    def _stable(self, reading: Reading, manner: Manner) -> list[Section]:
+        found = [
+            sections.identity(reading.agent, self._tokens),
+            sections.instructions(manner.reply_mode, self._tokens),
+            sections.goals(reading.goals, self._tokens),
+        ]
+        return [part for part in found if part is not None]
 
-    def _read_history(self, run: Run, chat: Chat) -> list[Message]:
-        """The window of the newest messages, and the trigger where it has fallen out of it.
+    def _volatile(self, run: Run, reading: Reading, *, roles: bool) -> list[Section]:
+        agent, chat, count = reading.agent, reading.chat, self._tokens
+        quote = not roles or reading.trigger_message not in reading.messages
+        found = [
+            sections.active_chat(chat, count),
+            sections.your_chats(reading.chats, chat, agent, count),
+            sections.plans(reading.plans, reading.now, count),
+            sections.active_runs(reading.live_runs, run, agent, count),
+            sections.trigger(run, reading.home, reading.trigger_message, count, quote=quote),
+            sections.now(reading.now, agent, count),
+        ]
+        return [part for part in found if part is not None]
 
-        The window's start moves in blocks, so that the prompts of consecutive turns begin alike
-        and a provider's prefix cache can serve them.
-        """
-        settings = self._settings
-        direct = chat.kind == "direct"
-        window = settings.direct_history_window if direct else settings.history_window
-        page = self._table.query(
-            chat_partition(chat.tenant, chat.id),
-            first="MSG#",
-            last="MSG#~",
-            limit=window,
-            newest_first=True,
-        )
-        newest = [Message.from_item(item) for item in reversed(page.items)]
-        start = window_start(newest[-1].seq, window) if newest else 1
-        trigger = run.trigger.seq
-        messages = [m for m in newest if m.seq >= start or m.seq == trigger]
-        if trigger is not None and all(message.seq != trigger for message in messages):
-            item = self._table.get(Message.key_of(chat.tenant, chat.id, trigger))
-            messages = [Message.from_item(item), *messages] if item else messages
-        return messages
-
-    def _entries(self, messages: Sequence[Message], run: Run) -> list[Entry]:
+    def _entries(self, run: Run, reading: Reading, *, roles: bool) -> list[Entry]:
         """What the prompt shows of the messages; keywords and notices are not for agents."""
-        entries = []
-        for message in messages:
+        agent = MemberRef(kind="agent", id=run.agent_id)
+        home = reading.chat is not None and reading.chat.id == run.chat_id
+        current = run.trigger.seq if home else None
+        if run.resumed is not None and run.resumed.seq is not None:
+            current = run.resumed.seq
+        found = []
+        for message in reading.messages:
             if message.kind != "text":
                 continue
-            own = message.sender.kind == "agent" and message.sender.id == run.agent_id
-            text = shown_text(message) if own else f"{speaker(message)} {shown_text(message)}"
-            current = message.seq == run.trigger.seq
-            entries.append(Entry(message.seq, text, self._tokens.count(text), own, current))
-        return entries
+            line = _Line(message, run, reading, roles=roles)
+            own = message.sender.ref == agent
+            text = shown_text(message) if roles else message.text
+            mark = message.seq == current
+            found.append(
+                counted(message.seq, text, self._tokens, frame=line, own=own, current=mark)
+            )
+        return found
 
-    def _history_limit(self, agent: Agent, chat: Chat, agent_sections: Sequence[Section]) -> int:
-        settings = self._settings
-        whole = min(agent.max_prompt_tokens, settings.max_prompt_tokens)
-        left = whole - settings.max_output_tokens - sum(s.tokens for s in agent_sections)
-        context = settings.line_context_tokens if chat.line else settings.max_context_tokens
-        return max(min(context, left), 0)
+    def _history_limit(self, reading: Reading, taken: int) -> int:
+        settings, chat = self._settings, reading.chat
+        whole = min(reading.agent.max_prompt_tokens, settings.max_prompt_tokens)
+        on_line = chat is not None and chat.line is not None
+        context = settings.line_context_tokens if on_line else settings.max_context_tokens
+        return max(min(context, whole - settings.max_output_tokens - taken), 0)
+
+    def _as_timeline(
+        self,
+        reading: Reading,
+        stable: Sequence[Section],
+        entries: Sequence[Entry],
+        volatile: Sequence[Section],
+    ) -> PromptRecord:
+        parts = [*stable, *volatile]
+        if reading.chat is not None:
+            title = f"({quoted(reading.chat.title or 'New Conversation')})"
+            lines = "".join(one.line for one in entries).rstrip("\n")
+            history = sections.section(HISTORY, lines, _Known(entries, self._tokens), title=title)
+            parts.insert(len(stable), history)
+        return _record(parts, nudge=render("timeline_nudge"))
+
+    @staticmethod
+    def _as_roles(
+        stable: Sequence[Section], entries: Sequence[Entry], volatile: Sequence[Section]
+    ) -> PromptRecord:
+        history = Section(HISTORY, "", sum(one.cost for one in entries))
+        current = [position for position, one in enumerate(entries) if one.current]
+        turns = tuple(
+            HistoryTurn(role="assistant" if one.own else "user", text=one.line) for one in entries
+        )
+        record = _record([*stable, history, *volatile])
+        return record.model_copy(
+            update={
+                "stable": len(stable),
+                "turns": turns,
+                "current": current[0] if current else max(len(turns) - 1, 0),
+            }
+        )
 
 
-def window_start(last_seq: int, window: int) -> int:
-    """The first message of a window of at most `window` messages that ends with `last_seq`.
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Puts what a message says into the words that stand around it."""
 
-    It moves in blocks of a fifth of the window, and so holds at least four fifths of it.
+    message: Message
+    run: Run
+    reading: Reading
+    roles: bool
+
+    def __call__(self, text: str) -> str:
+        agent = MemberRef(kind="agent", id=self.run.agent_id)
+        if self.roles:
+            own = self.message.sender.ref == agent
+            return text if own else f"{speaker(self.message)} {text}"
+        chat, member = self.reading.chat, self.reading.member
+        home = chat is not None and chat.id == self.run.chat_id
+        resumed = self.run.resumed
+        here = resumed is not None and chat is not None and resumed.chat_id == chat.id
+        line = timeline_entry(
+            self.message,
+            text,
+            agent=agent,
+            seen_seq=member.seen_seq if member else 0,
+            trigger_seq=self.run.trigger.seq if home else None,
+            resumed=resumed if here else None,
+            destination=self.reading.destination,
+        )
+        return f"{line}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Counts a history by its entries, each of which has been counted already.
+
+    A token never reaches over the end of a line, so the lines' sizes add up.
     """
-    block = max(window // 5, 1)
-    over = max(last_seq - window, 0)
-    return -(-over // block) * block + 1
+
+    entries: Sequence[Entry]
+    tokens: TokenCounter
+
+    def count(self, text: str) -> int:
+        """The size of the section with these entries."""
+        if not self.entries:
+            return self.tokens.count(text)
+        *lines, last = self.entries
+        head = text[: text.index("\n") + 1]
+        size = self.tokens.count(head) + sum(one.tokens for one in lines)
+        return size + self.tokens.count(last.line.rstrip("\n"))
+
+    def cut(self, text: str, tokens: int) -> str:
+        """See `skein.ports.TokenCounter`."""
+        return self.tokens.cut(text, tokens)
 
 
 def speaker(message: Message) -> str:
@@ -147,36 +218,9 @@ def shown_text(message: Message) -> str:
     return " ".join([*([message.text] if message.text else []), *attached])
 
 
-def as_roles(
-    agent_sections: Sequence[Section], entries: Sequence[Entry]
-) -> tuple[ModelMessage, ...]:
-    """The prompt as a conversation: own messages as `assistant`, all others as `user`.
-
-    What changes from turn to turn stands in a second system message just before the current one,
-    so that everything before it can be served from a provider's prefix cache.
-    """
-    stable = "\n\n".join(s.text for s in agent_sections if not s.volatile)
-    changing = "\n\n".join(s.text for s in agent_sections if s.volatile)
-    turns = [
-        ModelMessage(role="assistant" if entry.own else "user", content=entry.text)
-        for entry in entries
-    ]
-    current = [position for position, entry in enumerate(entries) if entry.current]
-    place = current[0] if current else max(len(turns) - 1, 0)
-    turns.insert(place, ModelMessage(role="system", content=changing))
-    return (ModelMessage(role="system", content=stable), *turns)
-
-
-def _record(agent_sections: Sequence[Section], entries: Sequence[Entry]) -> PromptRecord:
-    spoken = "\n".join(f"{'assistant' if e.own else 'user'}: {e.text}" for e in entries)
-    history = PromptSection(
-        name="CHAT HISTORY", tokens=sum(entry.cost for entry in entries), text=spoken
+def _record(parts: Sequence[Section], *, nudge: str = "") -> PromptRecord:
+    return PromptRecord(
+        sections=tuple(PromptSection(name=p.name, tokens=p.tokens, text=p.text) for p in parts),
+        total_tokens=sum(part.tokens for part in parts),
+        nudge=nudge,
     )
-    stable = [_shown(s) for s in agent_sections if not s.volatile]
-    changing = [_shown(s) for s in agent_sections if s.volatile]
-    shown = (*stable, history, *changing)
-    return PromptRecord(sections=shown, total_tokens=sum(s.tokens for s in shown))
-
-
-def _shown(part: Section) -> PromptSection:
-    return PromptSection(name=part.name, tokens=part.tokens, text=part.text)

@@ -1,34 +1,36 @@
-"""One activation of a run: claim it, show the agent its context, ask, record, say, end."""
+"""One activation of a run: claim it, show the agent its context, and go on step by step.
+
+A step is one answer of the model, recorded before anything that it asks for is carried out, and
+then its tools, each effect under a name of its own. So a worker may die anywhere: the next one
+uses the recorded answer, and what was done is not done again (DESIGN section 5, invariant 6).
+"""
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from skein.agent.context import ContextBuilder
-from skein.errors import (
-    Conflict,
-    LostLease,
-    ModelRejected,
-    NotFound,
-    Rejected,
-    RiderFailed,
-    Transient,
-)
-from skein.models.base import MemberRef
-from skein.models.chat import MAX_TEXT
-from skein.models.completion import ModelRequest
+from skein.agent.context import ContextBuilder, Manner
+from skein.agent.reading import Reader, Reading
+from skein.agent.tools import enabled
+from skein.agent.tools.acting import Actor
+from skein.agent.tools.base import Tool, Work
+from skein.errors import Conflict, LostLease, ModelRejected, NotFound, Rejected, Transient
+from skein.models.chat import Chat, Membership
+from skein.models.completion import ModelMessage, ModelRequest
 from skein.models.jobs import RunJob
-from skein.models.run import Step
-from skein.ports import Clock, LanguageModel
-from skein.services.chats import Chats, NewMessage
-from skein.services.runs import Claim, Runs
+from skein.models.run import MAX_STEPS, Shown
+from skein.models.step import PromptRecord, Step
+from skein.ports import Clock, LanguageModel, Table
+from skein.services.claims import Claim
+from skein.services.endings import Endings
+from skein.services.permits import Permits
+from skein.services.runs import Runs
 from skein.services.usage import UsageBook
 from skein.settings import Settings
 
 LEASE_MARGIN = timedelta(seconds=2)  # the lease outlives the invocation, never the other way round
 WRITING_SECONDS = 10  # kept back from the model's time for recording and posting its answer
 LEAST_MODEL_SECONDS = 20  # with less than this left, a fresh invocation goes on
-SILENCE = "[silence]"
 
 logger = logging.getLogger(__name__)
 
@@ -37,11 +39,8 @@ class ModelDown(Transient):
     """The model could not be asked; the run waits for it."""
 
 
-@dataclass(slots=True)
-class _Work:
-    """The claim as last written, also for whoever must clean up after a failure half-way."""
-
-    claim: Claim
+class Busy(Transient):
+    """The agent has as many runs at work as it may; this one waits for its turn."""
 
 
 class Turns:
@@ -50,17 +49,25 @@ class Turns:
     def __init__(
         self,
         *,
+        table: Table,
         runs: Runs,
+        endings: Endings,
+        permits: Permits,
+        reader: Reader,
         context: ContextBuilder,
-        chats: Chats,
+        actor: Actor,
         model: LanguageModel,
         usage: UsageBook,
         clock: Clock,
         settings: Settings,
     ) -> None:
+        self._table = table
         self._runs = runs
+        self._endings = endings
+        self._permits = permits
+        self._reader = reader
         self._context = context
-        self._chats = chats
+        self._actor = actor
         self._model = model
         self._usage = usage
         self._clock = clock
@@ -79,7 +86,7 @@ class Turns:
         claim = self._runs.claim(job, lease_until=deadline + LEASE_MARGIN)
         if claim is None:
             return
-        work = _Work(claim)
+        work = Work(claim)
         try:
             try:
                 self._carry_on(work, deadline)
@@ -93,40 +100,109 @@ class Turns:
     def _settle(self, claim: Claim, error: Exception) -> None:
         """Decide what becomes of a run whose activation did not come to its end."""
         run_id = claim.run.id
-        if isinstance(error, ModelDown):
-            logger.warning("the model is down", extra={"run_id": run_id, "why": str(error)})
+        if isinstance(error, ModelDown | Busy):
+            logger.warning("a run is put off", extra={"run_id": run_id, "why": str(error)})
             self._runs.put_off(claim, str(error))
         elif isinstance(error, NotFound | Conflict):
-            self._runs.end(claim, "canceled", error=str(error))
+            self._endings.end(claim, "canceled", error=str(error))
         elif isinstance(error, Rejected | ModelRejected):
-            self._runs.end(claim, "failed", error=str(error))
+            self._endings.end(claim, "failed", error=str(error))
         else:
             # A bug must not hold the agent's slot until the lease runs out: note it, try again.
             logger.error("an attempt failed", extra={"run_id": run_id}, exc_info=error)
             self._runs.retry_later(claim, f"{type(error).__name__}: {error}")
 
-    def _carry_on(self, work: "_Work", deadline: datetime) -> None:
-        recorded = self._runs.steps(work.claim)
-        if recorded:
-            step = recorded[-1]
-        else:
-            model_deadline = deadline - timedelta(seconds=WRITING_SECONDS)
-            seconds = (model_deadline - self._clock.now()).total_seconds()
+    def _carry_on(self, work: Work, deadline: datetime) -> None:
+        activation = work.run.activation
+        steps = list(self._runs.steps(work.claim))
+        reading = self._read(work)
+        tools = enabled(reading.agent.enabled_tools)
+        limit = reading.agent.max_concurrent_runs or self._settings.max_concurrent_runs
+        until = deadline + LEASE_MARGIN
+        if limit is not None and not self._permits.take(work.run, limit, until=until):
+            raise Busy(f"{limit} runs of this agent are at work")
+        prompt = _recorded(steps) or self._context.build(
+            work.run, reading, [tool.spec for tool in tools]
+        )
+        while work.run.activation == activation:
+            if steps and steps[-1].results is None:
+                steps[-1] = self._act(work, steps[-1], reading)
+            if work.over or work.ended or work.run.activation != activation:
+                break
+            if work.run.steps_taken >= MAX_STEPS:
+                logger.warning("a run took all its steps", extra={"run_id": work.run.id})
+                work.ended = True
+                break
+            seconds = self._seconds_left(deadline)
             if seconds < LEAST_MODEL_SECONDS:
                 self._runs.hand_on(work.claim)
                 return
-            step = self._ask(work, seconds)
-        self._say(work.claim, step)
-        self._runs.end(work.claim, "done")
+            asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
+            answer = self._ask(work, reading, asked, tools, seconds)
+            steps.append(self._record(work, answer, reading, prompt if not steps else None))
+        if limit is not None:
+            self._permits.give_back(work.run)
+        if work.over:
+            return
+        if work.ended:
+            self._endings.end(work.claim, "done")
+            return
+        self._carry_on(work, deadline)  # a reply was there already: go on with a fresh prompt
 
-    def _ask(self, work: "_Work", seconds: float) -> Step:
-        """Ask the model once, and record its answer before anything else happens."""
-        run = work.claim.run
-        prompt = self._context.build(run, work.claim.member.chat_id)
+    def _act(self, work: Work, step: Step, reading: Reading) -> Step:
+        """Carry out what the model asked for; without tools, its text is the last word."""
+        if not step.tool_calls:
+            if Manner.of(reading.agent, reading.chat).reply_mode == "text":
+                self._actor.say(work, step)
+            work.ended = True
+            return step
+        work.sent.clear()
+        results = self._actor.carry_out(work, step, reading)
+        if work.over or work.run.activation != step.activation:
+            return step
+        work.claim = self._runs.keep_results(work.claim, step, results, work.sent)
+        return step.model_copy(update={"results": results})
+
+    def _read(self, work: Work) -> Reading:
+        chat, member = work.claim.chat, work.claim.member
+        active = work.run.active_chat_id
+        if active is not None and (chat is None or chat.id != active):
+            chat, member = self._elsewhere(work.claim, active)
+        return self._reader.read(work.run, chat, member)
+
+    def _elsewhere(self, claim: Claim, chat_id: str) -> tuple[Chat | None, Membership | None]:
+        """The active chat and the agent's place there, where it is not the run's own."""
+        chat_key = Chat.key_of(claim.run.tenant, chat_id)
+        member_key = Membership.key_of(claim.run.tenant, chat_id, claim.agent)
+        found = self._table.get_many([chat_key, member_key])
+        if chat_key not in found or member_key not in found:
+            return None, None
+        member = Membership.from_item(found[member_key])
+        return (Chat.from_item(found[chat_key]), member) if member.active else (None, None)
+
+    def _seconds_left(self, deadline: datetime) -> float:
+        model_deadline = deadline - timedelta(seconds=WRITING_SECONDS)
+        return (model_deadline - self._clock.now()).total_seconds()
+
+    def _ask(
+        self,
+        work: Work,
+        reading: Reading,
+        messages: Sequence[ModelMessage],
+        tools: Sequence[Tool],
+        seconds: float,
+    ) -> Step:
+        """Ask the model once.
+
+        Raises:
+            ModelDown: It is out of reach.
+            ModelRejected: It refuses this very request.
+        """
         started_at = self._clock.now()
         request = ModelRequest(
-            model=prompt.agent.model or self._settings.default_model,
-            messages=prompt.messages,
+            model=reading.agent.model or self._settings.default_model,
+            messages=tuple(messages),
+            tools=tuple(tool.spec for tool in tools),
             max_output_tokens=self._settings.max_output_tokens,
             timeout_seconds=min(seconds, self._settings.model_timeout_seconds),
         )
@@ -134,38 +210,35 @@ class Turns:
             answer = self._model.complete(request)
         except Transient as error:
             raise ModelDown(str(error)) from error
-        step = Step(
-            tenant=run.tenant,
-            run_id=run.id,
-            n=run.steps_taken + 1,
+        return Step(
+            tenant=work.run.tenant,
+            run_id=work.run.id,
+            n=work.run.steps_taken + 1,
+            activation=work.run.activation,
             model=answer.model,
             text=answer.text,
             tool_calls=answer.tool_calls,
             usage=answer.usage,
-            prompt=prompt.record.packed(),
             started_at=started_at,
             ended_at=self._clock.now(),
         )
-        work.claim = self._runs.record(work.claim, step, shown_seq=prompt.shown_seq)
-        self._usage.add(run.tenant, answer.usage, spread_by=run.id)
+
+    def _record(
+        self, work: Work, step: Step, reading: Reading, prompt: PromptRecord | None
+    ) -> Step:
+        """Record an answer, with its prompt if it is the activation's first, before all else."""
+        shown = None
+        if prompt is not None:
+            step = step.model_copy(update={"prompt": prompt.packed()})
+            if reading.chat is not None:
+                shown = Shown(chat_id=reading.chat.id, seq=reading.shown_seq)
+        work.claim = self._runs.record(work.claim, step, shown=shown)
+        self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
         return step
 
-    def _say(self, claim: Claim, step: Step) -> None:
-        """Post the final text, unless the agent chose silence."""
-        text = step.text.strip()
-        if not text or text.casefold() == SILENCE:
-            return
-        run = claim.run
-        message = NewMessage(
-            tenant=run.tenant,
-            chat_id=claim.member.chat_id,
-            sender=MemberRef(kind="agent", id=run.agent_id),
-            text=text[:MAX_TEXT],
-            client_id=f"{run.id}:{step.n}",
-            depth=run.chain_depth + 1,
-            run_id=run.id,
-        )
-        try:
-            self._chats.post_message(message, riders=[claim.guard])
-        except RiderFailed as error:
-            raise LostLease(run.id) from error
+
+def _recorded(steps: Sequence[Step]) -> PromptRecord | None:
+    """The prompt that an earlier attempt at this activation was given."""
+    if not steps or steps[0].prompt is None:
+        return None
+    return PromptRecord.unpacked(steps[0].prompt)

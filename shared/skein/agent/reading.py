@@ -1,0 +1,286 @@
+"""Everything that a prompt is made from, read in two rounds of parallel calls.
+
+Round one asks for what can be named at once: the messages, the keys of other chats, and what the
+agent owns. Round two fetches the chats that those keys point to, in one call. No call is added by
+a longer chat or by more chats (DESIGN section 5, invariant 14).
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from skein.errors import NotFound
+from skein.models.agent import Agent
+from skein.models.audience import Audience, may_show
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Membership, Message, chat_partition, member_relation
+from skein.models.intent import Goal, Plan, owned_partition
+from skein.models.run import Run
+from skein.models.storage import MAX_BATCH_GET_KEYS, Item, Key, Page
+from skein.ports import Clock, Table
+from skein.services.audience import audience_of, destination_of, scope_of
+from skein.settings import Settings
+
+INDEX_ROWS = 50
+SHOWN_CHATS = 20
+PARALLEL_READS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class OwnChat:
+    """One of the agent's chats that may be shown, with its place there."""
+
+    chat: Chat
+    member: Membership
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """A run of the agent that has not ended.
+
+    Attributes:
+        chat: Where it works or waits; None for a run without a chat.
+        waiting: It waits there for a reply.
+    """
+
+    run_id: str
+    chat: Chat | None
+    waiting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read for one activation.
+
+    Attributes:
+        chat: The active chat; None for a run that has entered none.
+        member: The agent's place there.
+        messages: The window of the newest messages, and the trigger where it fell out of it.
+        home: The chat in which the run was triggered, if that may be told here.
+        trigger_message: The message that triggered it, if that may be told here.
+        destination: Who will read what is said.
+        audience: Who was there for all of `messages`: what is derived now is theirs.
+        scope: Which of the agent's partitions holds what is derived now.
+        chats: The most recently active ones that may be shown here, the active one included.
+        live_runs: Those that may be shown here.
+    """
+
+    agent: Agent
+    chat: Chat | None
+    member: Membership | None
+    messages: tuple[Message, ...]
+    home: Chat | None
+    trigger_message: Message | None
+    destination: Audience
+    audience: Audience
+    scope: str | None
+    chats: tuple[OwnChat, ...]
+    goals: tuple[Goal, ...]
+    plans: tuple[Plan, ...]
+    live_runs: tuple[LiveRun, ...]
+    now: datetime
+
+    @property
+    def shown_seq(self) -> int:
+        """The highest message that was read."""
+        return max((message.seq for message in self.messages), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstRound:
+    """The newest messages, what the agent owns, and the index rows of its other chats."""
+
+    newest: Page
+    owned: Sequence[Item]
+    rows: Sequence[Item]
+
+
+class Reader:
+    """Reads what a run needs to know."""
+
+    def __init__(self, *, table: Table, clock: Clock, settings: Settings) -> None:
+        self._table = table
+        self._clock = clock
+        self._settings = settings
+
+    def read(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
+        """Read for `run`, which looks at `chat` from its place there, or at no chat.
+
+        Raises:
+            NotFound: The agent is gone.
+        """
+        scope = scope_of(chat)
+        questions: list[Callable[[], Page]] = [
+            lambda: self._owned(run, None),
+            lambda: self._related(run.tenant, MemberRef(kind="agent", id=run.agent_id)),
+            lambda: self._newest(chat),
+        ]
+        people = destination_of(chat).people
+        if scope is not None:
+            questions.append(lambda: self._owned(run, scope))
+        if people:
+            person = MemberRef(kind="user", id=people[0])
+            questions.append(lambda: self._related(run.tenant, person))
+        with ThreadPoolExecutor(PARALLEL_READS) as pool:
+            owned, related, newest, *private = pool.map(lambda question: question(), questions)
+        own_items = [*owned.items, *(private[0].items if scope is not None else ())]
+        rows = [*related.items, *(private[-1].items if people else ())]
+        return self._second_round(run, chat, member, _FirstRound(newest, own_items, rows))
+
+    def _owned(self, run: Run, scope: str | None) -> Page:
+        partition = owned_partition(run.tenant, run.agent_id, scope)
+        return self._table.query(partition, first="GOAL#", last="PLAN#\U0010ffff")
+
+    def _related(self, tenant: str, member: MemberRef) -> Page:
+        return self._table.query_index(
+            "gsi1", member_relation(tenant, member), limit=INDEX_ROWS // 2, newest_first=True
+        )
+
+    def _newest(self, chat: Chat | None) -> Page:
+        if chat is None:
+            return Page(())
+        return self._table.query(
+            chat_partition(chat.tenant, chat.id),
+            first="MSG#",
+            last="MSG#~",
+            limit=self.window_of(chat),
+            newest_first=True,
+        )
+
+    def window_of(self, chat: Chat) -> int:
+        """How many of a chat's newest messages a prompt may hold."""
+        direct = chat.kind == "direct"
+        settings = self._settings
+        return settings.direct_history_window if direct else settings.history_window
+
+    def _second_round(
+        self,
+        run: Run,
+        chat: Chat | None,
+        member: Membership | None,
+        known: _FirstRound,
+    ) -> Reading:
+        ref = MemberRef(kind="agent", id=run.agent_id)
+        here = chat.key.pk if chat else None
+        others = dict.fromkeys(row["pk"] for row in known.rows if row["pk"] != here)
+        keys = [Key(pk, sk) for pk in others for sk in ("META", _member_sk(ref))]
+        messages = self._windowed(known.newest, chat)
+        wanted = _trigger_keys(run, chat, messages)
+        agent_key = Agent.key_of(run.tenant, run.agent_id)
+        keys = keys[: MAX_BATCH_GET_KEYS - 1 - len(wanted)]
+        found = self._table.get_many([agent_key, *wanted, *keys])
+        if agent_key not in found or found[agent_key].get("deleted_at"):
+            raise NotFound("the agent is gone")
+        home, trigger = _trigger(run, chat, messages, found)
+        if trigger is not None and home is chat and trigger not in messages:
+            messages.insert(0, trigger)
+        destination = destination_of(chat)
+        first_seq = messages[0].seq if messages else 1
+        shown = [
+            other
+            for other in _own_chats(found, keys)
+            if may_show(destination_of(other.chat), destination)
+        ]
+        if chat is not None and member is not None:
+            shown.append(OwnChat(chat, member))
+        shown.sort(key=lambda own: own.chat.last_message_at or own.chat.created_at, reverse=True)
+        goals = [Goal.from_item(item) for item in known.owned if item["sk"].startswith("GOAL#")]
+        plans = [Plan.from_item(item) for item in known.owned if item["sk"].startswith("PLAN#")]
+        lone = [item["run_id"] for item in known.owned if item["sk"].startswith("LIVE#")]
+        chats = tuple(shown[:SHOWN_CHATS])
+        return Reading(
+            agent=Agent.from_item(found[agent_key]),
+            chat=chat,
+            member=member,
+            messages=tuple(messages),
+            home=home if home is chat or may_show(run.audience, destination) else None,
+            trigger_message=(
+                trigger if home is chat or may_show(run.audience, destination) else None
+            ),
+            destination=destination,
+            audience=audience_of(chat, since_seq=first_seq) if chat else run.audience,
+            scope=scope_of(chat),
+            chats=chats,
+            goals=tuple(goal for goal in goals if may_show(goal.audience, destination)),
+            plans=tuple(plan for plan in plans if may_show(plan.audience, destination)),
+            live_runs=_live_runs(chats, lone),
+            now=self._clock.now(),
+        )
+
+    def _windowed(self, newest: Page, chat: Chat | None) -> list[Message]:
+        if chat is None:
+            return []
+        messages = [Message.from_item(item) for item in reversed(newest.items)]
+        start = window_start(messages[-1].seq, self.window_of(chat)) if messages else 1
+        return [message for message in messages if message.seq >= start]
+
+
+def window_start(last_seq: int, window: int) -> int:
+    """The first message of a window of at most `window` messages that ends with `last_seq`.
+
+    It moves in blocks of half a window, and so holds at least half of it: between two moves the
+    prompts of consecutive turns begin alike, and a provider's prefix cache can serve them.
+    """
+    block = max(window // 2, 1)
+    over = max(last_seq - window, 0)
+    return -(-over // block) * block + 1
+
+
+def _trigger_keys(run: Run, chat: Chat | None, messages: Sequence[Message]) -> list[Key]:
+    """What is still to be read of the run's trigger: its chat, its message, or nothing."""
+    if run.chat_id is None:
+        return []
+    here = chat is not None and chat.id == run.chat_id
+    keys = [] if here else [Chat.key_of(run.tenant, run.chat_id)]
+    seq = run.trigger.seq
+    if seq is not None and not (here and any(message.seq == seq for message in messages)):
+        keys.append(Message.key_of(run.tenant, run.chat_id, seq))
+    return keys
+
+
+def _trigger(
+    run: Run, chat: Chat | None, messages: Sequence[Message], found: dict[Key, Item]
+) -> tuple[Chat | None, Message | None]:
+    """The chat and the message that triggered the run, wherever they were read."""
+    if run.chat_id is None:
+        return None, None
+    home = chat
+    if chat is None or chat.id != run.chat_id:
+        item = found.get(Chat.key_of(run.tenant, run.chat_id))
+        home = Chat.from_item(item) if item else None
+        messages = ()
+    seq = run.trigger.seq
+    if seq is None:
+        return home, None
+    item = found.get(Message.key_of(run.tenant, run.chat_id, seq))
+    read = Message.from_item(item) if item else None
+    return home, next((message for message in messages if message.seq == seq), read)
+
+
+def _member_sk(ref: MemberRef) -> str:
+    return Membership.key_of("", "", ref).sk
+
+
+def _own_chats(found: dict[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
+    """The chats of which both the chat and the agent's open membership were found."""
+    chats = []
+    for chat_key, member_key in zip(keys[::2], keys[1::2], strict=True):
+        if chat_key not in found or member_key not in found:
+            continue
+        chat = Chat.from_item(found[chat_key])
+        member = Membership.from_item(found[member_key])
+        if member.active and chat.discarded_at is None:
+            chats.append(OwnChat(chat, member))
+    return chats
+
+
+def _live_runs(chats: Sequence[OwnChat], lone: Sequence[str]) -> tuple[LiveRun, ...]:
+    """The runs at work or waiting in `chats`, and those without a chat."""
+    live = [LiveRun(run_id, None, waiting=False) for run_id in lone]
+    for own in chats:
+        if own.member.running_run is not None:
+            live.append(LiveRun(own.member.running_run, own.chat, waiting=False))
+        if own.member.wait is not None:
+            live.append(LiveRun(own.member.wait.run_id, own.chat, waiting=True))
+    return tuple(live)

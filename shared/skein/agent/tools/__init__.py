@@ -1,0 +1,37 @@
+"""Everything an agent can do, by name. A new tool is a function with `@tool` in this list."""
+
+from collections.abc import Sequence
+
+from skein.agent.tools.base import Tool
+from skein.agent.tools.chats import enter_chat, read_messages
+from skein.agent.tools.intents import (
+    abandon_goal,
+    cancel_plan,
+    complete_goal,
+    set_goal,
+    set_plan,
+)
+from skein.agent.tools.messages import send_message
+from skein.agent.tools.runs import end_run, get_my_runs, stop_run
+
+TOOLS: dict[str, Tool] = {
+    each.name: each
+    for each in (
+        send_message,
+        enter_chat,
+        read_messages,
+        get_my_runs,
+        stop_run,
+        set_goal,
+        complete_goal,
+        abandon_goal,
+        set_plan,
+        cancel_plan,
+        end_run,
+    )
+}
+
+
+def enabled(names: Sequence[str]) -> tuple[Tool, ...]:
+    """The tools of these names, in the order of `TOOLS`; names of no tool are passed over."""
+    return tuple(each for name, each in TOOLS.items() if name in set(names))

@@ -1,0 +1,145 @@
+"""What a tool is: a typed function, from which the model's strict JSON schema is generated."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from skein.agent.reading import Reading
+from skein.agent.tools.desk import Desk
+from skein.errors import Correctable
+from skein.models.completion import ToolSpec
+from skein.models.run import Run, SentMessage
+from skein.services.claims import Claim
+
+UNSUPPORTED = ("default", "title", "minLength", "maxLength")  # by strict schemas; we check them
+
+
+@dataclass(slots=True)
+class Work:
+    """One activation while it goes on.
+
+    Attributes:
+        claim: As last written, also for whoever must clean up after a failure half-way.
+        sent: What the step that is being carried out has sent so far.
+        ended: The agent ended its run.
+        over: The run is in other hands, since it waits or has ended; nothing more may be written.
+    """
+
+    claim: Claim
+    sent: list[SentMessage] = field(default_factory=list)
+    ended: bool = False
+    over: bool = False
+
+    @property
+    def run(self) -> Run:
+        """The run, as last written."""
+        return self.claim.run
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool, with everything that the tool may use.
+
+    Attributes:
+        effect: Names this very call; the same when a worker that died is replaced.
+        reading: What the prompt was made from.
+    """
+
+    effect: str
+    work: Work
+    reading: Reading
+    desk: Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Something an agent can do."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    function: Callable[..., str]
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told of it."""
+        return ToolSpec(
+            name=self.name,
+            description=self.description,
+            parameters=strict(self.arguments.model_json_schema()),
+        )
+
+    def parse(self, arguments: str) -> dict[str, Any]:
+        """The arguments that the model wrote, checked; a null counts as not given.
+
+        Raises:
+            Correctable: They are no JSON object, or do not fit the schema.
+        """
+        try:
+            given = _Given.model_validate_json(arguments or "{}").model_extra or {}
+            known = {name: value for name, value in given.items() if value is not None}
+            return dict(self.arguments.model_validate(known))
+        except ValidationError as error:
+            reasons = [
+                f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}"
+                for problem in error.errors(include_url=False, include_input=False)
+            ]
+            raise Correctable("; ".join(reasons)) from None
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+def tool(function: Callable[..., str]) -> Tool:
+    """Make a tool of a function whose first parameter is the `Call`.
+
+    The others become the arguments, described by their `Annotated` fields; the docstring's first
+    paragraph tells the model what the tool is for.
+    """
+    _, *parameters = inspect.signature(function).parameters.values()
+    fields: dict[str, Any] = {
+        parameter.name: (
+            parameter.annotation,
+            ... if parameter.default is parameter.empty else parameter.default,
+        )
+        for parameter in parameters
+    }
+    name = function.__name__
+    model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
+    return Tool(name, " ".join(summary.split()), model, function)
+
+
+def strict(schema: dict[str, Any]) -> dict[str, Any]:
+    """A JSON schema in the strict form that model providers take.
+
+    Every property is required, so what may be left out may be null; nothing may be added.
+    """
+    required = set(schema.get("required", ()))
+    properties = {
+        name: _nullable(part, optional=name not in required)
+        for name, part in schema.get("properties", {}).items()
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _nullable(part: dict[str, Any], *, optional: bool) -> dict[str, Any]:
+    plain = {
+        key: [_nullable(p, optional=False) for p in value] if key == "anyOf" else value
+        for key, value in part.items()
+        if key not in UNSUPPORTED
+    }
+    if not optional or "anyOf" in plain:
+        return plain
+    description = plain.pop("description", None)
+    either: dict[str, Any] = {"anyOf": [plain, {"type": "null"}]}
+    return either if description is None else either | {"description": description}

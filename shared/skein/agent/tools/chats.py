@@ -1,0 +1,101 @@
+"""Looking around: `enter_chat` and `read_messages`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.agent.quoting import quoted
+from skein.agent.timeline import timeline_entry
+from skein.agent.tools.base import Call, tool
+from skein.errors import Correctable, Failed, NotFound
+from skein.models.audience import may_show
+from skein.models.chat import Chat, Membership, Message, chat_partition
+from skein.services.audience import audience_of
+from skein.services.roster import read_room
+
+MOST_MESSAGES = 50
+MOST_CHARACTERS = 2_000
+
+Limit = Annotated[int, Field(description="How many messages, at most 50.", ge=1, le=MOST_MESSAGES)]
+
+
+@tool
+def enter_chat(
+    call: Call,
+    chat_id: Annotated[str, Field(description="The id of one of your chats.")],
+    limit: Limit = MOST_MESSAGES,
+) -> str:
+    """Make another of your chats the active one, and read its newest messages."""
+    chat, member = _own_chat(call, chat_id)
+    shown = _shown(call, chat, member, limit, before=None)
+    call.work.claim = call.work.claim.with_run(active_chat_id=chat.id)
+    return f"ACTIVE CHAT: {quoted(chat.title or 'New Conversation')} (id: {chat.id})\n{shown}"
+
+
+@tool
+def read_messages(
+    call: Call,
+    chat_id: Annotated[
+        str | None, Field(description="One of your chats; without it, the active one.")
+    ] = None,
+    limit: Limit = MOST_MESSAGES,
+    before: Annotated[
+        int | None, Field(description="Only messages before this number.", ge=1)
+    ] = None,
+) -> str:
+    """Read messages of one of your chats, the newest ones or those before a certain one."""
+    target = chat_id or call.work.run.active_chat_id
+    if target is None:
+        raise Correctable("no chat is active: name a chat_id, or enter a chat first")
+    chat, member = _own_chat(call, target)
+    return _shown(call, chat, member, limit, before=before)
+
+
+def _own_chat(call: Call, chat_id: str) -> tuple[Chat, Membership]:
+    try:
+        room = read_room(call.desk.table, call.work.run.tenant, chat_id)
+    except NotFound:
+        raise Failed("you are in no chat with this id") from None
+    member = room.member(call.work.claim.agent)
+    if member is None:
+        raise Failed("you are in no chat with this id")
+    if room.chat.discarded_at is not None:
+        raise Failed("this chat was discarded")
+    return room.chat, member
+
+
+def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: int | None) -> str:
+    """The messages as a timeline, if what was said there may be told here."""
+    end = f"MSG#{before - 1:012d}" if before is not None else "MSG#~"
+    page = call.desk.table.query(
+        chat_partition(chat.tenant, chat.id),
+        first="MSG#",
+        last=end,
+        limit=limit,
+        newest_first=True,
+    )
+    messages = [Message.from_item(item) for item in reversed(page.items)]
+    since = messages[0].seq if messages else chat.last_seq
+    here = call.reading.chat is not None and call.reading.chat.id == chat.id
+    if not here and not may_show(audience_of(chat, since_seq=since), call.reading.destination):
+        raise Failed("what was said there is private, and must not be told here")
+    lines = [
+        timeline_entry(
+            message,
+            _cut(message.text),
+            agent=call.work.claim.agent,
+            seen_seq=member.seen_seq,
+            trigger_seq=None,
+            resumed=None,
+            destination=call.reading.destination,
+        )
+        for message in messages
+        if message.kind == "text"
+    ]
+    return "\n".join(lines) or "there are no messages"
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    return f"{text[:MOST_CHARACTERS]} [{len(text) - MOST_CHARACTERS:,} characters cut]"

@@ -1,0 +1,138 @@
+"""Looking ahead: goals and plans."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.agent.tools.base import Call, tool
+from skein.errors import Conflict, Correctable, Failed, NotFound, Unprocessable
+from skein.models.base import rfc3339
+from skein.models.intent import Owner, Reach, effect_id
+
+GoalId = Annotated[str, Field(description="The goal's id.")]
+PlanName = Annotated[
+    str, Field(description="Its name; the same name again replaces it.", min_length=1)
+]
+
+
+@tool
+def set_goal(
+    call: Call,
+    text: Annotated[str, Field(description="What you are after.", min_length=1)],
+    priority: Annotated[int, Field(description="1 is the most important.", ge=1, le=5)] = 2,
+    long_term: Annotated[bool | None, Field(description="It goes on for long.")] = None,
+) -> str:
+    """Give yourself a goal, which you will be shown until you complete or abandon it."""
+    try:
+        goal = call.desk.goals.set(
+            _owner(call),
+            text,
+            goal_id=f"goal_{effect_id(call.effect)}",
+            priority=priority,
+            long_term=bool(long_term),
+            guard=call.work.claim.guard,
+        )
+    except Conflict as error:
+        raise Failed(str(error)) from None
+    except Unprocessable as error:
+        raise Correctable(str(error)) from None
+    return f"goal set, id: {goal.id}"
+
+
+@tool
+def complete_goal(call: Call, goal_id: GoalId) -> str:
+    """Mark a goal of yours as reached."""
+    try:
+        call.desk.goals.complete(_reach(call), goal_id, guard=call.work.claim.guard)
+    except (NotFound, Conflict) as error:
+        raise Failed(str(error)) from None
+    return "goal completed"
+
+
+@tool
+def abandon_goal(call: Call, goal_id: GoalId) -> str:
+    """Let a goal of yours go."""
+    try:
+        call.desk.goals.abandon(_reach(call), goal_id, guard=call.work.claim.guard)
+    except (NotFound, Conflict) as error:
+        raise Failed(str(error)) from None
+    return "goal abandoned"
+
+
+@tool
+def set_plan(
+    call: Call,
+    name: PlanName,
+    instruction: Annotated[
+        str, Field(description="What you are to do then, said to yourself.", min_length=1)
+    ],
+    run_after: Annotated[
+        str | None, Field(description="A while from now, e.g. 2 hours; once.")
+    ] = None,
+    scheduled_at: Annotated[
+        str | None, Field(description="A time, e.g. 2026-02-18T17:07:00Z; once.")
+    ] = None,
+    cron: Annotated[
+        str | None, Field(description="Five cron fields, e.g. 0 9 * * 1-5; again and again.")
+    ] = None,
+    time_zone: Annotated[
+        str | None, Field(description="IANA name, e.g. Europe/Berlin; without it, your own.")
+    ] = None,
+) -> str:
+    """Have yourself woken later, by exactly one of run_after, scheduled_at and cron."""
+    try:
+        plan = call.desk.plans.set(
+            _owner(call),
+            name,
+            instruction,
+            run_after=run_after,
+            scheduled_at=scheduled_at,
+            cron=cron,
+            time_zone=time_zone or call.reading.agent.time_zone,
+            effect=effect_id(call.effect),
+            guard=call.work.claim.guard,
+        )
+    except Conflict as error:
+        raise Failed(str(error)) from None
+    except Unprocessable as error:
+        raise Correctable(str(error)) from None
+    return f"plan set, next: {rfc3339(plan.next_at)}" if plan.next_at else "the plan is over"
+
+
+@tool
+def cancel_plan(
+    call: Call, name: Annotated[str, Field(description="The plan's name.", min_length=1)]
+) -> str:
+    """Let a plan of yours go."""
+    try:
+        call.desk.plans.cancel(
+            _reach(call), name, effect=effect_id(call.effect), guard=call.work.claim.guard
+        )
+    except NotFound as error:
+        raise Failed(str(error)) from None
+    return "plan canceled"
+
+
+def _owner(call: Call) -> Owner:
+    """Where a thing that is made now belongs: to those who were there for what was read."""
+    run, reading = call.work.run, call.reading
+    return Owner(
+        tenant=run.tenant,
+        agent_id=run.agent_id,
+        scope=reading.scope,
+        audience=reading.audience,
+        source_chat_id=reading.chat.id if reading.chat else None,
+        source_run_id=run.id,
+    )
+
+
+def _reach(call: Call) -> Reach:
+    """What may be touched from here: open things, and those of the people who are here."""
+    reading = call.reading
+    scopes = (None,) if reading.scope is None else (None, reading.scope)
+    return Reach(
+        tenant=call.work.run.tenant,
+        agent_id=call.work.run.agent_id,
+        scopes=scopes,
+        place=reading.destination,
+    )

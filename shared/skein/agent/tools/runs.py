@@ -1,0 +1,59 @@
+"""Minding oneself: `get_my_runs`, `stop_run` and `end_run`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.agent.quoting import quoted
+from skein.agent.tools.base import Call, tool
+from skein.errors import Conflict, Correctable, Failed, NotFound
+from skein.models.base import rfc3339
+from skein.models.run import Run, RunStatus
+
+
+@tool
+def get_my_runs(
+    call: Call,
+    status: Annotated[RunStatus | None, Field(description="Only runs in this state.")] = None,
+    limit: Annotated[int, Field(description="How many, at most 50.", ge=1, le=50)] = 10,
+) -> str:
+    """List your newest runs, with what each sent and which tools it used."""
+    run = call.work.run
+    runs = call.desk.own_runs.newest(
+        run.tenant, run.agent_id, place=call.reading.destination, status=status, limit=limit
+    )
+    return "\n".join(_told(other, this=run.id) for other in runs) or "there are no such runs"
+
+
+@tool
+def stop_run(
+    call: Call, run_id: Annotated[str, Field(description="The id of another run of yours.")]
+) -> str:
+    """Stop another of your runs, whether it works, waits or has not started."""
+    run = call.work.run
+    if run_id == run.id:
+        raise Correctable("this is the run you are in: end_run ends it")
+    try:
+        other = call.desk.own_runs.get(
+            run.tenant, run.agent_id, run_id, place=call.reading.destination
+        )
+        call.desk.endings.cancel(other, error=f"stopped by {run.id}", guard=call.work.claim.guard)
+    except (NotFound, Conflict) as error:
+        raise Failed(str(error)) from None
+    return "stopped"
+
+
+@tool
+def end_run(call: Call) -> str:
+    """End this run now; what you have sent and set stays."""
+    call.work.ended = True
+    return "ended"
+
+
+def _told(run: Run, *, this: str) -> str:
+    mark = " (this run)" if run.id == this else ""
+    lines = [f"- {run.id}{mark}: {run.status}, {run.trigger.type}, {rfc3339(run.created_at)}"]
+    if run.tools:
+        lines.append(f"    tools: {', '.join(run.tools)}")
+    lines += [f"    sent msg:{s.seq} in {s.chat_id}: {quoted(s.preview)}" for s in run.sent]
+    return "\n".join(lines)
