@@ -4,6 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
+
 from skein.bootstrap import app
 from skein.logs import logged
 from skein.models.jobs import UpkeepJob
@@ -13,4 +14,4 @@ from skein.sqs_events import process
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Bring each chat that the event names up to date."""
-    return process(event, context, UpkeepJob, lambda job: app().upkeep.keep(job))
+    return process(event, context, UpkeepJob, app().upkeep.keep)

@@ -1,0 +1,1 @@
+"""Tests: unit, contract, handlers, end to end, faults, architecture."""

@@ -70,6 +70,8 @@ class World:
     # ------------------------------------------------------------------ putting things there
 
     def agent(self, agent_id: str = "agt_a", name: str = "Coach", **fields: Any) -> Agent:
+        """An agent that answers in text; `reply_mode=None` lets that follow the chat."""
+        fields = {"reply_mode": "text", "history_format": "roles"} | fields
         agent = Agent(tenant=TENANT, id=agent_id, name=name, created_at=NOON, **fields)
         self.table.write(Put(agent.key, agent.to_item()))
         return agent

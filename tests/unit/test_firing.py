@@ -60,7 +60,7 @@ def test_a_plan_that_is_due_starts_a_run_with_its_instruction() -> None:
     assert (run.agent_id, run.chat_id, run.status, run.chain_depth) == ("agt_a", None, "queued", 0)
     assert (run.trigger.type, run.audience) == ("plan", OPEN)
     assert run.trigger.plan is not None
-    assert run.trigger.plan.model_dump() == {
+    assert run.trigger.plan.model_dump(exclude_none=True) == {
         "id": plan.id,
         "name": "Daily Report",
         "instruction": "Post the numbers",

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
 from skein.errors import Conflict, NotFound, RiderFailed, Unprocessable
 from skein.models.base import MemberRef
 from skein.models.chat import SmsAddress
@@ -10,7 +11,6 @@ from skein.models.jobs import DeliveryJob, RunJob, UpkeepJob
 from skein.models.storage import Check, Exists, Key, Update
 from skein.services.chats import NewMessage
 from skein.settings import Settings
-
 from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 
 HUSAM = person()
@@ -212,11 +212,11 @@ def test_what_rides_along_is_committed_with_the_message_or_stops_it() -> None:
     mark = Key("acme#X", "Y")
     with pytest.raises(RiderFailed):
         world.app.chats.post_message(
-            _new("Hello"), riders=[Update(mark, set={"v": 1}, condition=Exists())]
+            _new("Hello"), riders=lambda _: [Update(mark, set={"v": 1}, condition=Exists())]
         )
     assert world.messages() == []
-    world.app.chats.post_message(_new("Hello"), riders=[Update(mark, set={"v": 1})])
-    world.app.chats.post_message(_new("Again"), riders=[Check(mark, Exists())])
+    world.app.chats.post_message(_new("Hello"), riders=lambda _: [Update(mark, set={"v": 1})])
+    world.app.chats.post_message(_new("Again"), riders=lambda _: [Check(mark, Exists())])
     assert world.texts() == ["Hello", "Again"]
 
 

@@ -8,30 +8,25 @@ import os
 from functools import cached_property
 
 from skein.agent.context import ContextBuilder
+from skein.agent.reading import Reader
+from skein.agent.tools.acting import Actor
+from skein.agent.tools.desk import Desk
 from skein.agent.turn import Turns
-from skein.models.jobs import QueueName
-from skein.ports import (
-    Clock,
-    Ids,
-    LanguageModel,
-    Metrics,
-    Queues,
-    Secrets,
-    Sms,
-    Table,
-    TokenCounter,
-    WebhookVerifier,
-)
+from skein.bootstrap.outside import PORTS, Outside
 from skein.services.agents import Agents
+from skein.services.asking import Asking
 from skein.services.chat_views import ChatViews
 from skein.services.chats import Chats
 from skein.services.delivery import Deliveries
 from skein.services.dispatch import Dispatch
 from skein.services.due import Tick
+from skein.services.endings import Endings
 from skein.services.firing import Firing
 from skein.services.goals import Goals
 from skein.services.ingest import Ingest
 from skein.services.lines import Lines
+from skein.services.own_runs import OwnRuns
+from skein.services.permits import Permits
 from skein.services.plans import Plans
 from skein.services.respond import Respond
 from skein.services.rooms import Rooms
@@ -43,94 +38,9 @@ from skein.services.usage import UsageBook
 from skein.services.users import Users
 from skein.settings import Settings
 
-PORTS = frozenset(
-    {"clock", "ids", "table", "queues", "model", "tokens", "sms", "verifier", "secrets", "metrics"}
-)
 
-
-class App:
-    """All of Skein, wired: ports first, then the services built from them."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-
-    @cached_property
-    def clock(self) -> Clock:
-        """The time."""
-        from skein.adapters.system import SystemClock
-
-        return SystemClock()
-
-    @cached_property
-    def ids(self) -> Ids:
-        """The source of new ids."""
-        from skein.adapters.system import UlidIds
-
-        return UlidIds(self.clock)
-
-    @cached_property
-    def table(self) -> Table:
-        """The one table."""
-        from skein.adapters.dynamodb import DynamoTable, dynamo_client
-
-        return DynamoTable(dynamo_client(self.settings), self.settings.table_name, self.clock)
-
-    @cached_property
-    def queues(self) -> Queues:
-        """The queues behind the workers."""
-        from skein.adapters.sqs import SqsQueues, sqs_client
-
-        urls: dict[QueueName, str] = {
-            "turns": self.settings.turns_queue_url,
-            "deliveries": self.settings.deliveries_queue_url,
-            "upkeep": self.settings.upkeep_queue_url,
-        }
-        return SqsQueues(sqs_client(self.settings), urls)
-
-    @cached_property
-    def secrets(self) -> Secrets:
-        """Where credentials are kept."""
-        from skein.adapters.secrets import SecretsManager, secrets_client
-
-        return SecretsManager(secrets_client(self.settings), self.clock)
-
-    @cached_property
-    def model(self) -> LanguageModel:
-        """The language model."""
-        from skein.adapters.openai_model import OpenAIModel
-
-        return OpenAIModel(
-            api_key=lambda: self.secrets.get(self.settings.openai_secret)["api_key"],
-            base_url=self.settings.openai_base_url,
-        )
-
-    @cached_property
-    def tokens(self) -> TokenCounter:
-        """Exact token counts."""
-        from skein.adapters.tokens import Tokens
-
-        return Tokens()
-
-    @cached_property
-    def sms(self) -> Sms:
-        """The SMS provider."""
-        from skein.adapters.twilio_sms import TwilioSms
-
-        return TwilioSms(self.secrets, self.settings)
-
-    @cached_property
-    def verifier(self) -> WebhookVerifier:
-        """Knows the SMS provider's signature."""
-        from skein.adapters.twilio_signature import TwilioSignature
-
-        return TwilioSignature(self.secrets, self.settings)
-
-    @cached_property
-    def metrics(self) -> Metrics:
-        """Counters for the operator."""
-        from skein.adapters.metrics import EmfMetrics
-
-        return EmfMetrics()
+class App(Outside):
+    """All of Skein, wired: services built from ports."""
 
     @cached_property
     def dispatch(self) -> Dispatch:
@@ -149,14 +59,26 @@ class App:
         )
 
     @cached_property
-    def runs(self) -> Runs:
-        """The life of runs."""
-        return Runs(
+    def endings(self) -> Endings:
+        """How runs end."""
+        return Endings(
             table=self.table,
             clock=self.clock,
             ids=self.ids,
             dispatch=self.dispatch,
             metrics=self.metrics,
+            settings=self.settings,
+        )
+
+    @cached_property
+    def runs(self) -> Runs:
+        """The life of runs."""
+        return Runs(
+            table=self.table,
+            clock=self.clock,
+            dispatch=self.dispatch,
+            metrics=self.metrics,
+            endings=self.endings,
             settings=self.settings,
         )
 
@@ -177,14 +99,48 @@ class App:
         )
 
     @cached_property
+    def reader(self) -> Reader:
+        """Reads what prompts are made from."""
+        return Reader(table=self.table, clock=self.clock, settings=self.settings)
+
+    @cached_property
+    def context(self) -> ContextBuilder:
+        """Makes prompts."""
+        return ContextBuilder(tokens=self.tokens, settings=self.settings)
+
+    @cached_property
+    def desk(self) -> Desk:
+        """What agents' tools may use."""
+        asking = Asking(
+            table=self.table,
+            clock=self.clock,
+            chats=self.chats,
+            endings=self.endings,
+            dispatch=self.dispatch,
+            settings=self.settings,
+        )
+        return Desk(
+            table=self.table,
+            clock=self.clock,
+            chats=self.chats,
+            asking=asking,
+            endings=self.endings,
+            own_runs=OwnRuns(table=self.table, clock=self.clock),
+            goals=self.goals,
+            plans=self.plans,
+        )
+
+    @cached_property
     def turns(self) -> Turns:
         """What the run worker does."""
         return Turns(
+            table=self.table,
             runs=self.runs,
-            context=ContextBuilder(
-                table=self.table, clock=self.clock, tokens=self.tokens, settings=self.settings
-            ),
-            chats=self.chats,
+            endings=self.endings,
+            permits=Permits(table=self.table, clock=self.clock),
+            reader=self.reader,
+            context=self.context,
+            actor=Actor(self.desk),
             model=self.model,
             usage=self.usage,
             clock=self.clock,

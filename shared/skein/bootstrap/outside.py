@@ -1,0 +1,118 @@
+"""The ports, each on its real adapter, which is imported when it is first asked for."""
+
+from functools import cached_property
+
+from skein.models.jobs import QueueName
+from skein.ports import (
+    Clock,
+    Ids,
+    LanguageModel,
+    Metrics,
+    Queues,
+    Secrets,
+    Sms,
+    Table,
+    TokenCounter,
+    WebhookVerifier,
+)
+from skein.settings import Settings
+
+PORTS = frozenset(
+    {
+        "clock",
+        "ids",
+        "table",
+        "queues",
+        "model",
+        "tokens",
+        "sms",
+        "verifier",
+        "secrets",
+        "metrics",
+    }
+)
+
+
+class Outside:
+    """What Skein needs of the world."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @cached_property
+    def clock(self) -> Clock:
+        """The time."""
+        from skein.adapters.system import SystemClock
+
+        return SystemClock()
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The source of new ids."""
+        from skein.adapters.system import UlidIds
+
+        return UlidIds(self.clock)
+
+    @cached_property
+    def table(self) -> Table:
+        """The one table."""
+        from skein.adapters.dynamodb import DynamoTable, dynamo_client
+
+        return DynamoTable(dynamo_client(self.settings), self.settings.table_name, self.clock)
+
+    @cached_property
+    def queues(self) -> Queues:
+        """The queues behind the workers."""
+        from skein.adapters.sqs import SqsQueues, sqs_client
+
+        urls: dict[QueueName, str] = {
+            "turns": self.settings.turns_queue_url,
+            "deliveries": self.settings.deliveries_queue_url,
+            "upkeep": self.settings.upkeep_queue_url,
+        }
+        return SqsQueues(sqs_client(self.settings), urls)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """Where credentials are kept."""
+        from skein.adapters.secrets import SecretsManager, secrets_client
+
+        return SecretsManager(secrets_client(self.settings), self.clock)
+
+    @cached_property
+    def model(self) -> LanguageModel:
+        """The language model."""
+        from skein.adapters.openai_model import OpenAIModel
+
+        return OpenAIModel(
+            api_key=lambda: self.secrets.get(self.settings.openai_secret)["api_key"],
+            base_url=self.settings.openai_base_url,
+        )
+
+    @cached_property
+    def tokens(self) -> TokenCounter:
+        """Exact token counts."""
+        from skein.adapters.tokens import Tokens
+
+        return Tokens()
+
+    @cached_property
+    def sms(self) -> Sms:
+        """The SMS provider."""
+        from skein.adapters.twilio_sms import TwilioSms
+
+        return TwilioSms(self.secrets, self.settings)
+
+    @cached_property
+    def verifier(self) -> WebhookVerifier:
+        """Knows the SMS provider's signature."""
+        from skein.adapters.twilio_signature import TwilioSignature
+
+        return TwilioSignature(self.secrets, self.settings)
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Counters for the operator."""
+        from skein.adapters.metrics import EmfMetrics
+
+        return EmfMetrics()
