@@ -1,4 +1,7 @@
-"""API Gateway: agents, people, lines and runs, for operators (scope `admin`)."""
+"""API Gateway: agents, people, lines and runs, for operators (scope `admin`).
+
+Goals, plans and services have files of their own beside this one.
+"""
 
 from datetime import date
 from typing import Annotated, Any
@@ -7,6 +10,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+import admin_intents
+import admin_services
 from api_app import (
     AgentId,
     Api,
@@ -37,7 +42,7 @@ from skein.models.api_admin import (
 from skein.models.api_runs import RunPage, RunResource
 from skein.services.cursors import DEFAULT_PAGE
 
-api = Api(scope="admin")
+api = Api(scope="admin").including(admin_intents.router, admin_services.router)
 
 Day = Annotated[date | None, Query(description="The day in UTC, by default today.")]
 

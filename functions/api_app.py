@@ -10,13 +10,14 @@ import threading
 from base64 import b64decode
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import pydantic_core
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response, content_types
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import Field, StringConstraints, ValidationError
 
@@ -124,10 +125,29 @@ class Api(APIGatewayHttpResolver):
         principal: Principal = self.context["principal"]
         return principal
 
+    def including(self, *routers: "ApiRouter") -> Self:
+        """This API with the routes of `routers`, too."""
+        for router in routers:
+            self.include_router(router)
+        return self
+
     def _admit(self, event: Mapping[str, Any]) -> Principal:
         principal = principal_of(event)
         if self.scope not in principal.scopes:
             raise Forbidden(f"this call needs the scope {self.scope!r}")
+        return principal
+
+
+class ApiRouter(APIGatewayHttpRouter):
+    """The routes of some resources, in a file of their own; an `Api` includes them."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    @property
+    def caller(self) -> Principal:
+        """Who is calling the route at work."""
+        principal: Principal = self.context["principal"]
         return principal
 
 

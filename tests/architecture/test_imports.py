@@ -80,7 +80,9 @@ def test_only_the_composition_root_and_the_local_stack_know_adapters() -> None:
             assert not any(name.startswith("skein.adapters") for name in _imports(path)), path
 
 
-@pytest.mark.parametrize("function", ["sms_webhook", "sms_status", "mobile_api", "admin_api"])
+@pytest.mark.parametrize(
+    "function", ["sms_webhook", "sms_status", "service_webhook", "mobile_api", "admin_api"]
+)
 def test_a_webhook_loads_neither_the_model_nor_the_tokenizer(function: str) -> None:
     heavy = ("openai", "tiktoken", "twilio.rest", "boto3")
     code = (

@@ -221,6 +221,7 @@ def test_only_these_routes_take_no_token() -> None:
     assert public == {
         ("GET", "/healthz"),
         ("GET", "/openapi.json"),
+        ("POST", "/webhooks/services/{service_id}"),
         ("POST", "/webhooks/twilio/sms"),
         ("POST", "/webhooks/twilio/status"),
     }

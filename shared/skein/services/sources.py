@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from skein.errors import ConditionFailed, Forbidden, Invalid, NotFound, TooLarge, Unprocessable
 from skein.models.agent import Agent
 from skein.models.api_services import NewService, ServiceChange
-from skein.models.source import MAX_PAYLOAD_BYTES, Source, sources_relation
+from skein.models.source import MAX_PAYLOAD_BYTES, SOURCE_ID, Source, sources_relation
 from skein.models.storage import Delete, Is, Missing, Put, Write
 from skein.models.trigger import ServiceTrigger, Trigger
 from skein.ports import Clock, Ids, Table
@@ -156,7 +156,8 @@ class Sources:
         """
         if len(body) > MAX_PAYLOAD_BYTES:
             raise TooLarge(f"the body holds more than {MAX_PAYLOAD_BYTES:,} bytes")
-        item = self._table.get(Source.key_of(source_id))
+        known = SOURCE_ID.fullmatch(source_id)
+        item = self._table.get(Source.key_of(source_id)) if known else None
         source = Source.from_item(item) if item else None
         now = self._clock.now()
         # Who is not there is held against a secret, too, so that refusals take the same time.

@@ -1,0 +1,237 @@
+"""Deliveries of services, through the gateway's own event shapes."""
+
+import base64
+import json
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import service_webhook
+from skein.errors import Unavailable
+from skein.models.run import Run
+from skein.models.source import MAX_PAYLOAD_BYTES, Source
+from skein.models.storage import Put
+from skein.services.signatures import sign
+from tests.api_client import recorded
+from tests.builders import NOON, TENANT, World
+from tests.webhooks import invoke
+
+RECORDED = recorded("service_webhook")
+SERVICE = RECORDED["pathParameters"]["service_id"]
+SECRET = "6f2d9c0a1b7e4c35a8d1f0e9b6c3a7d24e5f8091a2b3c4d5e6f708192a3b4c5d"
+SENT_AT = str(int(NOON.timestamp()))
+
+
+@pytest.fixture
+def world() -> World:
+    """A world with an agent that listens to the recorded service."""
+    world = World()
+    world.agent()
+    source = Source(
+        tenant=TENANT,
+        id=SERVICE,
+        name="jira-webhook",
+        agent_ids=("agt_a",),
+        secret=SECRET,
+        created_at=NOON,
+    )
+    world.table.write(Put(source.key, source.to_item()))
+    return world
+
+
+def delivery(
+    body: bytes = b'{"issue":1}',
+    *,
+    header: str | None = None,
+    service: str = SERVICE,
+    secret: str = SECRET,
+    sent_at: str = SENT_AT,
+    encoded: bool = False,
+) -> dict[str, Any]:
+    """The recorded event with another body, signed as it should be unless told otherwise."""
+    event = deepcopy(RECORDED)
+    event["rawPath"] = f"/webhooks/services/{service}"
+    event["pathParameters"] = {"service_id": service}
+    event["body"] = base64.b64encode(body).decode() if encoded else body.decode()
+    event["isBase64Encoded"] = encoded
+    signed = f"t={sent_at},v1={sign(secret, sent_at, body)}"
+    event["headers"]["x-skein-signature"] = signed if header is None else header
+    return event
+
+
+def send(world: World, event: dict[str, Any]) -> Any:
+    return invoke(service_webhook, world, event)
+
+
+def woken(world: World) -> list[Run]:
+    page = world.table.query(f"{TENANT}#AGENT#agt_a", first="RUN#", last="RUN#~")
+    return [Run.from_item(item) for item in page.items]
+
+
+def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
+    """Status and code of a refusal, after which nothing is stored."""
+    before = dict(world.table._items)
+    answer = send(world, event)
+    assert dict(world.table._items) == before
+    assert world.queues.sent == []
+    error = json.loads(answer["body"])["error"]
+    assert set(error) == {"code", "message", "details"}
+    return answer["statusCode"], error["code"]
+
+
+# ---------------------------------------------------------------------- what passes
+
+
+def test_the_recorded_delivery_wakes_the_agent(world: World) -> None:
+    answer = send(world, RECORDED)
+    [run] = woken(world)
+    assert (answer["statusCode"], json.loads(answer["body"])) == (202, {"runs": [run.id]})
+    assert run.trigger.service is not None
+    assert run.trigger.service.model_dump() == {
+        "id": SERVICE,
+        "name": "jira-webhook",
+        "payload": '{"issue":"PROJ-123","action":"status_changed","newStatus":"done"}',
+    }
+    assert len(world.queues.waiting("turns")) == 1
+
+
+def test_a_body_that_the_gateway_encodes_is_verified_over_its_bytes(world: World) -> None:
+    body = '{"wer": "Jürgen 🎉"}'.encode()
+    assert send(world, delivery(body, encoded=True))["statusCode"] == 202
+    assert send(world, delivery(body))["statusCode"] == 202
+    assert len(woken(world)) == 1
+
+
+def test_the_same_delivery_again_is_answered_alike_and_wakes_nobody(world: World) -> None:
+    first, second = send(world, RECORDED), send(world, RECORDED)
+    assert first == second
+    assert len(woken(world)) == 1
+    assert len(world.queues.sent) == 1
+
+
+def test_the_same_delivery_many_times_at_once_wakes_once(world: World) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: send(world, RECORDED), range(8)))
+    assert {answer["statusCode"] for answer in answers} == {202}
+    assert len(woken(world)) == 1
+
+
+def test_a_payload_may_hold_64_kib(world: World) -> None:
+    body = b'"' + b"x" * (MAX_PAYLOAD_BYTES - 2) + b'"'
+    for encoded in (False, True):
+        assert send(world, delivery(body, encoded=encoded))["statusCode"] == 202
+
+
+def test_a_signature_in_capitals_is_the_same_delivery(world: World) -> None:
+    send(world, delivery())
+    time, _, value = delivery()["headers"]["x-skein-signature"].partition(",v1=")
+    answer = send(world, delivery(header=f"{time}, v1={value.upper()}"))
+    assert answer["statusCode"] == 202
+    assert len(woken(world)) == 1
+
+
+# ---------------------------------------------------------------------- what does not
+
+RIGHT = sign(SECRET, SENT_AT, b'{"issue":1}')
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "nonsense",
+        f"v1={RIGHT}",
+        f"t={SENT_AT}",
+        f"t={SENT_AT},v1=",
+        f"t={SENT_AT},v1={RIGHT[:-1]}",
+        f"t={SENT_AT},v1={RIGHT}0",
+        f"t={SENT_AT},v0={RIGHT}",
+        f"t={SENT_AT},v1={'0' * 64}",
+        f"t={int(SENT_AT) + 1},v1={RIGHT}",
+        f"t=0{SENT_AT},v1={RIGHT}",
+        f"t={SENT_AT}.0,v1={RIGHT}",
+        f"t=-1,v1={RIGHT}",
+        f"t={'9' * 400},v1={RIGHT}",
+        f"t=١٢٣,v1={RIGHT}",
+    ],
+)
+def test_a_forged_signature_is_403(world: World, header: str) -> None:
+    assert refused(world, delivery(header=header)) == (403, "forbidden")
+
+
+def test_a_missing_signature_is_403(world: World) -> None:
+    event = delivery()
+    del event["headers"]["x-skein-signature"]
+    assert refused(world, event) == (403, "forbidden")
+
+
+def test_a_body_that_was_changed_on_the_way_is_403(world: World) -> None:
+    event = delivery()
+    event["body"] = '{"issue":2}'
+    assert refused(world, event) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("seconds", [-301, 301])
+def test_a_stale_delivery_is_403(world: World, seconds: int) -> None:
+    event = delivery(sent_at=str(int(SENT_AT) + seconds))
+    assert refused(world, event) == (403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    "service", ["svc_unknown", "x", "", "svc_" + "a" * 3_000, "SERVICE#x", "é"]
+)
+def test_of_an_unknown_service_nothing_is_learnt(world: World, service: str) -> None:
+    unknown = send(world, delivery(service=service))
+    forged = send(world, delivery(secret="wrong"))
+    assert unknown == forged
+    assert unknown["statusCode"] == 403
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_more_than_64_kib_is_413(world: World, encoded: bool) -> None:
+    for size in (MAX_PAYLOAD_BYTES + 1, 1_000_000):
+        body = b'"' + b"x" * (size - 2) + b'"'
+        assert refused(world, delivery(body, encoded=encoded)) == (413, "too_large")
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"issue=1", b"NaN", b'"\xff"', b"[" * 5_000])
+def test_what_is_no_json_is_400(world: World, body: bytes) -> None:
+    assert refused(world, delivery(body, encoded=True)) == (400, "invalid")
+
+
+@pytest.mark.parametrize("body", ["no base64!", "é", "AAA"])
+def test_a_body_that_is_not_as_encoded_as_it_says_is_400(world: World, body: str) -> None:
+    event = delivery(encoded=True)
+    event["body"] = body
+    assert refused(world, event) == (400, "invalid")
+
+
+def test_an_event_without_a_body_is_400(world: World) -> None:
+    event = delivery(b"")
+    del event["body"]
+    assert refused(world, event) == (400, "invalid")
+
+
+def test_while_the_table_is_down_the_service_is_asked_to_come_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(*_: object) -> None:
+        raise Unavailable("down")
+
+    monkeypatch.setattr(world.table, "transact", down)
+    assert send(world, RECORDED)["statusCode"] == 503
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=st.binary(max_size=80), header=st.text(max_size=120), encoded=st.booleans())
+def test_whatever_comes_without_the_secret_is_403(
+    world: World, body: bytes, header: str, encoded: bool
+) -> None:
+    event = delivery(header=header)
+    event["body"] = base64.b64encode(body).decode() if encoded else body.decode("latin-1")
+    event["isBase64Encoded"] = encoded
+    assert refused(world, event) == (403, "forbidden")
