@@ -41,7 +41,7 @@ def the_plan(world: World) -> Plan:
 def fired(world: World) -> list[Run]:
     """The runs in the agent's own partition."""
     page = world.table.query(f"{TENANT}#AGENT#agt_a", first="RUN#", last="RUN#~")
-    return [Run.from_item(item) for item in page.items]
+    return [Run.from_item(item) for item in page.items if "#STEP#" not in item["sk"]]
 
 
 def turn_to(world: World, when: str) -> None:
@@ -79,6 +79,18 @@ def test_a_run_is_pointed_at_while_it_lives() -> None:
     pointer = world.table.get(live_key(run))
     assert pointer is not None
     assert (pointer["run_id"], pointer["tenant"], pointer["agent_id"]) == (run.id, TENANT, "agt_a")
+
+
+def test_a_run_that_has_ended_is_no_longer_pointed_at() -> None:
+    world = planned(run_after="1 minute")
+    world.clock.advance(MINUTE)
+    world.tick()
+    world.drain()
+    [run] = fired(world)
+    assert (run.status, len(world.model.requests)) == ("done", 1)
+    assert world.table.get(live_key(run)) is None
+    world.clock.advance(24 * 60 * MINUTE)
+    assert world.tick() == 0
 
 
 def test_a_plan_that_is_not_due_yet_does_nothing() -> None:

@@ -40,7 +40,7 @@ def deliver(
 
 def woken(world: World, agent_id: str = "agt_a") -> list[Run]:
     page = world.table.query(f"{TENANT}#AGENT#{agent_id}", first="RUN#", last="RUN#~")
-    return [Run.from_item(item) for item in page.items]
+    return [Run.from_item(item) for item in page.items if "#STEP#" not in item["sk"]]
 
 
 # ---------------------------------------------------------------------- registered
@@ -118,6 +118,15 @@ def test_a_delivery_wakes_each_agent_with_what_was_said(world: World) -> None:
         assert (run.chat_id, run.audience.open, run.chain_depth) == (None, True, 0)
         assert world.table.get(live_key(run)) is not None
     assert len(world.queues.waiting("turns")) == 2
+
+
+def test_a_run_that_has_ended_is_no_longer_pointed_at(world: World) -> None:
+    deliver(world, jira(world))
+    [run] = woken(world)
+    world.drain()
+    [ended] = woken(world)
+    assert (ended.id, ended.status) == (run.id, "done")
+    assert world.table.get(live_key(run)) is None
 
 
 def test_a_replayed_delivery_starts_nothing(world: World) -> None:

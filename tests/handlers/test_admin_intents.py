@@ -1,0 +1,265 @@
+"""Goals and plans over the HTTP API for operators."""
+
+from typing import Any
+
+import pytest
+
+import admin_api
+from skein.models.audience import Audience
+from skein.models.intent import Owner
+from tests.api_client import Client, everything, operator
+from tests.builders import TENANT, World
+
+GOALS = "/v1/agents/agt_a/goals"
+PLANS = "/v1/agents/agt_a/plans"
+ANN = Owner(
+    tenant=TENANT,
+    agent_id="agt_a",
+    scope="user:usr_ann",
+    audience=Audience(open=False, people=("usr_ann",)),
+    source_chat_id="chat_ann",
+    source_run_id="run_1_chat_ann",
+)
+TEAM = ANN.model_copy(update={"scope": "chat:chat_team", "source_chat_id": "chat_team"})
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.agent(time_zone="Europe/Berlin")
+    return world
+
+
+@pytest.fixture
+def admin(world: World) -> Client:
+    return operator(world)
+
+
+# ---------------------------------------------------------------------- goals
+
+
+def test_a_goal_from_its_beginning_to_its_end(admin: Client) -> None:
+    made = admin.post(GOALS, {"text": " Finish Q4 "})
+    assert made.status == 201
+    assert made.body == {
+        "id": made.body["id"],
+        "text": "Finish Q4",
+        "priority": 2,
+        "long_term": False,
+        "status": "active",
+        "source_chat_id": None,
+        "source_run_id": None,
+        "created_at": "2026-02-18T12:00:00.000Z",
+        "ended_at": None,
+    }
+    path = f"{GOALS}/{made.body['id']}"
+    assert admin.get(path).body == made.body
+    assert admin.get(GOALS).body == {"items": [made.body], "next_cursor": None}
+    changed = admin.patch(path, {"priority": 1, "text": "Finish Q1", "long_term": True})
+    assert changed.body == made.body | {"priority": 1, "text": "Finish Q1", "long_term": True}
+    ended = admin.patch(path, {"status": "completed"})
+    assert ended.body == changed.body | {
+        "status": "completed",
+        "ended_at": "2026-02-18T12:00:00.000Z",
+    }
+    assert admin.get(GOALS, status="active").body["items"] == []
+    assert admin.get(GOALS, status="completed").body["items"] == [ended.body]
+    assert admin.get(GOALS).body["items"] == [ended.body]
+    assert admin.delete(path).status == 204
+    assert [admin.get(path).status, admin.delete(path).status] == [404, 404]
+    assert admin.get(GOALS).body["items"] == []
+
+
+def test_goals_that_operators_make_are_open(world: World, admin: Client) -> None:
+    admin.post(GOALS, {"text": "Finish Q4"})
+    [goal] = world.app.goals.active(Owner(tenant=TENANT, agent_id="agt_a").reach)
+    assert goal.audience.open
+
+
+@pytest.mark.parametrize("limit", [1, 3, 100])
+def test_lists_page_through_everything_once(admin: Client, limit: int) -> None:
+    goals = [admin.post(GOALS, {"text": f"Goal {n}"}).body["id"] for n in range(7)]
+    plans = [
+        admin.post(PLANS, {"name": f"Plan {n}", "instruction": "x", "run_after": "1 day"}).body[
+            "id"
+        ]
+        for n in range(7)
+    ]
+    assert [goal["id"] for goal in admin.all_pages(GOALS, limit=limit)] == goals
+    assert sorted(plan["id"] for plan in admin.all_pages(PLANS, limit=limit)) == sorted(plans)
+
+
+# ---------------------------------------------------------------------- plans
+
+
+def test_a_plan_from_its_beginning_to_its_end(admin: Client) -> None:
+    made = admin.post(
+        PLANS, {"name": "Daily Report", "instruction": "Post the numbers", "cron": "0 9 * * *"}
+    )
+    assert made.status == 201
+    assert made.body == {
+        "id": made.body["id"],
+        "name": "Daily Report",
+        "instruction": "Post the numbers",
+        "run_after": None,
+        "scheduled_at": None,
+        "cron": "0 9 * * *",
+        "time_zone": "Europe/Berlin",
+        "next_at": "2026-02-19T08:00:00.000Z",
+        "status": "active",
+        "source_chat_id": None,
+        "source_run_id": None,
+        "created_at": "2026-02-18T12:00:00.000Z",
+        "ended_at": None,
+    }
+    path = f"{PLANS}/{made.body['id']}"
+    assert admin.get(path).body == made.body
+    assert admin.get(PLANS, status="active").body["items"] == [made.body]
+    assert [admin.delete(path).status, admin.delete(path).status] == [204, 204]
+    over = made.body | {
+        "status": "canceled",
+        "next_at": None,
+        "ended_at": "2026-02-18T12:00:00.000Z",
+    }
+    assert admin.get(path).body == over
+    assert admin.get(PLANS, status="canceled").body["items"] == [over]
+
+
+@pytest.mark.parametrize(
+    ("given_", "shown"),
+    [
+        ({"run_after": "2 hours"}, {"run_after": "2 hours"}),
+        (
+            {"scheduled_at": "2026-02-18T15:00:00"},
+            {"scheduled_at": "2026-02-18T14:00:00.000Z"},
+        ),
+        (
+            {"scheduled_at": "2026-02-18T15:00", "time_zone": "Etc/GMT-1"},
+            {"scheduled_at": "2026-02-18T14:00:00.000Z"},
+        ),
+        ({"cron": "0  14 * * *", "time_zone": "UTC"}, {"cron": "0 14 * * *"}),
+    ],
+)
+def test_a_plan_says_its_time_in_its_own_way(
+    admin: Client, given_: dict[str, str], shown: dict[str, str]
+) -> None:
+    body = admin.post(PLANS, {"name": "Follow up", "instruction": "Ask", **given_}).body
+    assert body["next_at"] == "2026-02-18T14:00:00.000Z"
+    times = {name: body[name] for name in ("run_after", "scheduled_at", "cron")}
+    assert {name: value for name, value in times.items() if value is not None} == shown
+
+
+def test_a_plan_of_the_same_name_is_replaced(admin: Client) -> None:
+    first = admin.post(PLANS, {"name": "Report", "instruction": "A", "run_after": "1 day"}).body
+    second = admin.post(PLANS, {"name": "Report", "instruction": "B", "cron": "0 9 * * *"}).body
+    assert second["id"] == first["id"]
+    assert admin.get(PLANS).body["items"] == [second]
+
+
+def test_a_plan_that_came_due_is_done_and_its_run_is_listed(world: World, admin: Client) -> None:
+    admin.post(PLANS, {"name": "Follow up", "instruction": "Ask", "run_after": "1 minute"})
+    world.clock.advance(60)
+    world.tick()
+    [plan] = admin.get(PLANS).body["items"]
+    assert (plan["status"], plan["next_at"]) == ("done", None)
+    [run] = admin.get("/v1/agents/agt_a/runs").body["items"]
+    assert (run["chat_id"], run["trigger"]["type"]) == (None, "plan")
+    assert run["trigger"]["plan"]["instruction"] == "Ask"
+    assert admin.get(f"/v1/runs/{run['id']}").body["status"] == "queued"
+
+
+# ---------------------------------------------------------------------- audiences
+
+
+def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin: Client) -> None:
+    for owner, text in ((ANN, "Ann's"), (TEAM, "The team's")):
+        world.app.goals.set(owner, text)
+        world.app.plans.set(owner, text, "Do it", run_after="1 day")
+    for path, name in ((GOALS, "text"), (PLANS, "name")):
+        assert admin.get(path).body["items"] == []
+        [anns] = admin.get(path, user_id="usr_ann").body["items"]
+        assert (anns[name], anns["source_chat_id"]) == ("Ann's", "chat_ann")
+        [teams] = admin.get(path, chat_id="chat_team").body["items"]
+        assert teams[name] == "The team's"
+        one = f"{path}/{anns['id']}"
+        assert admin.get(one).status == 404
+        assert admin.get(one, user_id="usr_ann").body == anns
+        assert admin.delete(one).status == 404
+        assert admin.call("DELETE", one, query={"user_id": "usr_ann"}).status == 204
+
+
+def test_a_person_and_a_chat_at_once_are_422(admin: Client) -> None:
+    for path in (GOALS, PLANS):
+        assert admin.get(path, user_id="usr_ann", chat_id="chat_1").status == 422
+
+
+# ---------------------------------------------------------------------- what does not fit
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (GOALS, {}),
+        (GOALS, {"text": " "}),
+        (GOALS, {"text": "x" * 1_001}),
+        (GOALS, {"text": "a", "priority": 0}),
+        (GOALS, {"text": "a", "priority": 6}),
+        (GOALS, {"text": "a", "status": "completed"}),
+        (PLANS, {"name": "a", "instruction": "b"}),
+        (PLANS, {"name": "a", "run_after": "1 day"}),
+        (PLANS, {"name": "a", "instruction": "b", "run_after": "1 day", "cron": "0 9 * * *"}),
+        (PLANS, {"name": "a", "instruction": "b", "run_after": "a while"}),
+        (PLANS, {"name": "a", "instruction": "b", "scheduled_at": "2020-01-01T00:00:00Z"}),
+        (PLANS, {"name": "a", "instruction": "b", "cron": "every day"}),
+        (PLANS, {"name": "a", "instruction": "b", "run_after": "1 day", "time_zone": "Mars"}),
+        (PLANS, {"name": "", "instruction": "b", "run_after": "1 day"}),
+        (PLANS, {"name": "a" * 101, "instruction": "b", "run_after": "1 day"}),
+        (PLANS, {"name": "a", "instruction": "b" * 4_001, "run_after": "1 day"}),
+        (PLANS, {"name": "a", "instruction": "b", "run_after": 5}),
+    ],
+)
+def test_values_that_do_not_fit_are_422_and_store_nothing(
+    world: World, admin: Client, path: str, body: dict[str, Any]
+) -> None:
+    before = everything(world)
+    answer = admin.post(path, body)
+    assert (answer.status, answer.code) == (422, "unprocessable")
+    assert everything(world) == before
+
+
+@pytest.mark.parametrize("path", [GOALS, PLANS])
+@pytest.mark.parametrize("cursor", ["x", "e30", "eyJvZiI6Im93bmVkIiwiYWZ0ZXIiOiJNRVRBIn0", "é"])
+def test_forged_cursors_are_400(admin: Client, path: str, cursor: str) -> None:
+    answer = admin.get(path, cursor=cursor)
+    assert (answer.status, answer.code) == (400, "invalid")
+
+
+@pytest.mark.parametrize("agent", ["agt_none", "agt_gone"])
+def test_an_agent_that_is_not_there_has_neither_goals_nor_plans(
+    world: World, admin: Client, agent: str
+) -> None:
+    world.agent("agt_gone", deleted_at=world.clock.now())
+    path = f"/v1/agents/{agent}"
+    plan = {"name": "a", "instruction": "b", "run_after": "1 day"}
+    answers = [
+        admin.get(f"{path}/goals"),
+        admin.get(f"{path}/goals/goal_1"),
+        admin.post(f"{path}/goals", {"text": "a"}),
+        admin.get(f"{path}/plans"),
+        admin.get(f"{path}/plans/plan_1"),
+        admin.post(f"{path}/plans", plan),
+        admin.delete(f"{path}/plans/plan_1"),
+    ]
+    assert {answer.status for answer in answers} == {404}
+
+
+def test_another_tenant_sees_nothing(world: World, admin: Client) -> None:
+    goal = admin.post(GOALS, {"text": "Finish Q4"}).body["id"]
+    stranger = operator(world, tenant="globex")
+    assert stranger.get(GOALS).status == 404
+    assert stranger.get(f"{GOALS}/{goal}").status == 404
+
+
+@pytest.mark.parametrize("path", [GOALS, PLANS, "/v1/services"])
+def test_people_without_the_scope_are_403(world: World, path: str) -> None:
+    assert Client(world, api=admin_api).get(path).status == 403
