@@ -4,6 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
+
 from skein.bootstrap import app
 from skein.logs import logged
 from skein.models.jobs import RunJob

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
+
 from skein.bootstrap import app
 from skein.logs import logged
 from skein.sqs_events import deadline_of

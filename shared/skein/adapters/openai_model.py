@@ -39,7 +39,7 @@ class OpenAIModel:
                 that is the run's fault, so the run waits instead of failing.
             ModelRejected: It refuses this very request.
         """
-        import openai  # noqa: PLC0415 - over a second; the webhooks must never pay for it
+        import openai
 
         attempt_seconds = max((request.timeout_seconds - PAUSE_SECONDS) / (SDK_RETRIES + 1), 1.0)
         client = self._connected().with_options(timeout=attempt_seconds)
@@ -63,7 +63,7 @@ class OpenAIModel:
 
     def _connected(self) -> OpenAI:
         if self._client is None:
-            from openai import OpenAI  # noqa: PLC0415
+            from openai import OpenAI
 
             self._client = OpenAI(
                 api_key=self._api_key(), base_url=self._base_url, max_retries=SDK_RETRIES

@@ -63,7 +63,7 @@ class Tokens:
             if not (folder / RANKS_FILE).is_file():
                 raise RanksMissing(f"{folder / RANKS_FILE} is missing; `make ranks` makes it")
             os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
-            import tiktoken  # noqa: PLC0415 - see the class
+            import tiktoken
 
             self._encoding = tiktoken.get_encoding(ENCODING)
         return self._encoding
