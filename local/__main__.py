@@ -13,10 +13,11 @@ from local.demo import LINE
 from local.errors import LocalError
 from local.model_server import MODEL_NAME
 from local.stack import PRIVATE, Stack
-from skein.settings import BadSettings
+from skein.errors import SkeinError
 
 LOG_FILE = "skein.log"
 PHONE = "+15005550100"
+QUESTION = "What is a good exercise for my back?"
 FAILED = 1
 
 
@@ -51,7 +52,7 @@ def main() -> int:
                 ended.wait()
                 console.write("\nstopping\n")
                 console.flush()
-    except (LocalError, BadSettings, OSError) as error:
+    except (LocalError, SkeinError, OSError) as error:
         print(f"skein: {error}", file=sys.stderr)
         return FAILED
     return 0
@@ -76,7 +77,7 @@ Skein is at {stack.url}; end it with Ctrl-C.
   data   {stack.config.data_dir}
 
 Send a text, wait for the answer, see it:
-  curl -s {stack.url}/local/sms -d '{{"from": "{PHONE}", "to": "{LINE}", "body": "Hi Coach!"}}'
+  curl -s {stack.url}/local/sms -d '{{"from": "{PHONE}", "to": "{LINE}", "body": "{QUESTION}"}}'
   curl -s -X POST {stack.url}/local/drain
   curl -s {stack.url}/local/sms
 

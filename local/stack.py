@@ -7,6 +7,7 @@ Only one stack can run in a process at a time: handlers find their app in `skein
 """
 
 import fcntl
+import importlib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -119,6 +120,8 @@ class Stack:
         )
         parts.enter_context(lambda_environment(surroundings.variables(self.template)))
         self._wire(parts, aws, surroundings)
+        if model:
+            _warm_up()
         server.start()
         parts.callback(server.stop)
 
@@ -221,6 +224,16 @@ def _lock(path: Path, parts: ExitStack) -> None:
         raise DataInUseError(
             f"another stack uses {path.parent}: end it, or set SKEIN_DATA_DIR to another folder"
         ) from error
+
+
+def _warm_up() -> None:
+    """Load now what the first answer would have to wait for.
+
+    Raises:
+        SkeinError: The tokenizer's ranks are not installed.
+    """
+    importlib.import_module("openai")
+    bootstrap.app().tokens.count("")
 
 
 def _sources(template: Template, names: Mapping[str, str]) -> list[Source]:
