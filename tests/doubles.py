@@ -1,5 +1,6 @@
-"""A scripted model and a death that can strike at any call to the outside."""
+"""A scripted model, and a death or an error that can strike at any call to the outside."""
 
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -44,36 +45,52 @@ class Killed(BaseException):
 
 
 class Fuse:
-    """Kills at the n-th call to the outside, before or after it takes effect.
+    """Strikes at the n-th call to the outside, before or after it takes effect.
 
-    One fuse is shared by all ports of a world, so that `n` counts the calls to any of them.
+    It kills the process, which then reaches nothing more outside; or, armed with an error, it lets
+    that one call fail. One fuse is shared by all ports of a world, so that `n` counts the calls to
+    any of them.
+
+    Attributes:
+        calls: The names of the calls since it was armed.
+        dead: The process has been killed.
     """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.strike: int | None = None
         self.after = False
+        self.error: Exception | None = None
+        self.dead = False
+        self._lock = threading.Lock()  # some reads are parallel
 
-    def arm(self, strike: int, *, after: bool) -> None:
-        self.calls.clear()
+    def arm(self, strike: int, *, after: bool, error: Exception | None = None) -> None:
+        self.disarm()
         self.strike = strike
         self.after = after
+        self.error = error
 
     def disarm(self) -> None:
         self.calls.clear()
         self.strike = None
+        self.error = None
+        self.dead = False
 
     def guard(self, port: object, name: str, methods: Sequence[str]) -> "Fused":
         return Fused(self, port, name, frozenset(methods))
 
     def carry(self, what: str, call: Callable[[], Any]) -> Any:
-        self.calls.append(what)
-        struck = len(self.calls) == self.strike
+        with self._lock:
+            if self.dead:
+                raise Killed(what)
+            self.calls.append(what)
+            struck = len(self.calls) == self.strike
+            self.dead = struck and self.error is None
         if struck and not self.after:
-            raise Killed(what)
+            raise self.error or Killed(what)
         result = call()
         if struck:
-            raise Killed(what)
+            raise self.error or Killed(what)
         return result
 
 

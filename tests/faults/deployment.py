@@ -1,0 +1,231 @@
+"""Skein as AWS runs it: functions are invoked, may die at any call, and are invoked again.
+
+All ports of the functions share one fuse. SQS gives a job again that was not acknowledged, the tick
+comes every minute, and whoever sent a webhook sends it until it is answered.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from datetime import timedelta
+from types import ModuleType
+from typing import Any, NamedTuple, get_args
+
+import mobile_api
+import run_worker
+import sms_delivery
+import tick
+import upkeep_worker
+from skein import bootstrap
+from skein.bootstrap import App, build_app
+from skein.errors import SkeinError
+from skein.models.due import DUE_SHARDS, DueKind, due_before, due_partition
+from skein.models.jobs import Job, QueueName
+from skein.models.storage import Item
+from tests.api_client import Answer, Client, Context, recorded
+from tests.builders import World, tokens
+from tests.doubles import Fuse, Killed
+
+TICK_SECONDS = 50
+WEBHOOK_SECONDS = 29
+LONGEST_MINUTES = 120
+SOON = timedelta(days=1)
+
+PORTS = {
+    "table": ("get", "get_many", "query", "query_index", "write", "transact"),
+    "queues": ("send",),
+    "sms": ("send", "find"),
+    "model": ("complete",),
+    "verifier": ("verify",),
+}
+
+
+class Worker(NamedTuple):
+    """A function behind a queue: its time, and when a job that it does not finish comes again."""
+
+    function: ModuleType
+    seconds: int
+    visibility_seconds: int
+
+
+WORKERS: dict[QueueName, Worker] = {
+    "turns": Worker(run_worker, 120, 720),
+    "deliveries": Worker(sms_delivery, 60, 360),
+    "upkeep": Worker(upkeep_worker, 60, 360),
+}
+
+
+class Strike(NamedTuple):
+    """What goes wrong at the n-th call: the function dies, or the call fails with `error`."""
+
+    call: int
+    after: bool
+    error: SkeinError | None = None
+
+    def __str__(self) -> str:
+        what = type(self.error).__name__ if self.error else "death"
+        return f"{what} {'after' if self.after else 'before'} call {self.call}"
+
+
+class Invocation(Context):
+    """What Lambda tells a function that has this many seconds."""
+
+    def __init__(self, seconds: int) -> None:
+        self._seconds = seconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self._seconds * 1_000
+
+
+class Deployment(World):
+    """Skein at work.
+
+    Attributes:
+        fuse: Counts every call that a function makes to the outside.
+        deaths: How many functions have died.
+        on_answer: Looks on whenever a function has answered, or died (None).
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.fuse = Fuse()
+        self.deaths = 0
+        self.on_answer: Callable[[ModuleType, Any], None] = lambda _function, _answer: None
+        self._strikes: deque[Strike] = deque()
+        self._container = self._cold_start()
+
+    def _cold_start(self) -> App:
+        fused = {
+            name: self.fuse.guard(getattr(self.app, name), name, methods)
+            for name, methods in PORTS.items()
+        }
+        others = {"clock": self.clock, "ids": self.ids, "metrics": self.metrics}
+        return build_app(self.settings, tokens=tokens(), **others, **fused)
+
+    # ------------------------------------------------------------------ what goes wrong
+
+    def plan(self, *strikes: Strike) -> None:
+        """Let these strike, each counting its calls from the one before; then nothing more."""
+        self._strikes.extend(strikes)
+        self._arm()
+
+    def _arm(self) -> None:
+        if not self._strikes:
+            self.fuse.disarm()
+            return
+        strike = self._strikes.popleft()
+        self.fuse.arm(strike.call, after=strike.after, error=strike.error)
+
+    # ------------------------------------------------------------------ what AWS does
+
+    def invoke(self, function: ModuleType, event: dict[str, Any], *, seconds: int) -> Any:
+        """What a function answers; None if it died over the event."""
+        bootstrap.use(self._container)
+        answer = None
+        try:
+            answer = function.handler(event, Invocation(seconds))
+        except Killed:
+            self.deaths += 1
+            self._container = self._cold_start()
+            self._arm()
+        self.on_answer(function, answer)
+        return answer
+
+    def webhook(self, function: ModuleType, event: dict[str, Any]) -> None:
+        """Somebody sends a webhook, again and again until it is accepted."""
+        for _ in range(10):
+            answer = self.invoke(function, event, seconds=WEBHOOK_SECONDS)
+            if answer is not None and answer["statusCode"] < 300:
+                return
+        raise AssertionError(f"the webhook is never accepted: {answer}")
+
+    def live(self, *, until: Callable[[], bool] | None = None) -> None:
+        """Let minutes pass until `until`, or until nothing is left to be done."""
+        for _ in range(LONGEST_MINUTES):
+            if self._minute_passes(until) or (until is None and self.at_rest):
+                return
+        raise AssertionError(f"it never comes to rest: {self.queued} {self.due}")
+
+    def _minute_passes(self, until: Callable[[], bool] | None) -> bool:
+        end = self.clock.now() + timedelta(minutes=1)
+        while self.clock.now() < end:
+            while self._work():
+                if until is not None and until():
+                    return True
+            coming = [waiting.due_at for waiting in self.queued]
+            self.clock.set(min([*coming, end]))
+        self.invoke(tick, {}, seconds=TICK_SECONDS)
+        return until is not None and until()
+
+    def _work(self) -> bool:
+        """Let each worker have the jobs that are there for it; whether there were any."""
+        worked = False
+        for queue, worker in WORKERS.items():
+            for job in self.queues.ready(queue):
+                answer = self.invoke(worker.function, _event(job), seconds=worker.seconds)
+                if answer is None or answer["batchItemFailures"]:
+                    self.queues.send([job], delay_seconds=worker.visibility_seconds)
+                worked = True
+        return worked
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def queued(self) -> list[Any]:
+        """The jobs on all queues."""
+        return [waiting for queue in WORKERS for waiting in self.queues.waiting(queue)]
+
+    @property
+    def due(self) -> list[Item]:
+        """The marks of everything that is due within a day."""
+        pages = [
+            self.table.query_index(
+                "gsi2",
+                due_partition(kind, shard),
+                last=due_before(self.clock.now() + SOON),
+                limit=100,
+            )
+            for kind in get_args(DueKind)
+            for shard in range(DUE_SHARDS)
+        ]
+        return [item for page in pages for item in page.items]
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is queued and nothing due."""
+        return not self.queued and not self.due
+
+
+class Phone(Client):
+    """Somebody with the app, who sends a request until it is answered."""
+
+    def send(self, event: dict[str, Any]) -> Answer:
+        assert isinstance(self.world, Deployment)
+        self.world.webhook(mobile_api, event)
+        return Answer(200, None, {})
+
+    def say(self, text: str, chat_id: str = "chat_1") -> None:
+        """Post a message, under an id that stays the same however often it is sent."""
+        self.post(f"/v1/chats/{chat_id}/messages", {"text": text, "client_id": text})
+
+
+def places(calls: list[str]) -> list[int]:
+    """Where to strike: at every call, but of the tick's many reads in a row at the ends only."""
+    around = zip(["", *calls], calls, [*calls[1:], ""], strict=False)
+    return [number for number, trio in enumerate(around, 1) if set(trio) != {"table.query_index"}]
+
+
+@contextmanager
+def named(*strikes: Strike, calls: list[str]) -> Iterator[None]:
+    """Let a failure say what had gone wrong before it."""
+    try:
+        yield
+    except Exception as error:
+        first = calls[strikes[0].call - 1]
+        raise AssertionError(f"{', then '.join(map(str, strikes))} ({first}): {error}") from error
+
+
+def _event(job: Job) -> dict[str, Any]:
+    record = deepcopy(recorded("sms_delivery")["Records"][0])
+    return {"Records": [record | {"body": job.model_dump_json()}]}

@@ -1,0 +1,61 @@
+"""A text and its answer, with a death at every single call to the outside on the way."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from tests.faults.deployment import Strike, named, places
+from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
+
+PAIRS = 60
+
+Story = Callable[[], TextLine]
+
+each_story = pytest.mark.parametrize("story", [first_text, known_phone, lost_jobs])
+
+
+def undisturbed(story: Story) -> list[str]:
+    """The calls to the outside when all goes well, in order."""
+    world = story()
+    world.tell()
+    world.check()
+    return list(world.fuse.calls)
+
+
+def test_when_all_goes_well_every_function_has_its_part() -> None:
+    calls = undisturbed(known_phone)
+    assert calls[0] == "verifier.verify"
+    assert calls.count("model.complete") == calls.count("sms.send") == 1
+    assert calls.count("queues.send") == 3
+    assert calls[-1] == "table.query_index"
+
+
+@each_story
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_wherever_a_function_dies_one_answer_reaches_the_phone(story: Story, after: bool) -> None:
+    calls = undisturbed(story)
+    for call in places(calls):
+        strike = Strike(call, after)
+        with named(strike, calls=calls):
+            world = story()
+            world.plan(strike)
+            world.tell()
+            assert world.deaths == 1
+            world.check(lost_answers=1)
+
+
+@each_story
+def test_whatever_dies_while_it_makes_good_for_a_death_one_answer_reaches_the_phone(
+    story: Story,
+) -> None:
+    calls, chance = undisturbed(story), random.Random(story.__name__)
+    for _ in range(PAIRS):
+        first, second = (
+            Strike(chance.choice(places(calls)), chance.random() < 0.5) for _ in range(2)
+        )
+        with named(first, second, calls=calls):
+            world = story()
+            world.plan(first, second)
+            world.tell()
+            world.check(lost_answers=world.deaths)

@@ -1,0 +1,117 @@
+"""The story of one text, from phone to phone, and what must be true once it is over."""
+
+from datetime import datetime
+from types import ModuleType
+from typing import Any
+
+import sms_webhook
+import tick
+from skein.adapters.memory_outside import MemorySecrets
+from skein.adapters.twilio_signature import TwilioSignature
+from skein.models.step import Step
+from skein.models.user import PhoneChat, PhoneOwner
+from tests.builders import LINE, PHONE, TENANT, bot, person
+from tests.doubles import ScriptedModel
+from tests.faults.deployment import Deployment
+from tests.scripted_twilio import ACCOUNT
+from tests.webhooks import SETTINGS, Webhook
+
+TEXT = Webhook.recorded("sms_webhook")
+COACH = bot()
+
+
+class TextLine(Deployment):
+    """A deployment with an agent on a line, whose model never gives the same answer twice."""
+
+    def __init__(self) -> None:
+        verifier = TwilioSignature(MemorySecrets({"twilio": ACCOUNT}), SETTINGS)
+        super().__init__(SETTINGS, ScriptedModel(), {"verifier": verifier})
+        self.model.default = lambda _: f"Answer {len(self.model.requests)}"
+        self.agent()
+        self.line()
+        self.earlier = 0
+
+    def tell(self, webhook: Webhook = TEXT) -> None:
+        """Somebody texts, and time passes until nothing is left to be done."""
+        self.webhook(sms_webhook, webhook.signed())
+        self.live()
+
+    @property
+    def chat_id(self) -> str | None:
+        """The chat of the one phone that texts here, if there is one yet."""
+        item = self.table.get(PhoneChat.key_of(TENANT, PHONE, LINE))
+        return PhoneChat.from_item(item).chat_id if item else None
+
+    def steps(self) -> list[Step]:
+        """The answers of the model that were recorded."""
+        assert self.chat_id is not None
+        page = self.table.query(f"{TENANT}#CHAT#{self.chat_id}", first="RUN#", last="RUN#~")
+        return [Step.from_item(item) for item in page.items if "#STEP#" in item["sk"]]
+
+    def check(self, *, lost_answers: int = 0) -> None:
+        """One text came in and one answer went out, and everything is in order.
+
+        Args:
+            lost_answers: How many answers of the model may have been lost before they were
+                recorded.
+        """
+        chat_id = self.chat_id
+        assert chat_id is not None
+        item = self.table.get(PhoneOwner.key_of(TENANT, PHONE))
+        assert item is not None
+        user = person(PhoneOwner.from_item(item).user_id)
+        kinds = [sk for pk, sk in self.table._items if f"{TENANT}#CHAT#" in pk]
+        assert kinds.count("META") == 1, "there are two chats"
+
+        asked, answer = self.messages(chat_id)[self.earlier :]
+        assert (asked.sender.ref, asked.text) == (user.ref, "Good morning, coach! ")
+        step = self.steps()[-1]
+        assert (answer.sender.ref, answer.text) == (COACH.ref, step.text)
+        assert self.sms.bodies[self.earlier // 2 :] == [step.text]
+        assert len(self.model.requests) <= len(self.steps()) + lost_answers
+
+        runs = self.runs(chat_id)
+        assert len(runs) == len(self.steps()) == len(self.deliveries(chat_id)) == answer.seq // 2
+        assert (runs[-1].status, runs[-1].usage, runs[-1].steps_taken) == ("done", step.usage, 1)
+        assert self.deliveries(chat_id)[-1].status == "sent"
+        place = self.membership(COACH, chat_id)
+        assert (place.running_run, place.queued_run, place.wait) == (None, None, None)
+        mine = self.membership(user, chat_id)
+        assert (place.seen_seq, mine.seen_seq) == (asked.seq, asked.seq)
+        chat = self.stored_chat(chat_id)
+        assert (chat.last_seq, chat.activity_hour) == (answer.seq, _hour(asked.created_at))
+        assert (self.table.get(mine.key) or {}).items() >= mine.relation(
+            chat, chat.activity_hour
+        ).items()
+        assert self.at_rest
+
+
+def first_text() -> TextLine:
+    """Nobody has texted here before."""
+    return TextLine()
+
+
+def known_phone() -> TextLine:
+    """There is a chat already, from an hour before, so that its lists have to be brought up."""
+    world = TextLine()
+    world.tell(TEXT.but(MessageSid="SM" + "0" * 32))
+    world.clock.advance(3600)
+    world.fuse.disarm()
+    world.earlier = 2
+    return world
+
+
+def lost_jobs() -> TextLine:
+    """Whatever is not sent by the tick gets lost on its way to the queues."""
+    world = TextLine()
+
+    def lose(function: ModuleType, _answer: Any) -> None:
+        if function is not tick:
+            world.queues._waiting.clear()
+
+    world.on_answer = lose
+    return world
+
+
+def _hour(moment: datetime) -> datetime:
+    return moment.replace(minute=0, second=0, microsecond=0)
