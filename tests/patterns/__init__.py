@@ -1,0 +1,1 @@
+"""The patterns of `docs/data.md`, each carried out in a world and measured."""

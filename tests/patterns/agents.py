@@ -1,0 +1,148 @@
+"""What agents own, and what operators see."""
+
+from skein.models.api_admin import AgentChange, NewAgent, NewLine, NewUser, UserChange
+from skein.models.intent import Owner, Reach
+from skein.services.firing import Firing
+from skein.services.own_runs import OwnRuns
+from tests.builders import LINE, PHONE, TENANT, World
+from tests.patterns.meter import Meter, Patterns
+from tests.patterns.worlds import HUSAM, claimed, group
+
+OWNER = Owner(tenant=TENANT, agent_id="agt_a")
+REACH = Reach(tenant=TENANT, agent_id="agt_a")
+
+patterns = Patterns()
+
+
+@patterns.named("set a goal")
+def _set_goal(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.goals.set(OWNER, "Win")
+
+
+@patterns.named("end a goal")
+def _end_goal(meter: Meter) -> None:
+    world = group()
+    goal = world.app.goals.set(OWNER, "Win")
+    with meter(world):
+        world.app.goals.complete(REACH, goal.id)
+
+
+@patterns.named("set a plan")
+def _set_plan(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.plans.set(OWNER, "report", "Report.", run_after="1 hour")
+
+
+@patterns.named("cancel a plan")
+def _cancel_plan(meter: Meter) -> None:
+    world = group()
+    world.app.plans.set(OWNER, "report", "Report.", run_after="1 hour")
+    with meter(world):
+        world.app.plans.cancel(REACH, "report")
+
+
+@patterns.named("fire a plan")
+def _fire(meter: Meter) -> None:
+    world = group()
+    plan = world.app.plans.set(OWNER, "report", "Report.", run_after="1 hour")
+    world.clock.advance(3600)
+    item = world.table.get(plan.key)
+    assert item is not None
+    with meter(world):
+        Firing(table=world.table, settings=world.settings).fire(item, world.clock.now())
+
+
+@patterns.named("an agent's own newest runs")
+def _own_runs(meter: Meter) -> None:
+    world = group()
+    claim = claimed(world)
+    own = OwnRuns(table=world.table, clock=world.clock)
+    with meter(world):
+        own.newest(TENANT, "agt_a", place=claim.run.audience, status=None, limit=10)
+
+
+@patterns.named("read an agent, a person, a line or a service")
+def _directory_read(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.agents.get(TENANT, "agt_a")
+
+
+@patterns.named("list agents, people, lines or services")
+def _directory_list(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.agents.list(TENANT)
+
+
+@patterns.named("make an agent")
+def _make_agent(meter: Meter) -> None:
+    world = World()
+    with meter(world):
+        world.app.agents.create(TENANT, NewAgent(name="Coach"))
+
+
+@patterns.named("change or delete an agent")
+def _change_agent(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.agents.change(TENANT, "agt_a", AgentChange(name="Trainer"))
+
+
+@patterns.named("make a person, a line or a service")
+def _make_line(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.lines.create(TENANT, NewLine(phone=LINE, agent_id="agt_a", settings={}))
+
+
+@patterns.named("change a person, a line or a service")
+def _change_user(meter: Meter) -> None:
+    world = World()
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
+    with meter(world):
+        world.app.users.change(TENANT, HUSAM.id, UserChange(phones=(PHONE,)))
+
+
+@patterns.named("list goals or plans")
+def _list_goals(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.goals.list(REACH)
+
+
+@patterns.named("read a run with its prompt and steps")
+def _read_run(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", HUSAM)
+    world.drain()
+    [run] = world.runs()
+    with meter(world):
+        world.app.run_views.get(TENANT, run.id)
+
+
+@patterns.named("read a run that is queued")
+def _read_queued_run(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", HUSAM)
+    [run] = world.runs()
+    with meter(world):
+        world.app.run_views.get(TENANT, run.id)
+
+
+@patterns.named("list an agent's runs of a day")
+def _list_runs(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", HUSAM)
+    with meter(world):
+        world.app.run_views.of_agent(TENANT, "agt_a")
+
+
+@patterns.named("a tenant's usage of a day")
+def _usage_of_day(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.usage.of_day(TENANT, "2026-02-18")

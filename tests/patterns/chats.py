@@ -1,0 +1,158 @@
+"""Messages in, and what people see of them."""
+
+from skein.models.api import ChatChange, NewChat
+from skein.models.api_admin import NewUser
+from skein.models.api_services import NewService
+from skein.models.sms import InboundSms
+from skein.services.signatures import sign
+from tests.builders import LINE, NOON, PHONE, TENANT, World
+from tests.patterns.meter import Meter, Patterns
+from tests.patterns.worlds import ANALYST, COACH, HUSAM, group
+from tests.texting import Texting
+
+patterns = Patterns()
+
+
+def text_message(body: str = "Hi", sid: str = "SM1") -> InboundSms:
+    return InboundSms(account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body=body)
+
+
+def on_a_line(*, known: bool) -> World:
+    world = World()
+    world.agent()
+    world.line()
+    if known:
+        world.app.ingest.receive(text_message(sid="SM0"))
+        world.drain()
+    return world
+
+
+@patterns.named("post a message")
+def _post(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.post("Hi", HUSAM)
+
+
+@patterns.named("post the first message of an hour")
+def _post_in_a_new_hour(meter: Meter) -> None:
+    world = group()
+    world.clock.advance(3600)
+    with meter(world):
+        world.post("Hi", HUSAM)
+
+
+@patterns.named("post a message again")
+def _post_again(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", HUSAM, client_id="1")
+    with meter(world):
+        world.post("Hi", HUSAM, client_id="1")
+
+
+@patterns.named("post the answer to somebody on SMS")
+def _post_to_a_phone(meter: Meter) -> None:
+    world = Texting()
+    with meter(world):
+        world.post("Hello!", COACH)
+
+
+@patterns.named("take in a text from a known phone")
+def _known_phone(meter: Meter) -> None:
+    world = on_a_line(known=True)
+    with meter(world):
+        world.app.ingest.receive(text_message())
+
+
+@patterns.named("take in a first text")
+def _first_contact(meter: Meter) -> None:
+    world = on_a_line(known=False)
+    with meter(world):
+        world.app.ingest.receive(text_message())
+
+
+@patterns.named("respond now")
+def _respond_now(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+
+
+@patterns.named("take in a service's webhook")
+def _service_webhook(meter: Meter) -> None:
+    world = group()
+    new = NewService(name="jira", agent_ids=("agt_a",))
+    source = world.app.sources.create(TENANT, new)
+    sent_at = str(int(NOON.timestamp()))
+    header = f"t={sent_at},v1={sign(source.secret, sent_at, b'{}')}"
+    with meter(world):
+        world.app.sources.receive(source.id, b"{}", header)
+
+
+@patterns.named("list a person's chats")
+def _list_chats(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.views.chats(TENANT, HUSAM.id)
+
+
+@patterns.named("read a chat")
+def _read_chat(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.views.chat(TENANT, HUSAM.id, "chat_1")
+
+
+@patterns.named("read a page of messages")
+def _read_messages(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", HUSAM)
+    with meter(world):
+        world.app.views.messages(TENANT, HUSAM.id, "chat_1")
+
+
+@patterns.named("say what was read")
+def _receipt(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", COACH)
+    with meter(world):
+        world.app.views.read(TENANT, HUSAM.id, "chat_1", 1)
+
+
+@patterns.named("open a chat")
+def _open_chat(meter: Meter) -> None:
+    world = World()
+    world.agent()
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
+    new = NewChat.model_validate({"kind": "group", "members": [COACH.ref.model_dump()]})
+    with meter(world):
+        world.app.rooms.create(TENANT, HUSAM, new)
+
+
+@patterns.named("change a chat")
+def _change_chat(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Beta"))
+
+
+@patterns.named("discard a chat")
+def _discard(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+
+
+@patterns.named("let somebody in")
+def _let_in(meter: Meter) -> None:
+    world = group()
+    world.agent("agt_b", "Analyst")
+    with meter(world):
+        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, ANALYST.ref)
+
+
+@patterns.named("let somebody go")
+def _let_go(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)

@@ -1,0 +1,72 @@
+"""Measures what something costs: calls of the table, rounds of them, and the queues used."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from skein.adapters.memory_table import Call
+from tests.builders import World
+
+
+class Log(list[Call]):
+    """A table's log that remembers which thread asked, since calls at once are one round."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: list[int] = []
+
+    def append(self, call: Call) -> None:
+        super().append(call)
+        self.threads.append(threading.get_ident())
+
+    @property
+    def rounds(self) -> int:
+        """How many calls there were, those of helping threads in a row counted as one."""
+        own = threading.get_ident()
+        pairs = zip(self.threads, [own, *self.threads], strict=False)
+        return sum(own in {here, before} for here, before in pairs)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What something costs, as the document spells it."""
+
+    calls: str
+    rounds: int
+    queues: str
+
+
+class Meter:
+    """Measures what one part of a pattern costs."""
+
+    def __init__(self) -> None:
+        self.cost: Cost | None = None
+
+    @contextmanager
+    def __call__(self, world: World) -> Iterator[None]:
+        log, sent = Log(), len(world.queues.sent)
+        world.table.log = log
+        yield
+        counts = Counter(call.method for call in log)
+        calls = ", ".join(f"{n} {method}" for method, n in sorted(counts.items()))
+        queues = {waiting.job.queue for waiting in world.queues.sent[sent:]}
+        self.cost = Cost(calls, log.rounds, ", ".join(sorted(queues)) or "-")
+
+
+Pattern = Callable[[Meter], None]
+
+
+class Patterns(dict[str, Pattern]):
+    """How each pattern is carried out, by its name in the document."""
+
+    def named(self, name: str) -> Callable[[Pattern], Pattern]:
+        """Registers a pattern."""
+
+        def register(carry_out: Pattern) -> Pattern:
+            assert name not in self
+            self[name] = carry_out
+            return carry_out
+
+        return register

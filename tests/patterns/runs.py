@@ -1,0 +1,266 @@
+"""Runs, their waits, and what repairs them."""
+
+from skein.models.base import MemberRef
+from skein.models.completion import TokenUsage
+from skein.models.jobs import UpkeepJob
+from skein.models.step import Step, ToolResult
+from skein.models.trigger import Trigger
+from skein.services.agent_runs import agent_run
+from skein.services.chats import NewMessage
+from skein.services.claims import Claim
+from skein.services.permits import Permits
+from tests.builders import INVOCATION, NOON, TENANT, World, person
+from tests.patterns.meter import Meter, Patterns
+from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of
+
+patterns = Patterns()
+
+
+def step(claim: Claim, text: str = "Hello!", n: int = 1) -> Step:
+    now = NOON
+    return Step(
+        tenant=TENANT,
+        run_id=claim.run.id,
+        n=n,
+        model="m",
+        text=text,
+        usage=TokenUsage(),
+        started_at=now,
+        ended_at=now,
+    )
+
+
+def ask(world: World, claim: Claim, chat_id: str = "chat_1") -> None:
+    asked = world.app.desk.asking.ask(
+        claim, question(claim, chat_id), sent=(), check=lambda _: None
+    )
+    assert asked.waiting
+
+
+def question(claim: Claim, chat_id: str = "chat_1") -> NewMessage:
+    return NewMessage(
+        tenant=TENANT,
+        chat_id=chat_id,
+        sender=MemberRef(kind="agent", id="agt_a"),
+        text="Shall I?",
+        client_id="1",
+        run_id=claim.run.id,
+        expects_reply=True,
+    )
+
+
+@patterns.named("claim a run")
+def _claim(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", HUSAM)
+    with meter(world):
+        world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
+
+
+@patterns.named("refuse a claim")
+def _refuse(meter: Meter) -> None:
+    world = group()
+    claimed(world)
+    with meter(world):
+        world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
+
+
+def _read(meter: Meter, world: World) -> None:
+    claim = claimed(world)
+    with meter(world):
+        world.app.reader.read(claim.run, claim.chat, claim.member)
+
+
+@patterns.named("read a context in an open chat")
+def _read_open(meter: Meter) -> None:
+    _read(meter, group())
+
+
+@patterns.named("read a context in a private chat")
+def _read_private(meter: Meter) -> None:
+    _read(meter, direct())
+
+
+@patterns.named("read a context without a chat")
+def _read_nowhere(meter: Meter) -> None:
+    world = group()
+    started = agent_run(
+        tenant=TENANT,
+        agent_id="agt_a",
+        trigger=Trigger(type="service"),
+        cause=("1",),
+        now=NOON,
+        settings=world.settings,
+    )
+    with meter(world):
+        world.app.reader.read(started.run, None, None)
+
+
+@patterns.named("record an answer")
+def _record(meter: Meter) -> None:
+    world = group()
+    claim = claimed(world)
+    with meter(world):
+        world.app.runs.record(claim, step(claim), shown=None)
+
+
+@patterns.named("count its tokens for the day")
+def _usage(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.usage.add(TENANT, TokenUsage(), spread_by="run_1")
+
+
+@patterns.named("keep what tools gave back")
+def _keep_results(meter: Meter) -> None:
+    world = group()
+    claim = claimed(world)
+    answer = step(claim)
+    claim = world.app.runs.record(claim, answer, shown=None)
+    result = ToolResult(call_id="1", name="end_run", status="done", content="ended")
+    with meter(world):
+        world.app.runs.keep_results(claim, answer, [result], ())
+
+
+@patterns.named("end a run")
+def _end(meter: Meter) -> None:
+    world = group()
+    claim = claimed(world)
+    with meter(world):
+        world.app.endings.end(claim, "done")
+
+
+@patterns.named("end a run that others follow")
+def _end_chain(meter: Meter) -> None:
+    world = World()
+    world.agent()
+    world.agent("agt_b", "Analyst")
+    world.chat(HUSAM, COACH, ANALYST)
+    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    claim = world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
+    assert claim is not None
+    with meter(world):
+        world.app.endings.end(claim, "done")
+
+
+@patterns.named("a whole turn in an open chat")
+def _turn(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", HUSAM)
+    with meter(world):
+        world.take(job_of(world))
+
+
+@patterns.named("a whole turn in a private chat")
+def _private_turn(meter: Meter) -> None:
+    world = direct()
+    world.post("Hi", HUSAM)
+    with meter(world):
+        world.take(job_of(world))
+
+
+@patterns.named("give an attempt up, put a run off, hand it on")
+def _postpone(meter: Meter) -> None:
+    world = group()
+    claim = claimed(world)
+    with meter(world):
+        world.app.runs.put_off(claim, "the model is down")
+
+
+@patterns.named("stop a run")
+def _stop(meter: Meter) -> None:
+    world = group()
+    claim = claimed(world)
+    with meter(world):
+        world.app.endings.cancel(claim.run, error="stopped", guard=None)
+
+
+@patterns.named("take a permit")
+def _take_permit(meter: Meter) -> None:
+    world = group()
+    run = claimed(world).run
+    with meter(world):
+        Permits(table=world.table, clock=world.clock).take(run, 5, until=NOON + INVOCATION)
+
+
+@patterns.named("give a permit back")
+def _give_permit_back(meter: Meter) -> None:
+    world = group()
+    run = claimed(world).run
+    permits = Permits(table=world.table, clock=world.clock)
+    permits.take(run, 5, until=NOON + INVOCATION)
+    with meter(world):
+        permits.give_back(run)
+
+
+def elsewhere() -> World:
+    world = group()
+    world.chat(person("usr_ann", "Ann"), COACH, chat_id="chat_2")
+    return world
+
+
+@patterns.named("ask and wait")
+def _ask(meter: Meter) -> None:
+    world = group()
+    claim = claimed(world)
+    with meter(world):
+        ask(world, claim)
+
+
+@patterns.named("ask and wait in another chat")
+def _ask_elsewhere(meter: Meter) -> None:
+    world = elsewhere()
+    claim = claimed(world)
+    with meter(world):
+        ask(world, claim, "chat_2")
+
+
+@patterns.named("reply to a wait")
+def _reply(meter: Meter) -> None:
+    world = group()
+    ask(world, claimed(world))
+    with meter(world):
+        world.post("Yes", HUSAM)
+
+
+@patterns.named("reply to a wait in another chat")
+def _reply_elsewhere(meter: Meter) -> None:
+    world = elsewhere()
+    ask(world, claimed(world), "chat_2")
+    with meter(world):
+        world.post("Yes", person("usr_ann", "Ann"), chat_id="chat_2")
+
+
+@patterns.named("claim a run whose wait has run out")
+def _time_out(meter: Meter) -> None:
+    world = group()
+    ask(world, claimed(world))
+    world.clock.advance(world.settings.wait_seconds)
+    with meter(world):
+        world.app.runs.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
+
+
+@patterns.named("a tick with nothing due")
+def _tick(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.tick()
+
+
+@patterns.named("a tick with three runs due")
+def _busy_tick(meter: Meter) -> None:
+    world = World()
+    world.agent()
+    for n in range(3):
+        world.chat(HUSAM, COACH, chat_id=f"chat_{n}")
+        world.post("Hi", HUSAM, chat_id=f"chat_{n}")
+    world.clock.advance(120)
+    with meter(world):
+        world.tick()
+
+
+@patterns.named("upkeep of a chat of two")
+def _upkeep(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id="chat_1"))

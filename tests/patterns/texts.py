@@ -1,0 +1,68 @@
+"""Texts on their way out."""
+
+import pytest
+
+from skein.adapters.memory_outside import Fault
+from skein.errors import Ambiguous
+from skein.models.jobs import DeliveryJob
+from tests.builders import World
+from tests.patterns.meter import Meter, Patterns
+from tests.texting import TIME_OUT, Texting
+
+patterns = Patterns()
+
+
+def deliver(world: World, job: DeliveryJob) -> None:
+    world.app.deliveries.deliver(job, deadline=world.clock.now() + TIME_OUT)
+
+
+@pytest.fixture
+def meter() -> Meter:
+    return Meter()
+
+
+@patterns.named("deliver a text of one part")
+def _deliver(meter: Meter) -> None:
+    world = Texting()
+    job = world.say("Hello!")
+    with meter(world):
+        deliver(world, job)
+
+
+@patterns.named("deliver a text of three parts")
+def _deliver_three(meter: Meter) -> None:
+    world = Texting()
+    job = world.say("One. " * 900)
+    with meter(world):
+        deliver(world, job)
+    assert len(world.sms.taken) == 3
+
+
+@patterns.named("settle an unclear post")
+def _settle(meter: Meter) -> None:
+    world = Texting()
+    job = world.say("Hello!")
+    world.sms.plan(Fault(Ambiguous("lost"), after_effect=True))
+    world.deliver(job)
+    world.clock.advance(world.settings.ambiguous_post_seconds + 1)
+    with meter(world):
+        deliver(world, job)
+    assert world.sms.asked == 1
+
+
+@patterns.named("hear of a text's status")
+def _status(meter: Meter) -> None:
+    world = Texting()
+    job = world.say("Hello!")
+    world.deliver(job)
+    with meter(world):
+        world.report(job, "delivered")
+
+
+@patterns.named("hear that a person has opted out")
+def _opted_out(meter: Meter) -> None:
+    world = Texting()
+    job = world.say("Hello!")
+    world.deliver(job)
+    with meter(world):
+        world.report(job, "failed", code=21610)

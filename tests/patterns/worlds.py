@@ -1,0 +1,39 @@
+"""What the patterns stand on: small worlds and a run that is claimed."""
+
+from typing import Any
+
+from skein.models.jobs import RunJob
+from skein.services.claims import Claim
+from tests.builders import INVOCATION, World, bot, person
+
+HUSAM = person()
+COACH, ANALYST = bot(), bot("agt_b", "Analyst")
+
+
+def group(*script: Any, **fields: Any) -> World:
+    world = World()
+    world.model.script.extend(script)
+    world.agent(**fields)
+    world.chat(HUSAM, COACH)
+    return world
+
+
+def direct(**fields: Any) -> World:
+    world = World()
+    world.agent(**fields)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private")
+    return world
+
+
+def job_of(world: World) -> RunJob:
+    """The first run's job that was ever sent."""
+    jobs = [waiting.job for waiting in world.queues.sent if isinstance(waiting.job, RunJob)]
+    return jobs[0]
+
+
+def claimed(world: World) -> Claim:
+    """A claim on the run of a message that was just posted."""
+    world.post("What now?", HUSAM)
+    claim = world.app.runs.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
+    assert claim is not None
+    return claim
