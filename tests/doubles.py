@@ -1,27 +1,56 @@
-"""A scripted model, and a death or an error that can strike at any call to the outside."""
+"""A scripted model, a rival in every race, and a death or an error that can strike at any call."""
 
+import json
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
-from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage
+from skein.adapters.memory_table import MemoryTable
+from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
+from skein.models.storage import Write
 
-Script = str | Exception | Callable[[ModelRequest], str]
+
+@dataclass(frozen=True)
+class Calls:
+    """An answer that calls tools: each a name and its arguments, as a mapping or as raw text."""
+
+    tools: tuple[tuple[str, Mapping[str, Any] | str], ...]
+    text: str = ""
+
+
+def calls(*tools: str | tuple[str, Mapping[str, Any] | str], text: str = "") -> Calls:
+    """Script an answer: `calls(("send_message", {"text": "Hi"}), "end_run")`."""
+    named = ((tool, {}) if isinstance(tool, str) else tool for tool in tools)
+    return Calls(tuple(named), text)
+
+
+def says(text: str, **arguments: Any) -> Calls:
+    """Script an answer that sends one message."""
+    return calls(("send_message", {"text": text, **arguments}))
+
+
+Said = str | Calls
+Script = Said | Exception | Callable[[ModelRequest], Said]
 
 
 @dataclass
 class ScriptedModel:
     """Answers what a test scripted, in order; then `default`, and without one it fails the test.
 
+    It refuses, as a provider does, a request in which a tool call and its result are not paired.
+
     Attributes:
         requests: Everything it was asked.
+        ids: Of its calls of tools.
     """
 
     script: deque[Script] = field(default_factory=deque)
     default: Script | None = None
     requests: list[ModelRequest] = field(default_factory=list)
+    ids: "count[int]" = field(default_factory=lambda: count(1))
 
     @classmethod
     def saying(cls, *script: Script, default: Script | None = None) -> "ScriptedModel":
@@ -29,15 +58,66 @@ class ScriptedModel:
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
         self.requests.append(request)
+        check_paired(request)
         said = self.script.popleft() if self.script else self.default
         if said is None:
             raise AssertionError("the model was asked more often than the test scripted")
         if isinstance(said, Exception):
             raise said
-        text = said if isinstance(said, str) else said(request)
+        answer = said(request) if callable(said) else said
+        if isinstance(answer, str):
+            answer = Calls((), answer)
         return ModelAnswer(
-            model=request.model, text=text, usage=TokenUsage(input_tokens=10, output_tokens=5)
+            model=request.model,
+            text=answer.text,
+            tool_calls=tuple(
+                ToolCall(
+                    id=f"call_{next(self.ids)}",
+                    name=name,
+                    arguments=given if isinstance(given, str) else json.dumps(given),
+                )
+                for name, given in answer.tools
+            ),
+            usage=TokenUsage(input_tokens=10, output_tokens=5),
         )
+
+    @property
+    def prompt(self) -> str:
+        """The newest request's system messages, as one text."""
+        return "\n".join(m.content for m in self.requests[-1].messages if m.role == "system")
+
+    @property
+    def told(self) -> list[str]:
+        """What the newest request repeats of the results of tools, in order."""
+        return [m.content for m in self.requests[-1].messages if m.role == "tool"]
+
+
+def check_paired(request: ModelRequest) -> None:
+    """Fail unless every tool call is followed at once by its result, and no result stands alone."""
+    open_calls: list[str] = []
+    for message in request.messages:
+        if message.role == "tool":
+            assert message.tool_call_id in open_calls, "a result without its call"
+            open_calls.remove(message.tool_call_id)
+            continue
+        assert not open_calls, f"calls without results: {open_calls}"
+        open_calls = [call.id for call in message.tool_calls]
+        assert len(set(open_calls)) == len(open_calls), "two calls of one id"
+    assert not open_calls, f"calls without results: {open_calls}"
+
+
+class MeanwhileTable(MemoryTable):
+    """Lets something happen just before the next transaction that writes a certain key."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: tuple[str, Callable[[], object]] | None = None
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        if self.before and any(self.before[0] in write.key.sk for write in writes):
+            (_, happen), self.before = self.before, None
+            happen()
+        super().transact(writes)
 
 
 class Killed(BaseException):

@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from skein.adapters.memory_table import MemoryTable
 from skein.errors import LostLease, ModelRejected, Unavailable
 from skein.models.base import NamedMember
 from skein.models.completion import ModelRequest
 from skein.models.jobs import RunJob
-from skein.models.storage import Update, Write
+from skein.models.storage import Update
 from skein.services.claims import Claim
 from skein.settings import Settings
 from tests.builders import TENANT, World, bot, person, statuses
-from tests.doubles import ScriptedModel
+from tests.doubles import MeanwhileTable, ScriptedModel
 
 HUSAM = person()
 COACH = bot()
@@ -36,23 +35,6 @@ def _job(world: World, position: int = 0) -> RunJob:
 def _claim(world: World, position: int = 0) -> Claim | None:
     lease = world.clock.now() + timedelta(seconds=122)
     return world.app.runs.claim(_job(world, position), lease_until=lease)
-
-
-class MeanwhileTable(MemoryTable):
-    """Lets something happen just before the next transaction that writes a certain key."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.before: tuple[str, Callable[[], object]] | None = None
-
-    def transact(self, writes: Any) -> None:
-        self._strike(writes)
-        super().transact(writes)
-
-    def _strike(self, writes: list[Write]) -> None:
-        if self.before and any(self.before[0] in write.key.sk for write in writes):
-            (_, happen), self.before = self.before, None
-            happen()
 
 
 def _racing(*script: Any) -> tuple[World, MeanwhileTable]:
