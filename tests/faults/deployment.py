@@ -40,6 +40,9 @@ PORTS = {
     "verifier": ("verify",),
 }
 
+WRITES = frozenset({"table.write", "table.transact"})
+CHANGING = WRITES | {"queues.send", "sms.send", "model.complete"}
+
 
 class Worker(NamedTuple):
     """A function behind a queue: its time, and when a job that it does not finish comes again."""
@@ -210,10 +213,20 @@ class Phone(Client):
         self.post(f"/v1/chats/{chat_id}/messages", {"text": text, "client_id": text})
 
 
-def places(calls: list[str]) -> list[int]:
-    """Where to strike: at every call, but of the tick's many reads in a row at the ends only."""
+def deaths(calls: list[str]) -> list[Strike]:
+    """A death before every call, and one after each that changes something outside.
+
+    After any other, the death before the next call stands for it. Of the tick's many reads in a
+    row the first and the last stand for all.
+    """
+    strikes = []
     around = zip(["", *calls], calls, [*calls[1:], ""], strict=False)
-    return [number for number, trio in enumerate(around, 1) if set(trio) != {"table.query_index"}]
+    for number, names in enumerate(around, 1):
+        if set(names) != {"table.query_index"}:
+            strikes.append(Strike(number, after=False))
+        if names[1] in CHANGING:
+            strikes.append(Strike(number, after=True))
+    return strikes
 
 
 @contextmanager

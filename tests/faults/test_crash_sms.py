@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.deployment import Strike, named, places
+from tests.faults.deployment import deaths, named
 from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
 
 PAIRS = 60
@@ -32,11 +32,9 @@ def test_when_all_goes_well_every_function_has_its_part() -> None:
 
 
 @each_story
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_wherever_a_function_dies_one_answer_reaches_the_phone(story: Story, after: bool) -> None:
+def test_wherever_a_function_dies_one_answer_reaches_the_phone(story: Story) -> None:
     calls = undisturbed(story)
-    for call in places(calls):
-        strike = Strike(call, after)
+    for strike in deaths(calls):
         with named(strike, calls=calls):
             world = story()
             world.plan(strike)
@@ -51,9 +49,7 @@ def test_whatever_dies_while_it_makes_good_for_a_death_one_answer_reaches_the_ph
 ) -> None:
     calls, chance = undisturbed(story), random.Random(story.__name__)
     for _ in range(PAIRS):
-        first, second = (
-            Strike(chance.choice(places(calls)), chance.random() < 0.5) for _ in range(2)
-        )
+        first, second = chance.choices(deaths(calls), k=2)
         with named(first, second, calls=calls):
             world = story()
             world.plan(first, second)

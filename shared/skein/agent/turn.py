@@ -14,6 +14,7 @@ from skein.agent.reading import Reader, Reading
 from skein.agent.tools import enabled
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.base import Tool, Work
+from skein.agent.tools.runs import end_run
 from skein.errors import Conflict, LostLease, ModelRejected, NotFound, Rejected, Transient
 from skein.models.chat import Chat, Membership
 from skein.models.completion import ModelMessage, ModelRequest
@@ -124,6 +125,7 @@ class Turns:
         prompt = _recorded(steps) or self._context.build(
             work.run, reading, [tool.spec for tool in tools]
         )
+        work.ended = bool(steps) and _ended_in(steps[-1])
         while work.run.activation == activation:
             if steps and steps[-1].results is None:
                 steps[-1] = self._act(work, steps[-1], reading)
@@ -235,6 +237,12 @@ class Turns:
         work.claim = self._runs.record(work.claim, step, shown=shown)
         self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
         return step
+
+
+def _ended_in(step: Step) -> bool:
+    """Whether the agent ended its run in a step that an earlier attempt carried out."""
+    done = [result.name for result in step.results or () if result.status == "done"]
+    return end_run.name in done
 
 
 def _recorded(steps: Sequence[Step]) -> PromptRecord | None:

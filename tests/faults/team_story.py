@@ -1,0 +1,323 @@
+"""The stories of an agent that acts through its tools, and what must be true once they are over."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import service_webhook
+from skein.agent.tools import TOOLS
+from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
+from skein.models.intent import Owner
+from skein.models.run import Run
+from skein.models.source import Source
+from skein.models.step import Step
+from skein.models.storage import Key, Put
+from skein.models.trigger import Resume
+from skein.services.signatures import sign
+from tests.api_client import recorded
+from tests.builders import NOON, TENANT, bot, person
+from tests.doubles import ScriptedModel
+from tests.faults.deployment import Deployment, Phone
+
+HUSAM = person()
+ANN = person("usr_ann", "Ann")
+COACH = bot()
+OPEN = Owner(tenant=TENANT, agent_id=COACH.id)
+WEBHOOK = recorded("service_webhook")
+SECRET = "6f2d9c0a1b7e4c35a8d1f0e9b6c3a7d2"
+
+Do = tuple[str, dict[str, Any]]
+Scenes = Mapping[str, Sequence[Sequence[Do]]]
+
+
+def send(text: str, **others: Any) -> Do:
+    return "send_message", {"text": text, **others}
+
+
+GOAL: Do = ("set_goal", {"text": "Publish"})
+PLAN: Do = ("set_plan", {"name": "Look back", "instruction": "Look", "run_after": "3 days"})
+
+
+class Plot(ScriptedModel):
+    """A model that follows a plot, and sees from what it is shown which scene comes next.
+
+    It never gives the same answer twice: whatever it says ends with the number of the answer.
+    """
+
+    def __init__(self, scenes: Scenes) -> None:
+        super().__init__()
+        self.scenes = scenes
+
+    def complete(self, request: ModelRequest) -> ModelAnswer:
+        self.requests.append(request)
+        answers = [message for message in request.messages if message.role == "assistant"]
+        asked = [call.id for answer in answers for call in answer.tool_calls]
+        told = [message.tool_call_id for message in request.messages if message.role == "tool"]
+        assert asked == told, "a tool call is left dangling"
+        prompt = request.messages[0].content
+        [part] = [name for name in ("reply", "timeout") if f"resumed: {name}" in prompt] or [
+            "start"
+        ]
+        return ModelAnswer(
+            model=request.model,
+            text="",
+            tool_calls=self._calls(self.scenes[part][len(answers)]),
+            usage=TokenUsage(input_tokens=10, output_tokens=5),
+        )
+
+    def _calls(self, scene: Sequence[Do]) -> tuple[ToolCall, ...]:
+        number = len(self.requests)
+        calls = []
+        for position, (name, arguments) in enumerate(scene):
+            said = {"text": f"{arguments['text']} #{number}"} if "text" in arguments else {}
+            call_id = f"call_{number}_{position}"
+            calls.append(ToolCall(id=call_id, name=name, arguments=json.dumps(arguments | said)))
+        return tuple(calls)
+
+
+class Team(Deployment):
+    """A deployment with two groups that share an agent.
+
+    Attributes:
+        expected: What must have been said in the end, by chat.
+    """
+
+    def __init__(self, scenes: Scenes, expected: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(model=Plot(scenes))
+        self.expected = expected
+        self.agent(
+            reply_mode="tools",
+            history_format="timeline",
+            enabled_tools=tuple(TOOLS),
+            max_concurrent_runs=1,
+        )
+        self.chat(HUSAM, COACH)
+        self.chat(HUSAM, ANN, COACH, chat_id="chat_2", title="Sales")
+        self.clock.advance(60)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a run waits in one of the chats."""
+        return any(self.membership(COACH, chat_id).wait for chat_id in self.expected)
+
+    def play(self) -> None:
+        """Let the story take its course."""
+        raise NotImplementedError
+
+    def stored_steps(self, run: Run) -> list[Step]:
+        page = self.table.query(
+            run.key.pk, first=f"{run.key.sk}#STEP#", last=f"{run.key.sk}#STEP#~"
+        )
+        return [Step.from_item(item) for item in page.items]
+
+    def check(self, *, lost_answers: int = 0) -> None:
+        """Everything that was to happen has happened once, and everything is in order.
+
+        Args:
+            lost_answers: How many answers of the model may have been lost before they were
+                recorded.
+        """
+        sent = []
+        for chat_id, expected in self.expected.items():
+            messages = self.messages(chat_id)
+            assert [message.text.partition(" #")[0] for message in messages] == expected
+            assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
+            sent += [(m.chat_id, m.seq) for m in messages if m.sender.ref == COACH.ref]
+            place = self.membership(COACH, chat_id)
+            assert (place.running_run, place.queued_run, place.wait) == (None, None, None)
+        run = self.the_run()
+        assert (run.status, run.error) == ("done", None)
+        assert sorted((s.chat_id, s.seq) for s in run.sent) == sorted(sent)
+        steps = self.stored_steps(run)
+        assert [step.n for step in steps] == list(range(1, run.steps_taken + 1))
+        assert run.usage.output_tokens == 5 * len(steps)
+        assert len(self.model.requests) <= len(steps) + lost_answers
+        assert self.table.query(f"{TENANT}#AGENT#agt_a", first="LIVE#", last="LIVE#~").items == ()
+        assert self.at_rest
+
+    def the_run(self) -> Run:
+        """The only run there has been."""
+        places = [f"{TENANT}#CHAT#chat_1", f"{TENANT}#CHAT#chat_2", f"{TENANT}#AGENT#agt_a"]
+        keys: list[Key] = [key for key in self.table._items if key.pk in places]
+        [item] = [
+            self.table.get(key)
+            for key in keys
+            if key.sk.startswith("RUN#") and "STEP" not in key.sk
+        ]
+        assert item is not None
+        return Run.from_item(item)
+
+
+class Asking(Team):
+    """Somebody asks for something; the agent does much, asks back, and goes on when it can."""
+
+    def __init__(
+        self, scenes: Scenes, expected: Mapping[str, Sequence[str]], reply: tuple[str, str] | None
+    ) -> None:
+        super().__init__(scenes, expected)
+        self.reply = reply
+
+    def play(self) -> None:
+        Phone(self).say("Pull the numbers")
+        if self.reply is not None:
+            self.live(until=lambda: self.waits)
+            text, chat_id = self.reply
+            Phone(self, sub="usr_ann" if chat_id == "chat_2" else "usr_husam").say(text, chat_id)
+        self.live()
+
+    def check(self, *, lost_answers: int = 0) -> None:
+        super().check(lost_answers=lost_answers)
+        assert [goal.text[:7] for goal in self.app.goals.active(OPEN.reach)] == ["Publish"]
+        assert [plan.name for plan in self.app.plans.active(OPEN.reach)] == ["Look back"]
+        run = self.the_run()
+        assert (run.activation, run.waits) == (2, 1)
+        chat_id = self.reply[1] if self.reply else "chat_1"
+        messages = self.messages(chat_id)
+        [asked] = [message.seq for message in messages if message.expects_reply]
+        answered = [m.seq for m in messages if self.reply and m.text == self.reply[0]]
+        assert run.resumed == Resume(
+            status="reply" if answered else "timeout",
+            chat_id=chat_id,
+            asked_seq=asked,
+            seq=answered[0] if answered else None,
+        )
+        assert self.membership(COACH, chat_id).seen_seq == (answered[0] if answered else asked)
+
+
+START = "Pull the numbers"
+
+
+def asks_here() -> Team:
+    """The agent does four things, asks in the chat that woke it, and has the last word there."""
+    return Asking(
+        {
+            "start": [
+                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN],
+                [send("May I publish?", wait=True)],
+            ],
+            "reply": [[send("Published")], []],
+        },
+        {
+            "chat_1": [START, "On it", "May I publish?", "Yes", "Published"],
+            "chat_2": ["Figures, please"],
+        },
+        ("Yes", "chat_1"),
+    )
+
+
+def asks_in_one_breath() -> Team:
+    """The same in one step, in which the question stands first and is carried out last."""
+    return Asking(
+        {
+            "start": [
+                [
+                    send("May I publish?", wait=True),
+                    send("On it"),
+                    send("Figures, please", chat_id="chat_2"),
+                    GOAL,
+                    PLAN,
+                ]
+            ],
+            "reply": [[send("Published"), ("end_run", {})]],
+        },
+        {
+            "chat_1": [START, "On it", "May I publish?", "Yes", "Published"],
+            "chat_2": ["Figures, please"],
+        },
+        ("Yes", "chat_1"),
+    )
+
+
+def asks_elsewhere() -> Team:
+    """The agent asks in another chat than the one that woke it, and goes on there."""
+    return Asking(
+        {
+            "start": [
+                [GOAL, send("On it"), PLAN],
+                [send("Which figures?", chat_id="chat_2", wait=True)],
+            ],
+            "reply": [[send("Thanks"), send("Here they are", chat_id="chat_1")], []],
+        },
+        {
+            "chat_1": [START, "On it", "Here they are"],
+            "chat_2": ["Which figures?", "Those of Q4", "Thanks"],
+        },
+        ("Those of Q4", "chat_2"),
+    )
+
+
+def hears_nothing() -> Team:
+    """Nobody answers the agent's question, so that it goes on without."""
+    return Asking(
+        {
+            "start": [
+                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN],
+                [send("May I publish?", wait=True)],
+            ],
+            "timeout": [[send("Never mind")], []],
+        },
+        {
+            "chat_1": [START, "On it", "May I publish?", "Never mind"],
+            "chat_2": ["Figures, please"],
+        },
+        None,
+    )
+
+
+class Planned(Team):
+    """A plan comes due, and its run tells a chat."""
+
+    def play(self) -> None:
+        self.app.plans.set(OPEN, "Daily Report", "Post the numbers", run_after="1 minute")
+        self.live()
+
+    def check(self, *, lost_answers: int = 0) -> None:
+        super().check(lost_answers=lost_answers)
+        assert self.app.plans.active(OPEN.reach) == ()
+
+
+class Served(Team):
+    """A service has something to report, and the run that it starts tells a chat."""
+
+    def play(self) -> None:
+        event = deepcopy(WEBHOOK)
+        sent_at = str(int(self.clock.now().timestamp()))
+        source = Source(
+            tenant=TENANT,
+            id=event["pathParameters"]["service_id"],
+            name="jira",
+            agent_ids=(COACH.id,),
+            secret=SECRET,
+            created_at=NOON,
+        )
+        self.table.write(Put(source.key, source.to_item()))
+        event["body"], event["isBase64Encoded"] = '{"issue":1}', False
+        signature = sign(SECRET, sent_at, event["body"].encode())
+        event["headers"]["x-skein-signature"] = f"t={sent_at},v1={signature}"
+        self.webhook(service_webhook, event)
+        self.live()
+
+
+REPORT: Scenes = {
+    "start": [[send("The numbers", chat_id="chat_2"), send("Done", chat_id="chat_1")], []]
+}
+REPORTED = {"chat_1": ["Done"], "chat_2": ["The numbers"]}
+
+
+def has_a_plan() -> Team:
+    return Planned(REPORT, REPORTED)
+
+
+def hears_from_a_service() -> Team:
+    return Served(REPORT, REPORTED)
+
+
+STORIES: tuple[Callable[[], Team], ...] = (
+    asks_here,
+    asks_in_one_breath,
+    asks_elsewhere,
+    hears_nothing,
+    has_a_plan,
+    hears_from_a_service,
+)
