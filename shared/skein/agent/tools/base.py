@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -54,7 +55,7 @@ class Call:
     desk: Desk
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tool:
     """Something an agent can do."""
 
@@ -63,7 +64,7 @@ class Tool:
     arguments: type[BaseModel]
     function: Callable[..., str]
 
-    @property
+    @cached_property  # a millisecond each, and every question to a model has all of them
     def spec(self) -> ToolSpec:
         """What the model is told of it."""
         return ToolSpec(
