@@ -82,6 +82,10 @@ class Settings(BaseModel):
     direct_history_window: Annotated[
         int, Field(description="Messages of a direct chat that a prompt holds.", ge=2, le=200)
     ] = 20
+    token_cache_bytes: Annotated[
+        int,
+        Field(description="Memory for remembered token counts, per container.", ge=0),
+    ] = 32_000_000
 
     # Runs
     max_chain_depth: Annotated[
