@@ -4,16 +4,16 @@ Sections stand from stable to volatile, so that consecutive prompts begin alike 
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skein.agent import sections
-from skein.agent.budget import Entry, counted, fit
+from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, total
 from skein.agent.quoting import quoted
-from skein.agent.reading import Reading
-from skein.agent.sections import Section
-from skein.agent.timeline import timeline_entry
+from skein.agent.reading import Reading, window_of
+from skein.agent.section import SEPARATOR, Section, arranged, closing
+from skein.agent.timeline import timeline_entry, turn_text
+from skein.agent.trigger_section import trigger
 from skein.models.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Message
@@ -23,6 +23,13 @@ from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.settings import Settings
+
+NUDGE = "timeline_nudge"
+MOST_MESSAGES_BESIDE = 3  # two of the system's and the nudge
+# What of a prompt goes to whom, where there is not enough for all.
+LIST_SHARE = 6  # a list takes a sixth of it at most
+HISTORY_SHARE = 4  # the history keeps a quarter at least, as far as it needs that
+TRIGGER_SHARE = 8  # and the trigger an eighth
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +41,13 @@ class Manner:
 
     @classmethod
     def of(cls, agent: Agent, chat: Chat | None) -> "Manner":
-        """In a direct chat roles and text, elsewhere a timeline and tools."""
-        direct = chat is not None and chat.kind == "direct"
+        """In a direct chat roles and text, elsewhere a timeline and tools.
+
+        Without a chat there is nobody whom a text could reach, and no history.
+        """
+        if chat is None:
+            return cls(reply_mode="tools", history_format="timeline")
+        direct = chat.kind == "direct"
         return cls(
             reply_mode=agent.reply_mode or ("text" if direct else "tools"),
             history_format=agent.history_format or ("roles" if direct else "timeline"),
@@ -58,34 +70,71 @@ class ContextBuilder:
             tools: What the agent may use; their size counts against the prompt's limit.
         """
         manner = Manner.of(reading.agent, reading.chat)
-        roles = manner.history_format == "roles" and reading.chat is not None
-        stable = self._stable(reading, manner)
-        volatile = self._volatile(run, reading, roles=roles)
-        offered = self._tokens.count(json.dumps([tool.model_dump() for tool in tools]))
-        taken = offered + sum(part.tokens for part in (*stable, *volatile))
-        limit = self._history_limit(reading, taken)
-        entries = fit(self._entries(run, reading, roles=roles), limit, self._tokens)
-        if roles:
-            return self._as_roles(stable, entries, volatile)
-        return self._as_timeline(reading, stable, entries, volatile)
+        room = self._room(reading.agent, tools)
+        entries = self._entries(run, reading, roles=manner.history_format == "roles")
+        stable = self._stable(reading, manner, room)
+        volatile = self._volatile(run, reading, entries, manner, room)
+        limit = self._history_limit(reading.chat)
+        head = _history_head(reading.chat)
+        around = self._tokens.count(head + SEPARATOR) if head else 0
+        least = min(total(entries), room // HISTORY_SHARE, limit) + around
+        parts = arranged([*stable, *volatile], room - least)
+        left = room - around - sum(part.tokens for part in parts)
+        block = window_of(reading.chat, self._settings) // 2 if reading.chat else 1
+        shown = fit(entries, max(min(limit, left), 0), self._tokens, block=block)
+        stable, volatile = parts[: len(stable)], parts[len(stable) :]
+        if manner.history_format == "roles":
+            return self._as_roles(stable, shown, volatile)
+        history = [self._timeline(head, shown)] if reading.chat is not None else []
+        parts = [*stable, *history, *volatile]
+        return _record([*parts[:-1], closing(parts[-1], self._tokens)], nudge=render(NUDGE))
 
-    def _stable(self, reading: Reading, manner: Manner) -> list[Section]:
+    def _room(self, agent: Agent, tools: Sequence[ToolSpec]) -> int:
+        """How many tokens all sections may take: what the answer, tools and frames leave."""
+        whole = min(agent.max_prompt_tokens, self._settings.max_prompt_tokens)
+        offered = self._tokens.count(json.dumps([tool.model_dump() for tool in tools]))
+        frames = MOST_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self._tokens.count(render(NUDGE))
+        return max(whole - self._settings.max_output_tokens - offered - frames, 0)
+
+    def _history_limit(self, chat: Chat | None) -> int:
+        on_line = chat is not None and chat.line is not None
+        settings = self._settings
+        return settings.line_context_tokens if on_line else settings.max_context_tokens
+
+    def _stable(self, reading: Reading, manner: Manner, room: int) -> list[Section]:
         found = [
             sections.identity(reading.agent, self._tokens),
-            sections.instructions(manner.reply_mode, self._tokens),
-            sections.goals(reading.goals, self._tokens),
+            sections.instructions(manner.reply_mode, manner.history_format, self._tokens),
+            sections.goals(reading.goals, room // LIST_SHARE, self._tokens),
         ]
         return [part for part in found if part is not None]
 
-    def _volatile(self, run: Run, reading: Reading, *, roles: bool) -> list[Section]:
+    def _volatile(
+        self,
+        run: Run,
+        reading: Reading,
+        entries: Sequence[Entry],
+        manner: Manner,
+        room: int,
+    ) -> list[Section]:
         agent, chat, count = reading.agent, reading.chat, self._tokens
-        quote = not roles or reading.trigger_message not in reading.messages
+        home, message, share = reading.home, reading.trigger_message, room // LIST_SHARE
+        current = next((one.seq for one in entries if one.current), None)
+        follows = manner.history_format == "roles" and message is not None and home is chat
         found = [
-            sections.active_chat(chat, count),
-            sections.your_chats(reading.chats, chat, agent, count),
-            sections.plans(reading.plans, reading.now, count),
-            sections.active_runs(reading.live_runs, run, agent, count),
-            sections.trigger(run, reading.home, reading.trigger_message, count, quote=quote),
+            sections.active_chat(chat, run, count),
+            sections.your_chats(reading.chats, chat, agent, share, count),
+            sections.plans(reading.plans, reading.now, share, count),
+            sections.active_runs(reading.live_runs, run, home, message, agent, share, count),
+            trigger(
+                run,
+                home,
+                message,
+                count,
+                priority=sections.TRIGGER_GIVES_WAY,
+                least=room // TRIGGER_SHARE,
+                quote=not (follows and message is not None and message.seq == current),
+            ),
             sections.now(reading.now, agent, count),
         ]
         return [part for part in found if part is not None]
@@ -93,62 +142,50 @@ class ContextBuilder:
     def _entries(self, run: Run, reading: Reading, *, roles: bool) -> list[Entry]:
         """What the prompt shows of the messages; keywords and notices are not for agents."""
         agent = MemberRef(kind="agent", id=run.agent_id)
-        home = reading.chat is not None and reading.chat.id == run.chat_id
-        current = run.trigger.seq if home else None
-        if run.resumed is not None and run.resumed.seq is not None:
-            current = run.resumed.seq
-        found = []
-        for message in reading.messages:
-            if message.kind != "text":
-                continue
-            line = _Line(message, run, reading, roles=roles)
-            own = message.sender.ref == agent
-            text = shown_text(message) if roles else message.text
-            mark = message.seq == current
-            found.append(
-                counted(message.seq, text, self._tokens, frame=line, own=own, current=mark)
+        current = _current_seq(run, reading)
+        return [
+            counted(
+                message.seq,
+                message.text,
+                self._tokens,
+                frame=_Line(message, run, reading, roles=roles),
+                own=message.sender.ref == agent,
+                current=message.seq == current,
+                overhead=MESSAGE_OVERHEAD_TOKENS if roles else 0,
             )
-        return found
+            for message in reading.messages
+            if message.kind == "text"
+        ]
 
-    def _history_limit(self, reading: Reading, taken: int) -> int:
-        settings, chat = self._settings, reading.chat
-        whole = min(reading.agent.max_prompt_tokens, settings.max_prompt_tokens)
-        on_line = chat is not None and chat.line is not None
-        context = settings.line_context_tokens if on_line else settings.max_context_tokens
-        return max(min(context, whole - settings.max_output_tokens - taken), 0)
+    def _timeline(self, head: str, entries: Sequence[Entry]) -> Section:
+        """The history as one section; a token never reaches over the end of an entry's line."""
+        if not entries:
+            return Section(HISTORY, head.rstrip("\n"), self._tokens.count(f"{head}\n"))
+        lines = "".join(one.line for one in entries).rstrip("\n")
+        last = entries[-1].line.rstrip("\n")
+        size = self._tokens.count(head) + sum(one.tokens for one in entries[:-1])
+        return Section(HISTORY, head + lines, size + self._tokens.count(last + SEPARATOR))
 
-    def _as_timeline(
-        self,
-        reading: Reading,
-        stable: Sequence[Section],
-        entries: Sequence[Entry],
-        volatile: Sequence[Section],
-    ) -> PromptRecord:
-        parts = [*stable, *volatile]
-        if reading.chat is not None:
-            title = f"({quoted(reading.chat.title or 'New Conversation')})"
-            lines = "".join(one.line for one in entries).rstrip("\n")
-            history = sections.section(HISTORY, lines, _Known(entries, self._tokens), title=title)
-            parts.insert(len(stable), history)
-        return _record(parts, nudge=render("timeline_nudge"))
-
-    @staticmethod
     def _as_roles(
-        stable: Sequence[Section], entries: Sequence[Entry], volatile: Sequence[Section]
+        self, stable: Sequence[Section], entries: Sequence[Entry], volatile: Sequence[Section]
     ) -> PromptRecord:
-        history = Section(HISTORY, "", sum(one.cost for one in entries))
-        current = [position for position, one in enumerate(entries) if one.current]
+        """The history as messages; the sections that change stand before the current one.
+
+        Where no message is to be answered, they stand last, and the nudge follows.
+        """
         turns = tuple(
             HistoryTurn(role="assistant" if one.own else "user", text=one.line) for one in entries
         )
-        record = _record([*stable, history, *volatile])
-        return record.model_copy(
-            update={
-                "stable": len(stable),
-                "turns": turns,
-                "current": current[0] if current else max(len(turns) - 1, 0),
-            }
-        )
+        current = next((place for place, one in enumerate(entries) if one.current), len(turns))
+        parts = [
+            *stable[:-1],
+            closing(stable[-1], self._tokens),
+            Section(HISTORY, "", sum(one.tokens for one in entries)),
+            *volatile[:-1],
+            closing(volatile[-1], self._tokens),
+        ]
+        record = _record(parts, nudge=render(NUDGE) if current == len(turns) else "")
+        return record.model_copy(update={"stable": len(stable), "turns": turns, "current": current})
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +199,11 @@ class _Line:
 
     def __call__(self, text: str) -> str:
         agent = MemberRef(kind="agent", id=self.run.agent_id)
+        chat, member, resumed = self.reading.chat, self.reading.member, self.run.resumed
         if self.roles:
-            own = self.message.sender.ref == agent
-            return text if own else f"{speaker(self.message)} {text}"
-        chat, member = self.reading.chat, self.reading.member
+            place = self.reading.destination
+            return turn_text(self.message, text, agent=agent, destination=place)
         home = chat is not None and chat.id == self.run.chat_id
-        resumed = self.run.resumed
         here = resumed is not None and chat is not None and resumed.chat_id == chat.id
         line = timeline_entry(
             self.message,
@@ -181,44 +217,23 @@ class _Line:
         return f"{line}\n"
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Counts a history by its entries, each of which has been counted already.
+def _current_seq(run: Run, reading: Reading) -> int | None:
+    """The message that is to be answered: the reply that was waited for, or the trigger.
 
-    A token never reaches over the end of a line, so the lines' sizes add up.
+    None where nobody asks for anything in this chat, as when a wait ran out.
     """
-
-    entries: Sequence[Entry]
-    tokens: TokenCounter
-
-    def count(self, text: str) -> int:
-        """The size of the section with these entries."""
-        if not self.entries:
-            return self.tokens.count(text)
-        *lines, last = self.entries
-        head = text[: text.index("\n") + 1]
-        size = self.tokens.count(head) + sum(one.tokens for one in lines)
-        return size + self.tokens.count(last.line.rstrip("\n"))
-
-    def cut(self, text: str, tokens: int) -> str:
-        """See `skein.ports.TokenCounter`."""
-        return self.tokens.cut(text, tokens)
+    if reading.chat is None:
+        return None
+    if run.resumed is not None and run.resumed.chat_id == reading.chat.id:
+        return run.resumed.seq
+    return run.trigger.seq if reading.chat.id == run.chat_id else None
 
 
-def speaker(message: Message) -> str:
-    """Who said it, in brackets, on one line and without brackets of their own."""
-    name = re.sub(r"[\[\]\s]+", " ", message.sender.name).strip()
-    kind = "human" if message.sender.kind == "user" else "agent"
-    return f"[{name} ({kind})]"
+def _history_head(chat: Chat | None) -> str:
+    return f"{HISTORY} ({quoted(chat.title or 'New Conversation')}):\n" if chat else ""
 
 
-def shown_text(message: Message) -> str:
-    """The text, and a word for each thing that came with it."""
-    attached = [f"[attached: {media.content_type}]" for media in message.media]
-    return " ".join([*([message.text] if message.text else []), *attached])
-
-
-def _record(parts: Sequence[Section], *, nudge: str = "") -> PromptRecord:
+def _record(parts: Sequence[Section], *, nudge: str) -> PromptRecord:
     return PromptRecord(
         sections=tuple(PromptSection(name=p.name, tokens=p.tokens, text=p.text) for p in parts),
         total_tokens=sum(part.tokens for part in parts),

@@ -2,8 +2,13 @@
 
 import json
 import re
+from datetime import datetime
+
+from skein.models.base import to_utc
 
 PLAIN_NAME = re.compile(r"[^\W_]+(?:[ '.\-][^\W_]+)*")
+PLAIN_ID = re.compile(r"[A-Za-z0-9_.@|\-]+")
+BRACKETS = str.maketrans({"[": "\\u005b", "]": "\\u005d"})
 
 
 def quoted(text: str) -> str:
@@ -13,12 +18,30 @@ def quoted(text: str) -> str:
     of writing, so that what a reader sees is what was typed.
     """
     plain = json.dumps(text, ensure_ascii=False)
+    if plain.isprintable():
+        return plain
     return "".join(c if c.isprintable() else _escaped(c) for c in plain)
 
 
 def label(name: str) -> str:
-    """A name as it is if it is plain words, else as a JSON string."""
-    return name if PLAIN_NAME.fullmatch(name) and name != "You" else quoted(name)
+    """A name as it is if it is plain words, else as a JSON string; nobody else is called You."""
+    plain = PLAIN_NAME.fullmatch(name) is not None and name.casefold() != "you"
+    return name if plain else quoted(name)
+
+
+def bracketed(name: str) -> str:
+    """A label that may stand in square brackets, since it holds none."""
+    return label(name).translate(BRACKETS)
+
+
+def quoted_id(identifier: str) -> str:
+    """An id as it is, or as a JSON string if it holds anything but plain characters."""
+    return identifier if PLAIN_ID.fullmatch(identifier) else quoted(identifier)
+
+
+def time_of(moment: datetime) -> str:
+    """The moment to the second, as agents are told of it: `2026-02-18T14:50:00Z`."""
+    return f"{to_utc(moment):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _escaped(character: str) -> str:

@@ -17,12 +17,12 @@ from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership, Message, chat_partition, member_relation
 from skein.models.intent import Goal, Plan, owned_partition
 from skein.models.run import Run
-from skein.models.storage import MAX_BATCH_GET_KEYS, Item, Key, Page
+from skein.models.storage import Item, Key, Page
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
 from skein.settings import Settings
 
-INDEX_ROWS = 50
+INDEX_ROWS = 48  # with two keys each, the agent, its trigger and the trigger's chat, one batch
 SHOWN_CHATS = 20
 PARALLEL_READS = 6
 
@@ -111,30 +111,32 @@ class Reader:
             NotFound: The agent is gone.
         """
         scope = scope_of(chat)
+        people = destination_of(chat).people
+        rows = INDEX_ROWS // 2 if people else INDEX_ROWS
+        agent = MemberRef(kind="agent", id=run.agent_id)
         questions: list[Callable[[], Page]] = [
             lambda: self._owned(run, None),
-            lambda: self._related(run.tenant, MemberRef(kind="agent", id=run.agent_id)),
+            lambda: self._related(run.tenant, agent, rows),
             lambda: self._newest(chat),
         ]
-        people = destination_of(chat).people
         if scope is not None:
             questions.append(lambda: self._owned(run, scope))
         if people:
             person = MemberRef(kind="user", id=people[0])
-            questions.append(lambda: self._related(run.tenant, person))
+            questions.append(lambda: self._related(run.tenant, person, rows))
         with ThreadPoolExecutor(PARALLEL_READS) as pool:
             owned, related, newest, *private = pool.map(lambda question: question(), questions)
         own_items = [*owned.items, *(private[0].items if scope is not None else ())]
-        rows = [*related.items, *(private[-1].items if people else ())]
-        return self._second_round(run, chat, member, _FirstRound(newest, own_items, rows))
+        others = [*related.items, *(private[-1].items if people else ())]
+        return self._second_round(run, chat, member, _FirstRound(newest, own_items, others))
 
     def _owned(self, run: Run, scope: str | None) -> Page:
         partition = owned_partition(run.tenant, run.agent_id, scope)
         return self._table.query(partition, first="GOAL#", last="PLAN#\U0010ffff")
 
-    def _related(self, tenant: str, member: MemberRef) -> Page:
+    def _related(self, tenant: str, member: MemberRef, rows: int) -> Page:
         return self._table.query_index(
-            "gsi1", member_relation(tenant, member), limit=INDEX_ROWS // 2, newest_first=True
+            "gsi1", member_relation(tenant, member), limit=rows, newest_first=True
         )
 
     def _newest(self, chat: Chat | None) -> Page:
@@ -144,15 +146,9 @@ class Reader:
             chat_partition(chat.tenant, chat.id),
             first="MSG#",
             last="MSG#~",
-            limit=self.window_of(chat),
+            limit=window_of(chat, self._settings),
             newest_first=True,
         )
-
-    def window_of(self, chat: Chat) -> int:
-        """How many of a chat's newest messages a prompt may hold."""
-        direct = chat.kind == "direct"
-        settings = self._settings
-        return settings.direct_history_window if direct else settings.history_window
 
     def _second_round(
         self,
@@ -168,7 +164,6 @@ class Reader:
         messages = self._windowed(known.newest, chat)
         wanted = _trigger_keys(run, chat, messages)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
-        keys = keys[: MAX_BATCH_GET_KEYS - 1 - len(wanted)]
         found = self._table.get_many([agent_key, *wanted, *keys])
         if agent_key not in found or found[agent_key].get("deleted_at"):
             raise NotFound("the agent is gone")
@@ -176,28 +171,25 @@ class Reader:
         if trigger is not None and home is chat and trigger not in messages:
             messages.insert(0, trigger)
         destination = destination_of(chat)
+        told = home is chat or may_show(run.audience, destination)
         first_seq = messages[0].seq if messages else 1
         shown = [
             other
             for other in _own_chats(found, keys)
             if may_show(destination_of(other.chat), destination)
         ]
-        if chat is not None and member is not None:
-            shown.append(OwnChat(chat, member))
-        shown.sort(key=lambda own: own.chat.last_message_at or own.chat.created_at, reverse=True)
+        active = [OwnChat(chat, member)] if chat is not None and member is not None else []
+        chats = _newest_chats(active, shown)
         goals = [Goal.from_item(item) for item in known.owned if item["sk"].startswith("GOAL#")]
         plans = [Plan.from_item(item) for item in known.owned if item["sk"].startswith("PLAN#")]
         lone = [item["run_id"] for item in known.owned if item["sk"].startswith("LIVE#")]
-        chats = tuple(shown[:SHOWN_CHATS])
         return Reading(
             agent=Agent.from_item(found[agent_key]),
             chat=chat,
             member=member,
             messages=tuple(messages),
-            home=home if home is chat or may_show(run.audience, destination) else None,
-            trigger_message=(
-                trigger if home is chat or may_show(run.audience, destination) else None
-            ),
+            home=home if told else None,
+            trigger_message=trigger if told else None,
             destination=destination,
             audience=audience_of(chat, since_seq=first_seq) if chat else run.audience,
             scope=scope_of(chat),
@@ -212,8 +204,14 @@ class Reader:
         if chat is None:
             return []
         messages = [Message.from_item(item) for item in reversed(newest.items)]
-        start = window_start(messages[-1].seq, self.window_of(chat)) if messages else 1
+        window = window_of(chat, self._settings)
+        start = window_start(messages[-1].seq, window) if messages else 1
         return [message for message in messages if message.seq >= start]
+
+
+def window_of(chat: Chat, settings: Settings) -> int:
+    """How many of a chat's newest messages a prompt may hold."""
+    return settings.direct_history_window if chat.kind == "direct" else settings.history_window
 
 
 def window_start(last_seq: int, window: int) -> int:
@@ -275,12 +273,26 @@ def _own_chats(found: dict[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
     return chats
 
 
+def _newest_chats(active: Sequence[OwnChat], others: Sequence[OwnChat]) -> tuple[OwnChat, ...]:
+    """The active chat and the newest of the others, together the newest first."""
+
+    def age(own: OwnChat) -> datetime:
+        return own.chat.last_message_at or own.chat.created_at
+
+    newest = sorted(others, key=age, reverse=True)[: SHOWN_CHATS - len(active)]
+    return tuple(sorted([*active, *newest], key=age, reverse=True))
+
+
 def _live_runs(chats: Sequence[OwnChat], lone: Sequence[str]) -> tuple[LiveRun, ...]:
-    """The runs at work or waiting in `chats`, and those without a chat."""
-    live = [LiveRun(run_id, None, waiting=False) for run_id in lone]
+    """The runs at work or waiting in `chats`, and those without a chat; each once.
+
+    A run without a chat may wait in one: that says more than that it is alive.
+    """
+    live = {run_id: LiveRun(run_id, None, waiting=False) for run_id in lone}
     for own in chats:
-        if own.member.running_run is not None:
-            live.append(LiveRun(own.member.running_run, own.chat, waiting=False))
-        if own.member.wait is not None:
-            live.append(LiveRun(own.member.wait.run_id, own.chat, waiting=True))
-    return tuple(live)
+        running, wait = own.member.running_run, own.member.wait
+        if running is not None:
+            live[running] = LiveRun(running, own.chat, waiting=False)
+        if wait is not None:
+            live[wait.run_id] = LiveRun(wait.run_id, own.chat, waiting=True)
+    return tuple(live.values())

@@ -1,174 +1,129 @@
 """The sections of a prompt: each a pure function from what was read to a `Section`.
 
 A section starts a line with its name. It is rendered once and never parsed back. What it needs of
-the world is in its arguments; what it says of rules stands in `prompts/`.
+the world is in its arguments; what it says of rules stands in `prompts/`. What belongs to the
+trigger has a file of its own.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from textwrap import indent
 from zoneinfo import ZoneInfo
 
-from skein.agent.quoting import label, quoted
+from skein.agent.quoting import label, quoted, quoted_id, time_of
 from skein.agent.reading import LiveRun, OwnChat
-from skein.models.agent import Agent, ReplyMode
-from skein.models.base import NamedMember, rfc3339
+from skein.agent.section import SEPARATOR, Section, around, listing, prose
+from skein.agent.trigger_section import cause_of
+from skein.models.agent import Agent, HistoryFormat, ReplyMode
+from skein.models.base import NamedMember
 from skein.models.chat import Chat, Message
 from skein.models.intent import Goal, Plan
 from skein.models.run import Run
 from skein.ports import TokenCounter
 from skein.prompts import render
 
+NAMED_MEMBERS = 20  # of a chat; the others are counted
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One part of a prompt.
-
-    Attributes:
-        name: In capitals, as it stands in the text.
-        text: The whole section, its name included.
-        tokens: Its exact size.
-    """
-
-    name: str
-    text: str
-    tokens: int
-
-
-def section(name: str, body: str, counter: TokenCounter, *, title: str = "") -> Section:
-    """A section of the given name, counted; `title` follows the name on its line."""
-    head = f"{name} {title}:" if title else f"{name}:"
-    text = f"{head}\n{body}" if body else head
-    return Section(name, text, counter.count(text))
+# Where a prompt is too long, this is the order in which sections give way.
+CHATS_GIVE_WAY, PLANS_GIVE_WAY, RUNS_GIVE_WAY, GOALS_GIVE_WAY = 1, 2, 3, 4
+TRIGGER_GIVES_WAY, IDENTITY_GIVES_WAY = 5, 6
 
 
 def identity(agent: Agent, counter: TokenCounter) -> Section:
     """Who the agent is, in its owner's words."""
-    lines = [f"  name: {quoted(agent.name)}", f"  id: {agent.id}"]
-    if agent.system_prompt.strip():
-        lines += ["", agent.system_prompt.strip()]
-    return section("IDENTITY", "\n".join(lines), counter)
+    head = f"IDENTITY:\n  name: {quoted(agent.name)}\n  id: {quoted_id(agent.id)}"
+
+    def frame(words: str) -> str:
+        return f"{head}\n\n{words}" if words else head
+
+    words = agent.system_prompt.strip()
+    return around("IDENTITY", words, frame, counter, priority=IDENTITY_GIVES_WAY)
 
 
-def instructions(mode: ReplyMode, counter: TokenCounter) -> Section:
-    """How what the agent says reaches people."""
-    return section("INSTRUCTIONS", render(f"instructions_{mode}"), counter)
+def instructions(mode: ReplyMode, history: HistoryFormat, counter: TokenCounter) -> Section:
+    """How what the agent says reaches people, and how what they say reaches the agent."""
+    rules = [render(f"instructions_{mode}"), render(f"instructions_{history}")]
+    return prose("INSTRUCTIONS", indent("\n".join(rules), "  "), counter)
 
 
-def goals(active: Sequence[Goal], counter: TokenCounter) -> Section | None:
+def goals(active: Sequence[Goal], limit: int, counter: TokenCounter) -> Section | None:
     """What the agent is after, the most important first; None if nothing."""
     ordered = sorted(active, key=lambda goal: (goal.priority, goal.created_at, goal.id))
     lines = [
         f"  - {quoted(goal.text)} ({'long-term, ' if goal.long_term else ''}"
-        f"priority: {goal.priority}, id: {goal.id})"
+        f"priority: {goal.priority}, id: {quoted_id(goal.id)})"
         for goal in ordered
     ]
-    return section("GOALS", "\n".join(lines), counter) if lines else None
+    return listing("GOALS", lines, limit, counter, priority=GOALS_GIVE_WAY) if lines else None
 
 
-def active_chat(chat: Chat | None, counter: TokenCounter) -> Section:
+def active_chat(chat: Chat | None, run: Run, counter: TokenCounter) -> Section:
     """The chat that the agent is looking at."""
     if chat is None:
         text = "ACTIVE CHAT: none (call enter_chat to enter a chat first)"
     else:
-        text = f"ACTIVE CHAT: {_title(chat)} (id: {chat.id})"
-    return Section("ACTIVE CHAT", text, counter.count(text))
+        mark = "  [auto-set from trigger]" if chat.id == run.chat_id else ""
+        text = f"ACTIVE CHAT: {chat_name(chat)}{mark}"
+    return Section("ACTIVE CHAT", text, counter.count(text + SEPARATOR))
 
 
 def your_chats(
-    chats: Sequence[OwnChat], active: Chat | None, agent: Agent, counter: TokenCounter
+    chats: Sequence[OwnChat], active: Chat | None, agent: Agent, limit: int, counter: TokenCounter
 ) -> Section | None:
     """The agent's most recently active chats and who is in them; None if it has none."""
     lines = []
     for own in chats:
         mark = " [ACTIVE]" if active is not None and own.chat.id == active.id else ""
-        members = ", ".join(_in_roster(member, agent) for member in own.chat.roster)
-        lines.append(f"  - {_title(own.chat)} (id: {own.chat.id}){mark} \u2014 {members}")
-    return section("YOUR CHATS", "\n".join(lines), counter) if lines else None
+        named = [_in_roster(member, agent) for member in own.chat.roster[:NAMED_MEMBERS]]
+        if len(own.chat.roster) > NAMED_MEMBERS:
+            named.append(f"and {len(own.chat.roster) - NAMED_MEMBERS} more")
+        lines.append(f"  - {chat_name(own.chat)}{mark} \u2014 {', '.join(named)}")
+    return listing("YOUR CHATS", lines, limit, counter, priority=CHATS_GIVE_WAY) if lines else None
 
 
-def plans(active: Sequence[Plan], now: datetime, counter: TokenCounter) -> Section | None:
+def plans(
+    active: Sequence[Plan], now: datetime, limit: int, counter: TokenCounter
+) -> Section | None:
     """What will wake the agent later, the next first; None if nothing."""
     coming = [(plan.next_at, plan) for plan in active if plan.next_at is not None]
     lines = [
-        f"  - {quoted(plan.name)} ({_kind_of(plan)}, next: {rfc3339(at)}, in {_span(at - now)})"
+        f"  - {quoted(plan.name)} ({_kind_of(plan, at)}, in {_span(at - now)}){_set_as(plan)}"
         for at, plan in sorted(coming, key=lambda entry: (entry[0], entry[1].id))
     ]
-    return section("PLANS", "\n".join(lines), counter) if lines else None
+    return listing("PLANS", lines, limit, counter, priority=PLANS_GIVE_WAY) if lines else None
 
 
-def active_runs(runs: Sequence[LiveRun], this: Run, agent: Agent, counter: TokenCounter) -> Section:
-    """The agent's runs that have not ended, this one first."""
-    lines = [f"  - Run {this.id} (this run)"]
+def active_runs(
+    runs: Sequence[LiveRun],
+    this: Run,
+    home: Chat | None,
+    message: Message | None,
+    agent: Agent,
+    limit: int,
+    counter: TokenCounter,
+) -> Section:
+    """The agent's runs that have not ended, this one first; a waiting one says for whom."""
+    lines = [f"  - Run {quoted_id(this.id)} (this run){cause_of(this, home, message)}"]
     for live in runs:
         if live.run_id == this.id:
             continue
         state = "waiting" if live.waiting else "running"
         where = f" in {_title(live.chat)}" if live.chat else ""
-        whom = ""
-        if live.waiting and live.chat is not None:
-            others = [m.name for m in live.chat.roster if m.ref != agent.as_member.ref]
-            whom = f" (waiting for {' or '.join(map(label, others))})" if others else ""
-        lines.append(f"  - Run {live.run_id} \u2014 {state}{where}{whom}")
-    return section("ACTIVE RUNS", "\n".join(lines), counter)
-
-
-def trigger(
-    run: Run,
-    chat: Chat | None,
-    message: Message | None,
-    counter: TokenCounter,
-    *,
-    quote: bool = True,
-) -> Section:
-    """Why the agent runs, with every field that the kind of trigger has (seeds/002, section 2).
-
-    Args:
-        run: With its trigger.
-        chat: The chat that the trigger belongs to, where there is one.
-        message: The message that woke the agent, where one did.
-        counter: Counts exactly.
-        quote: Repeat the message here; not where it follows as the current message anyway.
-    """
-    fields: list[tuple[str, str]] = [("type", run.trigger.type)]
-    if chat is not None:
-        fields.append(("chat", f"{_title(chat)} (id: {chat.id})"))
-    if message is not None:
-        fields += [
-            ("sender", _who(message.sender)),
-            *([("message", quoted(message.text))] if quote else []),
-            ("messageId", f"msg:{message.seq}"),
-            ("timestamp", quoted(rfc3339(message.created_at))),
-            ("senderExpectsReply", json.dumps(_expects_reply(message))),
-        ]
-    elif run.trigger.by is not None:
-        named = _named(run.trigger.by.id, chat)
-        fields.append(("requestedBy", _who(named) if named else run.trigger.by.id))
-    plan, service = run.trigger.plan, run.trigger.service
-    if plan is not None:
-        fields += [
-            ("plan", f"{quoted(plan.name)} (id: {plan.id})"),
-            ("instruction", quoted(plan.instruction)),
-            ("scheduledAt", quoted(rfc3339(plan.scheduled_at))),
-            *([("setIn", plan.chat_id)] if plan.chat_id else []),
-        ]
-    if service is not None:
-        fields += [
-            ("service", f"{quoted(service.name)} (id: {service.id})"),
-            ("payload", quoted(service.payload)),
-        ]
-    fields.append(("chainDepth", str(run.chain_depth)))
-    if run.resumed is not None:
-        fields.append(("resumed", _resumed(run)))
-    return section("TRIGGER", "\n".join(f"  {name}: {value}" for name, value in fields), counter)
+        whom = _awaited(live.chat, agent) if live.waiting and live.chat else ""
+        lines.append(f"  - Run {quoted_id(live.run_id)} \u2014 {state}{where}{whom}")
+    return listing("ACTIVE RUNS", lines, limit, counter, priority=RUNS_GIVE_WAY)
 
 
 def now(moment: datetime, agent: Agent, counter: TokenCounter) -> Section:
     """The clock, in UTC and as the agent's own wall clock shows it."""
     local = moment.astimezone(ZoneInfo(agent.time_zone))
-    body = f"  {rfc3339(moment)} ({local:%A %Y-%m-%d %H:%M} in {agent.time_zone})"
-    return section("NOW", body, counter)
+    clock = f"{time_of(moment)} ({local:%A %Y-%m-%d %H:%M} in {agent.time_zone})"
+    return prose("NOW", f"  {clock}", counter)
+
+
+def chat_name(chat: Chat) -> str:
+    """A chat by its title and id."""
+    return f"{_title(chat)} (id: {quoted_id(chat.id)})"
 
 
 def _title(chat: Chat) -> str:
@@ -181,35 +136,23 @@ def _in_roster(member: NamedMember, agent: Agent) -> str:
     return f"{label(member.name)} ({'human' if member.kind == 'user' else 'agent'})"
 
 
-def _who(member: NamedMember) -> str:
-    kind = "human" if member.kind == "user" else "agent"
-    return f"{label(member.name)} ({kind}, id: {quoted(member.id)[1:-1]})"
+def _awaited(chat: Chat, agent: Agent) -> str:
+    others = [label(m.name) for m in chat.roster if m.ref != agent.as_member.ref]
+    if len(others) > NAMED_MEMBERS:
+        others = [*others[:NAMED_MEMBERS], f"{len(others) - NAMED_MEMBERS} more"]
+    return f" (waiting for {' or '.join(others)})" if others else ""
 
 
-def _named(member_id: str, chat: Chat | None) -> NamedMember | None:
-    return next((m for m in chat.roster if m.id == member_id), None) if chat else None
+def _kind_of(plan: Plan, at: datetime) -> str:
+    if plan.cron is None:
+        return f"one-time, scheduledAt: {time_of(at)}"
+    cron = " ".join(plan.cron.split())
+    return f"recurring, cron: {cron} in {plan.time_zone}, next: {time_of(at)}"
 
 
-def _expects_reply(message: Message) -> bool:
-    """A person who writes hopes for an answer; an agent says whether it waits for one."""
-    return message.sender.kind == "user" or message.expects_reply
-
-
-def _resumed(run: Run) -> str:
-    resume = run.resumed
-    if resume is None:
-        raise ValueError("the run has not waited")
-    if resume.status == "timeout":
-        return f"timeout (nobody answered msg:{resume.asked_seq} in time)"
-    return f"reply (msg:{resume.seq} answers msg:{resume.asked_seq})"
-
-
-def _kind_of(plan: Plan) -> str:
-    if plan.cron is not None:
-        return f"recurring, cron: {plan.cron} in {plan.time_zone}"
-    if plan.run_after is not None:
-        return f"one-time, after {plan.run_after}"
-    return "one-time"
+def _set_as(plan: Plan) -> str:
+    """How it was said when a one-time plan was set, if not as a time."""
+    return f"  [created via run_after: {quoted(plan.run_after)}]" if plan.run_after else ""
 
 
 def _span(span: timedelta) -> str:

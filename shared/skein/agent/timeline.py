@@ -4,9 +4,9 @@ Whatever a person typed stays inside its own quoted entry (DESIGN section 5, inv
 names are JSON strings without a line break of any kind, and nothing else on a line is theirs.
 """
 
-from skein.agent.quoting import label, quoted
+from skein.agent.quoting import bracketed, label, quoted, quoted_id, time_of
 from skein.models.audience import Audience, may_show
-from skein.models.base import MemberRef, rfc3339
+from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import Message
 from skein.models.trigger import Resume
 
@@ -36,45 +36,57 @@ def timeline_entry(
         destination: Who is there now, which decides whether an origin may be told.
     """
     own = message.sender.ref == agent
-    seen = "[SEEN]" if own or message.seq <= seen_seq else "[NEW]"
+    speaker = "You" if own else named(message.sender)
     reply = f" (reply to msg:{message.reply_to})" if message.reply_to is not None else ""
-    waited = " (waiting for a reply)" if own and message.expects_reply else ""
+    said = quoted(text)
+    if own and message.expects_reply:
+        said = f"called send_message({said}, wait: true)"
+    seen = "[SEEN]" if own or message.seq <= seen_seq else "[NEW]"
     line = (
-        f"[msg:{message.seq}] [{rfc3339(message.created_at)}] {_speaker(message, own=own)}"
-        f"{reply}{waited}{_why(message, own=own, destination=destination)}: "
-        f"{quoted(text)}{_attached(message)}  {seen}"
+        f"[msg:{message.seq}] [{time_of(message.created_at)}] {speaker}{reply}: "
+        f"{origin_of(message, agent=agent, destination=destination)}{said}{attached(message)}  "
+        f"{seen}"
     )
     if message.seq == trigger_seq:
         line += f" {TRIGGER_MARK}"
     if resumed is not None and resumed.seq == message.seq:
         line += f" {RESUME_MARK}"
+    if resumed is not None and resumed.status == "timeout" and resumed.asked_seq == message.seq:
+        line += f" {RESUME_MARK} (timeout)"
     return f"  {line}"
 
 
-def _speaker(message: Message, *, own: bool) -> str:
-    if own:
-        return "You"
+def turn_text(message: Message, text: str, *, agent: MemberRef, destination: Audience) -> str:
+    """What one message says where the history stands as roles: a turn of its own.
+
+    Others are named in brackets, which their names cannot close; the agent's own words stand as
+    they were, but for a note of why they were said, where that was asked elsewhere.
+    """
+    media = "".join(f" [attached: {media.content_type}]" for media in message.media)
+    words = f"{text}{media}".strip()
+    if message.sender.ref == agent:
+        return f"{origin_of(message, agent=agent, destination=destination)}{words}"
     kind = "human" if message.sender.kind == "user" else "agent"
-    return f"{label(message.sender.name)} ({kind}, id:{quoted_id(message.sender.id)})"
+    return f"[{bracketed(message.sender.name)} ({kind})] {words}"
 
 
-def _why(message: Message, *, own: bool, destination: Audience) -> str:
-    """Why the agent said this here, where it was asked elsewhere and that may be told."""
+def named(member: NamedMember, *, gap: str = "") -> str:
+    """Who somebody is: `Husam (human, id:usr_1)`; `gap` stands before the id."""
+    kind = "human" if member.kind == "user" else "agent"
+    return f"{label(member.name)} ({kind}, id:{gap}{quoted_id(member.id)})"
+
+
+def origin_of(message: Message, *, agent: MemberRef, destination: Audience) -> str:
+    """Why the agent said this here, where it was asked elsewhere and that may be told; or ''."""
     origin = message.origin
-    if origin is None or not own or not may_show(origin.audience, destination):
+    if origin is None or message.sender.ref != agent or not may_show(origin.audience, destination):
         return ""
     return (
-        f" [sent because {label(origin.asked_by)} asked {quoted(origin.text)}"
-        f" in {quoted(origin.chat_title)}]"
+        f"[sent because {label(origin.asked_by)} asked {quoted(origin.text)}"
+        f" in {quoted(origin.chat_title)}] "
     )
 
 
-def _attached(message: Message) -> str:
+def attached(message: Message) -> str:
+    """A word for each thing that came with a message."""
     return "".join(f" [attached: {quoted(media.content_type)}]" for media in message.media)
-
-
-def quoted_id(identifier: str) -> str:
-    """An id as it is, or as a JSON string if it holds anything but plain characters."""
-    plain = identifier.replace("_", "").replace("-", "").replace("|", "").replace("@", "")
-    plain = plain.replace(".", "")
-    return identifier if plain.isascii() and plain.isalnum() else quoted(identifier)

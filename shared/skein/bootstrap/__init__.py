@@ -8,6 +8,7 @@ import os
 from functools import cached_property
 
 from skein.agent.context import ContextBuilder
+from skein.agent.counting import RememberedTokens
 from skein.agent.reading import Reader
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.desk import Desk
@@ -106,7 +107,8 @@ class App(Outside):
     @cached_property
     def context(self) -> ContextBuilder:
         """Makes prompts."""
-        return ContextBuilder(tokens=self.tokens, settings=self.settings)
+        remembered = RememberedTokens(self.tokens, self.settings.token_cache_bytes)
+        return ContextBuilder(tokens=remembered, settings=self.settings)
 
     @cached_property
     def desk(self) -> Desk:

@@ -34,11 +34,12 @@ class PromptRecord(Value):
 
     Attributes:
         sections: In order; where the history stands as `turns`, its section holds no text.
-        total_tokens: Of all sections together.
+        total_tokens: Of all sections together, the blank lines between them included.
         stable: How many of the sections stand before the `turns`.
         turns: The history as roles; None where it is part of the sections.
-        current: Position among the turns of the message that is to be answered.
-        nudge: The user's message of a prompt that is a system message otherwise.
+        current: Position among the turns of the message that is to be answered; after them all,
+            if there is none.
+        nudge: The last message, where nobody else's stands there.
     """
 
     sections: tuple[PromptSection, ...]
@@ -65,6 +66,8 @@ class PromptRecord(Value):
         changing = _joined(self.sections[self.stable :])
         if changing:
             spoken.insert(self.current, ModelMessage(role="system", content=changing))
+        if self.nudge:
+            spoken.append(ModelMessage(role="user", content=self.nudge))
         return (ModelMessage(role="system", content=_joined(self.sections[: self.stable])), *spoken)
 
     def readable(self) -> "PromptRecord":
