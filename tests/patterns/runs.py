@@ -1,5 +1,6 @@
 """Runs, their waits, and what repairs them."""
 
+from skein.models.audience import OPEN
 from skein.models.base import MemberRef
 from skein.models.completion import TokenUsage
 from skein.models.jobs import UpkeepJob
@@ -32,7 +33,7 @@ def step(claim: Claim, text: str = "Hello!", n: int = 1) -> Step:
 
 def ask(world: World, claim: Claim, chat_id: str = "chat_1") -> None:
     asked = world.app.desk.asking.ask(
-        claim, question(claim, chat_id), sent=(), check=lambda _: None
+        claim, question(claim, chat_id), audience=OPEN, sent=(), check=lambda _: None
     )
     assert asked.waiting
 

@@ -15,7 +15,15 @@ from skein.agent.tools import enabled
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.base import Tool, Work
 from skein.agent.tools.runs import end_run
-from skein.errors import Conflict, LostLease, ModelRejected, NotFound, Rejected, Transient
+from skein.errors import (
+    Conflict,
+    LostLease,
+    ModelRejected,
+    NotFound,
+    Rejected,
+    ToolError,
+    Transient,
+)
 from skein.models.chat import Chat, Membership
 from skein.models.completion import ModelMessage, ModelRequest
 from skein.models.jobs import RunJob
@@ -32,6 +40,7 @@ from skein.settings import Settings
 LEASE_MARGIN = timedelta(seconds=2)  # the lease outlives the invocation, never the other way round
 WRITING_SECONDS = 10  # kept back from the model's time for recording and posting its answer
 LEAST_MODEL_SECONDS = 20  # with less than this left, a fresh invocation goes on
+BUSY_SECONDS = 30  # the longest pause before a run asks again whether it may work
 
 logger = logging.getLogger(__name__)
 
@@ -84,29 +93,35 @@ class Turns:
         Raises:
             Transient: The table is out of reach; the queue, and later the tick, bring it back.
         """
-        claim = self._runs.claim(job, lease_until=deadline + LEASE_MARGIN)
-        if claim is None:
-            return
-        work = Work(claim)
+        work: Work | None = None
         try:
+            claim = self._runs.claim(job, lease_until=deadline + LEASE_MARGIN)
+            if claim is None:
+                return
+            work = Work(claim)
             try:
                 self._carry_on(work, deadline)
             except LostLease:
                 raise
             except Exception as error:
-                self._settle(work.claim, error)
+                self._settle(work, error)
         except LostLease:
-            logger.info("the run was taken over", extra={"run_id": claim.run.id})
+            logger.info("the run was taken over", extra={"run_id": job.run_id})
+            if work is not None and work.permit and self._runs.is_over(work.claim):
+                self._release(work)
 
-    def _settle(self, claim: Claim, error: Exception) -> None:
+    def _settle(self, work: Work, error: Exception) -> None:
         """Decide what becomes of a run whose activation did not come to its end."""
-        run_id = claim.run.id
-        if isinstance(error, ModelDown | Busy):
+        claim, run_id = work.claim, work.run.id
+        self._release(work)
+        if isinstance(error, Busy):
+            self._runs.put_off(claim, str(error), longest_seconds=BUSY_SECONDS)
+        elif isinstance(error, ModelDown):
             logger.warning("a run is put off", extra={"run_id": run_id, "why": str(error)})
             self._runs.put_off(claim, str(error))
         elif isinstance(error, NotFound | Conflict):
             self._endings.end(claim, "canceled", error=str(error))
-        elif isinstance(error, Rejected | ModelRejected):
+        elif isinstance(error, Rejected | ModelRejected | ToolError):
             self._endings.end(claim, "failed", error=str(error))
         else:
             # A bug must not hold the agent's slot until the lease runs out: note it, try again.
@@ -116,12 +131,9 @@ class Turns:
     def _carry_on(self, work: Work, deadline: datetime) -> None:
         activation = work.run.activation
         steps = list(self._runs.steps(work.claim))
-        reading = self._read(work)
+        reading = self._read(work, steps)
         tools = enabled(reading.agent.enabled_tools)
-        limit = reading.agent.max_concurrent_runs or self._settings.max_concurrent_runs
-        until = deadline + LEASE_MARGIN
-        if limit is not None and not self._permits.take(work.run, limit, until=until):
-            raise Busy(f"{limit} runs of this agent are at work")
+        self._permit(work, reading, until=deadline + LEASE_MARGIN)
         prompt = _recorded(steps) or self._context.build(
             work.run, reading, [tool.spec for tool in tools]
         )
@@ -142,8 +154,7 @@ class Turns:
             asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
             answer = self._ask(work, reading, asked, tools, seconds)
             steps.append(self._record(work, answer, reading, prompt if not steps else None))
-        if limit is not None:
-            self._permits.give_back(work.run)
+        self._release(work)
         if work.over:
             return
         if work.ended:
@@ -151,11 +162,30 @@ class Turns:
             return
         self._carry_on(work, deadline)  # a reply was there already: go on with a fresh prompt
 
+    def _permit(self, work: Work, reading: Reading, *, until: datetime) -> None:
+        """Get leave to work, if the agent has a limit.
+
+        Raises:
+            Busy: As many of its runs as may are at work.
+        """
+        limit = reading.agent.max_concurrent_runs or self._settings.max_concurrent_runs
+        if limit is None:
+            return
+        if not self._permits.take(work.run, limit, until=until):
+            raise Busy(f"{limit} runs of this agent are at work")
+        work.permit = True
+
+    def _release(self, work: Work) -> None:
+        """Let another run work in this one's stead."""
+        if work.permit:
+            self._permits.give_back(work.run)
+            work.permit = False
+
     def _act(self, work: Work, step: Step, reading: Reading) -> Step:
         """Carry out what the model asked for; without tools, its text is the last word."""
         if not step.tool_calls:
             if Manner.of(reading.agent, reading.chat).reply_mode == "text":
-                self._actor.say(work, step)
+                self._actor.say(work, step, reading)
             work.ended = True
             return step
         work.sent.clear()
@@ -165,15 +195,23 @@ class Turns:
         work.claim = self._runs.keep_results(work.claim, step, results, work.sent)
         return step.model_copy(update={"results": results})
 
-    def _read(self, work: Work) -> Reading:
-        chat, member = work.claim.chat, work.claim.member
-        active = work.run.active_chat_id
-        if active is not None and (chat is None or chat.id != active):
-            chat, member = self._elsewhere(work.claim, active)
-        return self._reader.read(work.run, chat, member)
+    def _read(self, work: Work, steps: Sequence[Step]) -> Reading:
+        """Read for the chat that the activation looks at.
+
+        A worker that takes over looks at what the recorded prompt showed, wherever the agent has
+        gone since: what is said and made now is still made from that.
+        """
+        run, chat, member = work.run, work.claim.chat, work.claim.member
+        shown = run.shown.chat_id if run.shown else None
+        looked_at = shown if steps else run.active_chat_id
+        if looked_at is None:
+            return self._reader.read(run, None, None)
+        if chat is None or chat.id != looked_at:
+            chat, member = self._elsewhere(work.claim, looked_at)
+        return self._reader.read(run, chat, member)
 
     def _elsewhere(self, claim: Claim, chat_id: str) -> tuple[Chat | None, Membership | None]:
-        """The active chat and the agent's place there, where it is not the run's own."""
+        """A chat and the agent's place there, where it is not the run's own."""
         chat_key = Chat.key_of(claim.run.tenant, chat_id)
         member_key = Membership.key_of(claim.run.tenant, chat_id, claim.agent)
         found = self._table.get_many([chat_key, member_key])

@@ -29,6 +29,9 @@ class Audience(Value):
 OPEN = Audience(open=True)
 """The audience of a run without a chat, and of everything in open chats."""
 
+NOBODY = Audience(open=False)
+"""Of what may be shown nowhere."""
+
 
 def may_show(source: Audience, destination: Audience) -> bool:
     """Whether what was derived at `source` may be shown at `destination`.

@@ -124,8 +124,10 @@ class Membership(Stored):
         sms_opted_out_at: Set by STOP or by the carrier, cleared by START.
         last_delivery: The newest delivery to this person, which the next one waits for.
         running_run: The one run of this agent at work in this chat.
-        queued_run: The one that is to start, or to go on; messages widen it until it is claimed.
-        wait: The run that waits in this chat for a reply.
+        queued_run: The one that is to start; messages widen it until it is claimed.
+        resuming: Runs of this chat that have waited, here or elsewhere, and go on before
+            `queued_run` starts; usually none, never in an item when empty.
+        wait: The run that waits in this chat for a reply, whichever chat it belongs to.
         agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
         paused: Agents' messages wake this agent no more, until a person writes.
     """
@@ -141,6 +143,7 @@ class Membership(Stored):
     last_delivery: Identifier | None = None
     running_run: Identifier | None = None
     queued_run: QueuedRun | None = None
+    resuming: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     wait: Wait | None = None
     agent_wakes: tuple[Instant, ...] = ()
     paused: bool = False
@@ -159,6 +162,11 @@ class Membership(Stored):
     def active(self) -> bool:
         """Whether the member is in the chat now."""
         return self.left_seq is None
+
+    @property
+    def free(self) -> bool:
+        """Whether a run that has never started may start: none is at work, none is to go on."""
+        return self.running_run is None and not self.resuming
 
     def to_item(self, chat: Chat) -> Item:
         """The membership as table attributes, findable through a person or an open chat's agent."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from skein.models.audience import OPEN, Audience
+from skein.models.audience import NOBODY, OPEN, Audience
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.completion import TokenUsage
 from skein.models.due import due_mark
@@ -23,11 +23,16 @@ RUN_ID = re.compile(r"run_[0-9A-Za-z]{1,64}_(?P<home>(chat|agt)_[0-9A-Za-z]{1,64
 
 
 class SentMessage(Value):
-    """A message that a run sent, as its own agent is reminded of it."""
+    """A message that a run sent, as its own agent is reminded of it.
+
+    Attributes:
+        audience: Who was there both where it was made up and where it was said.
+    """
 
     chat_id: Identifier
     seq: int
     preview: Annotated[str, Field(max_length=PREVIEW_CHARACTERS)]
+    audience: Audience = NOBODY
 
 
 class Shown(Value):
@@ -41,7 +46,7 @@ class Run(Stored):
     """One piece of work of one agent.
 
     Attributes:
-        audience: Of a run without a chat: whom its trigger may be shown to.
+        audience: Of its trigger, by which it is decided where the run may be shown.
         fence: Raised by every claim; a worker's writes hold only while it is the worker's own.
         attempts: Claims that began work; three failed ones end the run.
         put_offs: How often the run was put off because the model was down; no attempts.
@@ -49,7 +54,8 @@ class Run(Stored):
         steps_taken: Model answers recorded so far, over all activations.
         activation: How often it was started or resumed; a prompt each.
         active_chat_id: The chat that the agent is looking at; its own, until it enters another.
-        shown: What the newest prompt held, for the SEEN mark.
+        shown: The chat that the newest prompt looked at and what it held of it, for the SEEN
+            mark and for a worker that takes over; None if it looked at no chat.
         wait: While it waits: for what, and where (`wait_chat_id`).
         waits: How often it has waited.
         resumed: How the newest wait ended.

@@ -70,14 +70,13 @@ class Trigger(Value):
 
 
 class QueuedRun(Value):
-    """The slot of a run that is to start, or to go on after a wait.
+    """The slot of a run that has never started; messages widen it until it does.
 
     Attributes:
-        trigger: Of a run that has never started: it overrides the run's own.
+        trigger: Overrides the run's own.
         depth: The least depth of the messages that the run is to answer.
         then: Agents that are to respond afterwards, one after another.
         audience: Of the messages; who was there for all of them.
-        resumes: The run has worked before, and keeps the trigger it was started with.
     """
 
     run_id: Identifier
@@ -85,7 +84,6 @@ class QueuedRun(Value):
     depth: int
     then: tuple[Identifier, ...] = ()
     audience: Audience = OPEN
-    resumes: bool = False
 
     def widened(
         self,

@@ -5,19 +5,21 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from skein.errors import Conflict
+from skein.errors import Conflict, LostLease
+from skein.models.audience import Audience
 from skein.models.chat import Membership, Message, chat_partition
 from skein.models.jobs import RunJob
 from skein.models.run import MAX_WAITS, PREVIEW_CHARACTERS, SentMessage
 from skein.models.storage import Update, Write
 from skein.models.trigger import Resume, Wait
 from skein.ports import Clock, Table
+from skein.services.audience import audience_of
 from skein.services.chats import Chats, NewMessage
-from skein.services.claims import Claim
+from skein.services.claims import Claim, with_results
 from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings, behind, freed
 from skein.services.roster import Room
-from skein.services.slots import absorbed, slots_unchanged
+from skein.services.slots import absorbing, slots_unchanged
 from skein.settings import Settings
 
 
@@ -61,22 +63,27 @@ class Asking:
         claim: Claim,
         new: NewMessage,
         *,
+        audience: Audience,
         sent: Sequence[SentMessage],
         check: Callable[[Room], None],
     ) -> Asked:
         """Post `new` and let the run wait for a reply, all or nothing.
 
-        The slot in the run's own chat is freed meanwhile. A message of somebody else that the
-        prompt did not show counts as the reply: then the run goes on at once, as a new activation.
+        The slot in the run's own chat is freed meanwhile. A reply that is there already lets the
+        run go on at once, as a new activation: in the chat that its prompt showed, any message of
+        somebody else that came after; in another one, any that came after what this run said
+        there and that the agent has not been shown.
 
         Args:
             claim: The run's.
             new: The message.
+            audience: Who was there for what the message is made from.
             sent: What else this step has sent, to be remembered with it.
             check: Looks at the chat before anything is posted, and may refuse.
 
         Raises:
             Conflict: The run has waited often enough, or another run waits in this chat.
+            LostLease: The run waits already, and what was read of it is out of date.
             RiderFailed: Another worker has taken the run over.
             Rejected: As `post_message`.
         """
@@ -90,119 +97,130 @@ class Asking:
             nonlocal asked
             check(room)
             jobs.clear()
-            asked, writes, following = self._riders(claim, new, room, sent)
+            there = audience.narrowed(audience_of(room.chat, since_seq=room.chat.last_seq + 1))
+            said = SentMessage(
+                chat_id=room.chat.id,
+                seq=room.chat.last_seq + 1,
+                preview=new.text[:PREVIEW_CHARACTERS],
+                audience=there,
+            )
+            asked, writes, following = self._riders(claim, room, [*sent, said])
             jobs.extend(following)
             return writes
 
         posted = self._chats.post_message(new, riders=riders)
-        if not posted.created and not asked.seq:
-            # An earlier attempt got this far and died; its run waits, or went on, without us.
-            return replace(asked, seq=posted.message.seq)
+        if posted.message.seq != asked.seq:
+            # It was committed without our being told, and what we know of the run is out of date.
+            raise LostLease(claim.run.id)
         self._dispatch.send(jobs)
         if asked.waiting:
             self._dispatch.send([claim.job], delay_seconds=self._settings.wait_seconds)
         return asked
 
     def _riders(
-        self, claim: Claim, new: NewMessage, room: Room, sent: Sequence[SentMessage]
+        self, claim: Claim, room: Room, sent: Sequence[SentMessage]
     ) -> tuple[Asked, list[Write], list[RunJob]]:
-        member = room.member(claim.agent)
-        if member is None:
+        run = claim.run
+        place = room.member(claim.agent)
+        if place is None:
             raise ValueError("the sender was in the chat a moment ago")
-        if member.wait is not None:
+        if place.wait is not None:
+            if place.wait.run_id == run.id:
+                raise LostLease(run.id)
             raise Conflict("another run of yours waits in this chat already")
-        seq = room.chat.last_seq + 1
-        said = SentMessage(chat_id=room.chat.id, seq=seq, preview=new.text[:PREVIEW_CHARACTERS])
-        told = tuple(dict.fromkeys([*claim.run.sent, *sent, said]))
-        used = tuple(dict.fromkeys([*claim.run.tools, "send_message"]))
+        reply = self._reply(claim, room, place, sent)
+        told = with_results(claim, ["send_message"], sent).run
         changes: dict[str, Any] = {
-            "sent": told,
-            "tools": used,
-            "waits": claim.run.waits + 1,
+            "sent": told.sent,
+            "tools": told.tools,
+            "waits": run.waits + 1,
             "active_chat_id": room.chat.id,
         }
-        reply = self._unseen(claim, room)
+        seq = room.chat.last_seq + 1
         if reply is None:
-            return self._waiting(claim, member, seq, changes)
-        return self._answered(claim, member, reply, seq, changes)
+            return self._waiting(claim, place, seq, changes)
+        return self._answered(claim, place, reply, seq, changes)
 
-    def _unseen(self, claim: Claim, room: Room) -> Message | None:
-        """The newest message of somebody else that this activation's prompt did not hold."""
-        shown = claim.run.shown
-        if shown is None or shown.chat_id != room.chat.id or shown.seq >= room.chat.last_seq:
+    def _reply(
+        self, claim: Claim, room: Room, place: Membership, sent: Sequence[SentMessage]
+    ) -> Message | None:
+        """The first message of somebody else that this activation could not know of."""
+        shown, chat = claim.run.shown, room.chat
+        *earlier, _ = [s.seq for s in (*claim.run.sent, *sent) if s.chat_id == chat.id]
+        if shown is not None and shown.chat_id == chat.id:
+            known = shown.seq
+        elif earlier:
+            known = max(earlier[0], place.seen_seq)
+        else:
+            return None
+        if known >= chat.last_seq:
             return None
         page = self._table.query(
-            chat_partition(room.chat.tenant, room.chat.id),
-            first=Message.key_of(room.chat.tenant, room.chat.id, shown.seq + 1).sk,
+            chat_partition(chat.tenant, chat.id),
+            first=Message.key_of(chat.tenant, chat.id, known + 1).sk,
             last="MSG#~",
         )
-        unseen = (Message.from_item(item) for item in reversed(page.items))
-        return next((m for m in unseen if m.kind == "text" and m.sender.ref != claim.agent), None)
+        unknown = map(Message.from_item, page.items)
+        return next((m for m in unknown if m.kind == "text" and m.sender.ref != claim.agent), None)
 
     def _waiting(
-        self, claim: Claim, member: Membership, seq: int, changes: dict[str, Any]
+        self, claim: Claim, place: Membership, seq: int, changes: dict[str, Any]
     ) -> tuple[Asked, list[Write], list[RunJob]]:
         until = self._clock.now() + timedelta(seconds=self._settings.wait_seconds)
         wait = Wait(run_id=claim.run.id, seq=seq, until=until)
         changes |= {
             "status": "waiting",
             "wait": wait,
-            "wait_chat_id": member.chat_id,
+            "wait_chat_id": place.chat_id,
             "lease_until": None,
             "attempts": 0,
         }
         now_waiting = claim.with_run(**changes)
+        asked = Asked(now_waiting, seq, waiting=True)
         grace = timedelta(seconds=self._settings.outbox_grace_seconds)
+        due = claim.run.due(until + grace)
         here = {"wait": wait.model_dump(mode="json")}
-        home = claim.member
-        writes: list[Write] = [
-            Update(
-                claim.run.key,
-                set=_stored(now_waiting, changes) | claim.run.due(until + grace),
-                condition=claim.mine,
-            )
-        ]
-        if home is None or home.key != member.key:
-            writes.append(Update(member.key, set=here, condition=slots_unchanged(member)))
-            home = self._fresh(home)
-        else:
-            home = member
+        first = Update(claim.run.key, set=_stored(now_waiting, changes) | due, condition=claim.mine)
+        if claim.member is not None and claim.member.key == place.key:
+            left = freed(claim.run, place)
+            return asked, [first, replace(left, set={**left.set, **here})], behind(claim.run, place)
+        writes: list[Write] = [first, Update(place.key, here, condition=slots_unchanged(place))]
+        home = self._fresh(claim.member)
         if home is None:
-            return Asked(now_waiting, seq, waiting=True), writes, []
-        left = freed(claim.run, home)
-        own = dict(left.set) | (here if home.key == member.key else {})
-        writes.append(replace(left, set=own))
-        return Asked(now_waiting, seq, waiting=True), writes, behind(claim.run, home)
+            return asked, writes, []
+        return asked, [*writes, freed(claim.run, home)], behind(claim.run, home)
 
     def _answered(
         self,
         claim: Claim,
-        member: Membership,
+        place: Membership,
         reply: Message,
         seq: int,
         changes: dict[str, Any],
     ) -> tuple[Asked, list[Write], list[RunJob]]:
-        """The answer is there: go on at once, and answer what a queued run was to answer, too."""
-        run = claim.run
-        resume = Resume(status="reply", chat_id=member.chat_id, asked_seq=seq, seq=reply.seq)
-        changes |= {"resumed": resume, "activation": run.activation + 1}
-        if reply.sender.kind == "agent":
-            changes["chain_depth"] = max(run.chain_depth, reply.depth)
-        writes: list[Write] = []
-        queued = member.queued_run
-        if queued is not None and not queued.resumes and run.chat_id == member.chat_id:
-            changes["then"] = tuple(sorted({*run.then, *queued.then}))
-            without = Update(
-                member.key, set={"queued_run": None}, condition=slots_unchanged(member)
-            )
-            now = self._clock.now()
-            writes = [without, absorbed(member, queued.run_id, into=run.id, now=now)]
-            member = member.model_copy(update={"queued_run": None})
+        """A reply is there: the run goes on at once, and its SEEN mark moves as at a wait."""
+        run, now = claim.run, self._clock.now()
+        resume = Resume(status="reply", chat_id=place.chat_id, asked_seq=seq, seq=reply.seq)
+        changes |= {
+            "resumed": resume,
+            "activation": run.activation + 1,
+            "chain_depth": reply.depth,
+        }
+        joining = absorbing(claim.with_run(**changes).run, place, now=now)
+        changes |= joining.run_changes
+        place_changes = dict(joining.place_changes)
+        if run.shown is not None and run.shown.chat_id == place.chat_id:
+            place_changes["seen_seq"] = max(place.seen_seq, run.shown.seq)
         goes_on = claim.with_run(**changes)
-        if run.chat_id == member.chat_id:
-            goes_on = replace(goes_on, member=member)
-        first = Update(run.key, set=_stored(goes_on, changes), condition=claim.mine)
-        return Asked(goes_on, seq, waiting=False), [first, *writes], []
+        if run.chat_id == place.chat_id:
+            goes_on = replace(goes_on, member=place.model_copy(update=place_changes))
+        writes: list[Write] = [
+            Update(run.key, set=_stored(goes_on, changes), condition=claim.mine),
+            *joining.writes,
+        ]
+        if place_changes:
+            writes.append(Update(place.key, place_changes, condition=slots_unchanged(place)))
+        return Asked(goes_on, seq, waiting=False), writes, []
 
     def _fresh(self, home: Membership | None) -> Membership | None:
         item = self._table.get(home.key) if home else None

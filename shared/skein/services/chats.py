@@ -214,7 +214,8 @@ class Chats:
         woken = woken_by(message, room.chat, room.agents, max_chain_depth=limit)
         others = [agent for agent in room.agents if agent.member.ref != message.sender.ref]
         for agent in [*woken, *(agent for agent in others if agent not in woken)]:
-            pace = paced(agent, message, now, self._settings)
+            wakes = agent in woken
+            pace = paced(agent, message, woken=wakes, now=now, settings=self._settings)
             if agent.wait is not None:
                 resumed = resumed_by(
                     self._table,
@@ -226,7 +227,7 @@ class Chats:
                 )
                 commit.writes.extend(resumed.writes)
                 commit.replies.extend([resumed.job] if resumed.job else [])
-            elif agent in woken and pace.allowed:
+            elif wakes and pace.allowed:
                 enqueued = enqueue(
                     agent,
                     trigger,

@@ -8,9 +8,11 @@ from typing import Any
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership
 from skein.models.jobs import RunJob
-from skein.models.run import Run
+from skein.models.run import Run, SentMessage
 from skein.models.storage import AllOf, Check, Is, Write, all_of
 from skein.ports import Table
+
+MOST_SENT = 20
 
 logger = logging.getLogger(__name__)
 
@@ -75,3 +77,10 @@ def read_claim(table: Table, job: RunJob) -> Claim | None:
         return Claim(Run.from_item(run), None)
     member, chat = place
     return Claim(Run.from_item(run), Membership.from_item(member), Chat.from_item(chat))
+
+
+def with_results(claim: Claim, tools: Sequence[str], sent: Sequence[SentMessage]) -> Claim:
+    """The claim whose run remembers, besides, these tools and the newest messages that it sent."""
+    used = dict.fromkeys([*claim.run.tools, *tools])
+    known = dict.fromkeys([*claim.run.sent, *sent])
+    return claim.with_run(tools=tuple(used), sent=tuple(known)[-MOST_SENT:])

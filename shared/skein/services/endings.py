@@ -17,7 +17,7 @@ from skein.services.claims import Claim, read_claim
 from skein.services.dispatch import Dispatch
 from skein.services.guarded import transact_guarded
 from skein.services.retrying import optimistic
-from skein.services.slots import slots_unchanged
+from skein.services.slots import slots_unchanged, without
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -76,6 +76,7 @@ class Endings:
         found = read_claim(self._table, job)
         if found is None or found.run.ended:
             raise Conflict("this run has ended already")
+        self.mark_seen(found)
         self._end_once(found, "canceled", error, guard=guard)
 
     def mark_seen(self, claim: Claim) -> None:
@@ -146,13 +147,14 @@ def _ended(claim: Claim, status: RunStatus, error: str | None, now: datetime) ->
         "ended_at": rfc3339(now),
         "lease_until": None,
         "wait": None,
+        "wait_chat_id": None,
         "error": error,
     }
     return Update(claim.run.key, set=change | NOT_DUE, condition=claim.mine)
 
 
 def freed(run: Run, member: Membership) -> Update:
-    """The membership without this run in either slot, its SEEN mark where the prompt ended."""
+    """The membership without this run in any slot, its SEEN mark where the prompt ended."""
     change: dict[str, object] = {}
     if run.shown is not None and run.shown.chat_id == member.chat_id:
         change["seen_seq"] = max(member.seen_seq, run.shown.seq)
@@ -160,6 +162,8 @@ def freed(run: Run, member: Membership) -> Update:
         change["running_run"] = None
     if member.queued_run is not None and member.queued_run.run_id == run.id:
         change["queued_run"] = None
+    if run.id in member.resuming:
+        change["resuming"] = without(member.resuming, run.id)
     if member.wait is not None and member.wait.run_id == run.id:
         change["wait"] = None
     condition = slots_unchanged(member) if member.active else Is("left_seq", member.left_seq)
@@ -167,8 +171,9 @@ def freed(run: Run, member: Membership) -> Update:
 
 
 def behind(run: Run, member: Membership) -> list[RunJob]:
-    """The job of the run that is queued behind `run`, which may now start at once."""
-    queued = member.queued_run
-    if queued is None or queued.run_id == run.id or not member.active:
+    """The job of the run that may go on, or start, once `run` is out of the way."""
+    queued = [member.queued_run.run_id] if member.queued_run else []
+    following = [run_id for run_id in (*member.resuming, *queued) if run_id != run.id]
+    if not following or not member.active or member.running_run not in {None, run.id}:
         return []
-    return [RunJob(tenant=run.tenant, run_id=queued.run_id, agent_id=run.agent_id)]
+    return [RunJob(tenant=run.tenant, run_id=following[0], agent_id=run.agent_id)]

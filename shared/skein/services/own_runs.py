@@ -32,7 +32,8 @@ class OwnRuns:
         Args:
             tenant: Whose agent.
             agent_id: The agent.
-            place: Where they are shown; runs from elsewhere in private are left out.
+            place: Where they are shown; what comes from elsewhere in private is left out, be it
+                a whole run or something that it sent.
             status: Only runs in this state.
             limit: How many at most.
         """
@@ -50,7 +51,9 @@ class OwnRuns:
         found = self._table.get_many(keys) if keys else {}
         runs = (Run.from_item(found[key]) for key in keys if key in found)
         shown = [
-            run for run in runs if may_show(run.audience, place) and status in {None, run.status}
+            _as_told(run, place)
+            for run in runs
+            if may_show(run.audience, place) and status in {None, run.status}
         ]
         return tuple(shown[:limit])
 
@@ -68,3 +71,9 @@ class OwnRuns:
         if run is None or run.agent_id != agent_id or not may_show(run.audience, place):
             raise NotFound("you have no run with this id")
         return run
+
+
+def _as_told(run: Run, place: Audience) -> Run:
+    """The run with those of its messages that may be shown at `place`."""
+    sent = tuple(message for message in run.sent if may_show(message.audience, place))
+    return run.model_copy(update={"sent": sent})

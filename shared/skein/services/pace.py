@@ -15,12 +15,15 @@ class Pace(NamedTuple):
     changes: dict[str, Any]
 
 
-def paced(agent: Membership, message: Message, now: datetime, settings: Settings) -> Pace:
-    """Judge whether `message` may start a run of `agent`.
+def paced(
+    agent: Membership, message: Message, *, woken: bool, now: datetime, settings: Settings
+) -> Pace:
+    """Judge whether `message` may start a run of `agent`, which it wakes or does not.
 
-    A person's message always may, and ends a pause. Agents' messages may start at most
-    `max_agent_runs` runs within `agent_runs_window_seconds`; then the agent pauses in this chat
-    until a person writes. A message that only widens a queued run starts none.
+    A person's message always may, and ends a pause even where it wakes nobody. Agents' messages
+    may start at most `max_agent_runs` runs within `agent_runs_window_seconds`; then the agent
+    pauses in this chat until a person writes. A message that only widens a queued run, or lets a
+    waiting one go on, starts none.
     """
     if message.sender.kind == "user":
         changes: dict[str, Any] = {}
@@ -29,7 +32,7 @@ def paced(agent: Membership, message: Message, now: datetime, settings: Settings
         if agent.agent_wakes:
             changes["agent_wakes"] = None
         return Pace(allowed=True, changes=changes)
-    if agent.paused:
+    if agent.paused or not woken:
         return Pace(allowed=False, changes={})
     if agent.queued_run is not None or agent.wait is not None:
         return Pace(allowed=True, changes={})

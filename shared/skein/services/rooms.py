@@ -32,6 +32,7 @@ from skein.services.retrying import optimistic
 from skein.services.revisions import revise
 from skein.services.roster import Room, read_room
 from skein.services.slots import Enqueued, slots_unchanged
+from skein.services.waits import let_go
 from skein.settings import Settings
 
 DIRECT_MEMBERS = 2
@@ -123,27 +124,41 @@ class Rooms:
     def discard(self, tenant: str, chat_id: str, by: MemberRef) -> None:
         """Close a chat for good: nothing is posted any more, and no queued run starts.
 
-        Its members can still read it; lists leave it out. Doing it again changes nothing.
+        Its members can still read it; lists leave it out. A run that waits for a reply here goes on
+        without one if it belongs to another chat. Doing it again changes nothing.
 
         Raises:
             NotFound: No such chat, or `by` is not in it.
         """
+        jobs = optimistic(self._clock, lambda: self._discard_once(tenant, chat_id, by))
+        self._dispatch.send(jobs)
 
-        def attempt() -> None:
-            room = self._room(tenant, chat_id, by)
-            if room.chat.discarded_at is not None:
-                return
-            now = self._clock.now()
-            _, write = revise(room.chat, {"discarded_at": now}, also=NOT_DUE)
-            writes: list[Write] = [write]
-            for agent in room.agents:
-                if agent.queued_run is not None:
-                    unchanged = slots_unchanged(agent)
-                    writes.append(Update(agent.key, {"queued_run": None}, condition=unchanged))
-                    writes.append(_canceled(agent, now, "the chat was discarded"))
-            self._table.transact(writes)
+    def _discard_once(self, tenant: str, chat_id: str, by: MemberRef) -> list[Job]:
+        room = self._room(tenant, chat_id, by)
+        if room.chat.discarded_at is not None:
+            return []
+        now = self._clock.now()
+        _, write = revise(room.chat, {"discarded_at": now}, also=NOT_DUE)
+        writes: list[Write] = [write]
+        jobs: list[Job] = []
+        for agent in room.agents:
+            released, following = self._released(agent, now)
+            writes.extend(released)
+            jobs.extend(following)
+            if agent.queued_run is not None:
+                writes.append(_canceled(agent, now, "the chat was discarded"))
+            if agent.queued_run is not None or agent.wait is not None:
+                change = {"queued_run": None, "wait": None}
+                writes.append(Update(agent.key, change, condition=slots_unchanged(agent)))
+        self._table.transact(writes)
+        return jobs
 
-        optimistic(self._clock, attempt)
+    def _released(self, place: Membership, now: datetime) -> tuple[tuple[Write, ...], list[Job]]:
+        """What lets a run go on that waits at a place where nobody can answer any more."""
+        if place.wait is None:
+            return (), []
+        released = let_go(self._table, place, now=now, settings=self._settings)
+        return released.writes, [released.job] if released.job else []
 
     def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
         """Let somebody in; what was said before counts as seen. Already in, nothing changes.
@@ -162,14 +177,19 @@ class Rooms:
         _check_space(room.chat, member)
         now = self._clock.now()
         (named,) = named_members(self._table, tenant, [member], caller=by, now=now)
-        chat, write = revise(room.chat, {"roster": (*room.chat.roster, named)})
+        change: dict[str, Any] = {"roster": (*room.chat.roster, named)}
+        if room.chat.last_seq:
+            late = room.chat.joined_late | {str(named.ref): room.chat.last_seq}
+            change["joined_late"] = late
+        chat, write = revise(room.chat, change)
         self._table.transact([write, _opened(room, named)])
         return chat
 
     def remove_member(self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef) -> None:
         """Let somebody go, oneself perhaps; an agent's queued run is canceled. Idempotent.
 
-        If that run would have been followed by other agents', the next of them is started.
+        A run that waits for a reply here goes on without one if it belongs to another chat. If the
+        canceled run would have been followed by other agents', the next of them is started.
 
         Raises:
             NotFound: No such chat, or `by` is not in it.
@@ -188,13 +208,16 @@ class Rooms:
             return []
         now = self._clock.now()
         roster = tuple(other for other in room.chat.roster if other.ref != member)
-        _, write = revise(room.chat, {"roster": roster})
-        closed: dict[str, Any] = {"left_seq": room.chat.last_seq, "queued_run": None}
+        late = {ref: seq for ref, seq in room.chat.joined_late.items() if ref != str(member)}
+        _, write = revise(room.chat, {"roster": roster, "joined_late": late})
+        no_slots = dict.fromkeys(("queued_run", "resuming", "wait"))
+        closed: dict[str, Any] = {"left_seq": room.chat.last_seq} | no_slots
+        released, jobs = self._released(place, now)
         writes: list[Write] = [
             write,
             Update(place.key, set=closed | NOT_LISTED, condition=slots_unchanged(place)),
+            *released,
         ]
-        jobs: list[Job] = []
         if place.queued_run is not None:
             writes.append(_canceled(place, now, "the agent has left the chat"))
             following = self._following(place, now)

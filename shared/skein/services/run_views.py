@@ -93,7 +93,7 @@ class RunViews:
         agent = MemberRef(kind="agent", id=run.agent_id)
         item = self._table.get(Membership.key_of(run.tenant, run.chat_id, agent))
         slot = Membership.from_item(item).queued_run if item else None
-        if slot is None or slot.run_id != run.id or slot.resumes:
+        if slot is None or slot.run_id != run.id:
             return run
         return run.model_copy(
             update={"trigger": slot.trigger, "chain_depth": slot.depth, "then": slot.then}

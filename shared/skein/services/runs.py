@@ -18,16 +18,15 @@ from skein.models.run import Run, SentMessage, Shown
 from skein.models.step import Step, ToolResult
 from skein.models.storage import Missing, Put, Update, Write
 from skein.ports import Clock, Metrics, Table
-from skein.services.claims import Claim, read_claim
+from skein.services.claims import Claim, read_claim, with_results
 from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings
 from skein.services.retrying import optimistic
-from skein.services.slots import slots_unchanged
+from skein.services.slots import Joining, absorbing, slots_unchanged, without
 from skein.services.waits import timed_out
 from skein.settings import Settings
 
 LONGEST_DELAY_SECONDS = 900  # the longest that SQS knows
-MOST_SENT = 20
 
 logger = logging.getLogger(__name__)
 
@@ -71,17 +70,18 @@ class Runs:
     def _claim_once(self, job: RunJob, lease_until: datetime) -> Claim | None:
         found = read_claim(self._table, job)
         if found is not None and found.run.status == "waiting":
-            found = read_claim(self._table, job) if self._wait_is_over(found.run) else None
+            found = read_claim(self._table, job) if self._wait_is_over(found) else None
         if found is None:
             return None
         run, member = found.run, found.member
         now = self._clock.now()
         if run.ended or (run.lease_until is not None and run.lease_until > now):
             return None
-        if member is not None and not member.active:
-            self._endings.end(found, "canceled", error="the agent has left the chat")
+        pointless = _pointless(found)
+        if pointless is not None:
+            self._endings.end(found, "canceled", error=pointless)
             return None
-        if member is not None and member.running_run not in {None, run.id}:
+        if member is not None and not _its_turn(run, member):
             return None
         if run.attempts >= self._settings.max_attempts:
             last = run.error or "the worker vanished each time"
@@ -90,58 +90,87 @@ class Runs:
             return None
         return self._take(found, now, lease_until)
 
-    def _wait_is_over(self, run: Run) -> bool:
+    def _wait_is_over(self, found: Claim) -> bool:
         """Let a run go on whose time has run out; whether it had."""
-        now = self._clock.now()
+        run, now = found.run, self._clock.now()
         if run.wait is None or run.wait_chat_id is None or run.wait.until > now:
             return False
-        agent = Claim(run, None).agent
-        item = self._table.get(Membership.key_of(run.tenant, run.wait_chat_id, agent))
-        member = Membership.from_item(item) if item else None
-        if member is None or member.wait != run.wait:
+        place = self._place(found, run.wait_chat_id)
+        if place is None or place.wait != run.wait:
             return False
-        resumed = timed_out(self._table, member, run, now=now, settings=self._settings)
-        self._table.transact(resumed.writes)
+        over = timed_out(self._table, place, now=now, settings=self._settings)
+        self._table.transact(over.writes)
         return True
+
+    def _place(self, found: Claim, chat_id: str | None) -> Membership | None:
+        """The agent's open membership in a chat, which may be the run's own."""
+        if chat_id is None:
+            return None
+        item = self._table.get(Membership.key_of(found.run.tenant, chat_id, found.agent))
+        place = Membership.from_item(item) if item else None
+        return place if place is not None and place.active else None
 
     def _take(self, found: Claim, now: datetime, lease_until: datetime) -> Claim:
         run, member = found.run, found.member
-        fresh = run.status == "queued"
         changes: dict[str, Any] = {
             "status": "running",
             "fence": run.fence + 1,
             "attempts": run.attempts + 1,
-            "activation": run.activation + 1 if fresh else run.activation,
             "lease_until": lease_until,
             "started_at": run.started_at or now,
             "active_chat_id": run.active_chat_id or run.chat_id,
         }
+        change: dict[str, Any] = {"running_run": run.id}
+        writes: list[Write] = []
         slot = member.queued_run if member else None
+        if run.status == "queued":
+            changes["activation"] = run.activation + 1
         if slot is not None and slot.run_id == run.id:
-            changes["then"] = tuple(sorted({*run.then, *slot.then})) if slot.resumes else slot.then
-            if not slot.resumes:
-                changes |= {
-                    "trigger": slot.trigger,
-                    "chain_depth": slot.depth,
-                    "audience": slot.audience,
-                }
+            change["queued_run"] = None
+            changes |= {
+                "trigger": slot.trigger,
+                "chain_depth": slot.depth,
+                "audience": slot.audience,
+                "then": slot.then,
+            }
+        elif run.status == "queued" and run.activation:
+            joined = self._absorb(found, now)
+            changes |= joined.run_changes
+            change |= joined.place_changes
+            writes.extend(joined.writes)
         taken = run.model_copy(update=changes)
         stored = {name: value for name, value in taken.attributes().items() if name in changes}
-        writes: list[Write] = [
-            Update(
-                run.key,
-                set=stored | run.due(lease_until) | {"due_tries": None},
-                condition=found.mine,
-            )
-        ]
+        claimed = stored | run.due(lease_until) | {"due_tries": None}
+        writes.append(Update(run.key, set=claimed, condition=found.mine))
         if member is not None:
-            change: dict[str, Any] = {"running_run": run.id}
-            if slot is not None and slot.run_id == run.id:
-                change["queued_run"] = None
-            writes.append(Update(member.key, set=change, condition=slots_unchanged(member)))
-            member = member.model_copy(update=change)
+            left = without(member.resuming, run.id)
+            here = Update(
+                member.key, set=change | {"resuming": left}, condition=slots_unchanged(member)
+            )
+            writes.append(here)
+            member = member.model_copy(update=change | {"resuming": tuple(left or ())})
         self._table.transact(writes)
         return replace(found, run=taken, member=member)
+
+    def _absorb(self, found: Claim, now: datetime) -> Joining:
+        """What a run that goes on after a wait takes over in the chat that it will be shown."""
+        run, member = found.run, found.member
+        chat_id = run.active_chat_id or run.chat_id
+        if member is not None and member.chat_id == chat_id:
+            return absorbing(run, member, now=now)
+        place = self._place(found, chat_id)
+        if place is None:
+            return Joining({}, {}, ())
+        joined = absorbing(run, place, now=now)
+        if not joined.place_changes:
+            return joined
+        there = Update(place.key, joined.place_changes, condition=slots_unchanged(place))
+        return Joining(joined.run_changes, {}, (*joined.writes, there))
+
+    def is_over(self, claim: Claim) -> bool:
+        """Whether a run that was taken away from its worker was stopped, not carried on."""
+        item = self._table.get(claim.run.key)
+        return item is None or Run.from_item(item).ended
 
     def steps(self, claim: Claim) -> tuple[Step, ...]:
         """The answers that this activation has recorded so far, in order."""
@@ -157,13 +186,18 @@ class Runs:
     def record(self, claim: Claim, step: Step, *, shown: Shown | None) -> Claim:
         """Write down a model's answer before anything that it asks for is carried out.
 
+        Args:
+            claim: The run's.
+            step: The answer, with the prompt if it is the activation's first.
+            shown: Of that prompt: which chat it showed, and how much of it; None for no chat.
+
         Raises:
             LostLease: Another worker has taken the run over.
         """
         changed = claim.with_run(
             steps_taken=step.n,
             usage=claim.run.usage + step.usage,
-            shown=shown or claim.run.shown,
+            shown=shown if step.prompt is not None else claim.run.shown,
         )
         self._write(
             claim,
@@ -180,7 +214,7 @@ class Runs:
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        changed = with_results(claim, results, sent)
+        changed = with_results(claim, [result.name for result in results], sent)
         kept = Update(
             step.key,
             set={"results": [result.model_dump(mode="json") for result in results]},
@@ -205,8 +239,15 @@ class Runs:
         self._metrics.count("RunAttemptsFailed")
         self._postpone(claim, wait, {"error": reason})
 
-    def put_off(self, claim: Claim, reason: str) -> None:
+    def put_off(
+        self, claim: Claim, reason: str, *, longest_seconds: int = LONGEST_DELAY_SECONDS
+    ) -> None:
         """Let a run wait for a model that is down, or for its turn; this is no attempt.
+
+        Args:
+            claim: The run's.
+            reason: Why, for the operator.
+            longest_seconds: The pause doubles each time, but not beyond this.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -216,7 +257,7 @@ class Runs:
         if waited > timedelta(seconds=self._settings.max_put_off_seconds):
             self._endings.end(claim, "failed", error=f"put off for too long: {reason}")
             return
-        wait = min(self._settings.retry_base_seconds * 2**run.put_offs, LONGEST_DELAY_SECONDS)
+        wait = min(self._settings.retry_base_seconds * 2**run.put_offs, longest_seconds)
         self._metrics.count("RunsPutOff")
         change = {"error": reason, "attempts": run.attempts - 1, "put_offs": run.put_offs + 1}
         self._postpone(claim, wait, change)
@@ -242,11 +283,20 @@ class Runs:
         self._dispatch.send([claim.job], delay_seconds=delay)
 
 
-def with_results(claim: Claim, results: Sequence[ToolResult], sent: Sequence[SentMessage]) -> Claim:
-    """The claim whose run remembers which tools it used and what it sent."""
-    used = dict.fromkeys([*claim.run.tools, *(result.name for result in results)])
-    known = dict.fromkeys([*claim.run.sent, *sent])
-    return claim.with_run(tools=tuple(used), sent=tuple(known)[-MOST_SENT:])
+def _pointless(found: Claim) -> str | None:
+    """Why a run is not to be worked at any more, if so."""
+    if found.member is not None and not found.member.active:
+        return "the agent has left the chat"
+    if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":
+        return "the chat was discarded"
+    return None
+
+
+def _its_turn(run: Run, member: Membership) -> bool:
+    """Whether a run may work: no other is at it, and those that have waited go first."""
+    if member.running_run is not None:
+        return member.running_run == run.id
+    return not member.resuming or run.id in member.resuming
 
 
 def _changes(claim: Claim, *names: str) -> dict[str, Any]:

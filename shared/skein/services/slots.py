@@ -1,4 +1,4 @@
-"""The slots of a (chat, agent) pair: one run at work, one that is to start, one that waits.
+"""The slots of a (chat, agent) pair: one run at work, one that is to start, those that go on.
 
 Everything that wants an agent to work in a chat goes through here. The writes belong into the
 transaction that gives the reason, and hold only while the slots are as they were read.
@@ -19,6 +19,8 @@ from skein.models.trigger import QueuedRun, Trigger
 from skein.ports import Ids
 from skein.settings import Settings
 
+SLOTS = ("running_run", "queued_run", "resuming", "wait")
+
 
 class Enqueued(NamedTuple):
     """What makes an agent respond: the writes, the run, and the job if it may start at once."""
@@ -30,16 +32,8 @@ class Enqueued(NamedTuple):
 
 def slots_unchanged(member: Membership) -> Condition:
     """The membership is open and its slots are as they were read."""
-    slots = stored(member)
-    return all_of(
-        Absent("left_seq"),
-        *(Is(name, slots.get(name)) for name in ("running_run", "queued_run", "wait")),
-    )
-
-
-def stored(member: Membership) -> dict[str, Any]:
-    """The membership's attributes as the table holds them, for comparisons."""
-    return member.attributes()
+    stored = member.attributes()
+    return all_of(Absent("left_seq"), *(Is(name, stored.get(name)) for name in SLOTS))
 
 
 def run_due_at(now: datetime, settings: Settings) -> datetime:
@@ -73,8 +67,8 @@ def enqueue(
         settings: For the debounce and the outbox grace.
 
     Returns:
-        The writes for the caller's transaction. No job while another run of this pair is at work:
-        the transaction that ends that one names this one.
+        The writes for the caller's transaction. No job while another run of this pair is at work
+        or goes on first: the transaction that ends that one names this one.
     """
     if member.queued_run is not None:
         slot = member.queued_run.widened(trigger, depth=depth, then=tuple(then), audience=audience)
@@ -98,37 +92,57 @@ def enqueue(
     return Enqueued(
         (put, slot_write(member, slot, changes)),
         run.id,
-        job if member.running_run is None else None,
+        job if member.free else None,
     )
 
 
-def requeue(
-    home: Membership, slot: QueuedRun, *, changes: Mapping[str, Any] | None = None, now: datetime
-) -> tuple[Write, ...]:
-    """Let a run that has waited go on in its home chat, absorbing one that has not started there.
+def without(resuming: Sequence[str], run_id: str) -> list[str] | None:
+    """Those that go on next, less one; None, which removes the attribute, when none is left."""
+    return [other for other in resuming if other != run_id] or None
+
+
+def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None = None) -> Update:
+    """The membership with a run that has waited among those that go on next.
 
     Args:
         home: The agent's membership where the run belongs, freshly read.
-        slot: The resumed run's.
+        run_id: The run.
         changes: Further attributes of the membership to set.
+    """
+    change = {"resuming": [*home.resuming, run_id]} | dict(changes or {})
+    return Update(home.key, set=change, condition=slots_unchanged(home))
+
+
+class Joining(NamedTuple):
+    """What makes one run answer for another: changes of the run and of the place, and the rest."""
+
+    run_changes: dict[str, Any]
+    place_changes: dict[str, Any]
+    writes: tuple[Write, ...]
+
+
+def absorbing(run: Run, place: Membership, *, now: datetime) -> Joining:
+    """Let a run that goes on answer, too, what a run that never started was to answer there.
+
+    Args:
+        run: About to be shown the chat of `place`, as it is now.
+        place: The agent's membership there; it need not be the run's own chat.
         now: The present.
     """
-    waiting = home.queued_run
-    if waiting is None:
-        return (slot_write(home, slot, changes),)
-    joined = slot.model_copy(update={"then": tuple(sorted({*slot.then, *waiting.then}))})
-    return (
-        slot_write(home, joined, changes),
-        absorbed(home, waiting.run_id, into=slot.run_id, now=now),
+    queued = place.queued_run
+    elsewhere = run.chat_id != place.chat_id
+    if queued is None or queued.run_id == run.id or (elsewhere and queued.then):
+        return Joining({}, {}, ())
+    changes: dict[str, Any] = {"chain_depth": min(run.chain_depth, queued.depth)}
+    if queued.then:
+        changes["then"] = tuple(sorted({*run.then, *queued.then}))
+    over = {"status": "canceled", "error": f"joined {run.id}", "ended_at": rfc3339(now)}
+    joined = Update(
+        Run.key_of(place.tenant, queued.run_id),
+        set=over | NOT_DUE,
+        condition=Is("status", "queued"),
     )
-
-
-def absorbed(home: Membership, run_id: str, *, into: str, now: datetime) -> Update:
-    """A run that never started is over, because another one answers what it was to answer."""
-    change = {"status": "canceled", "error": f"joined {into}", "ended_at": rfc3339(now)}
-    return Update(
-        Run.key_of(home.tenant, run_id), set=change | NOT_DUE, condition=Is("status", "queued")
-    )
+    return Joining(changes, {"queued_run": None}, (joined,))
 
 
 def slot_write(

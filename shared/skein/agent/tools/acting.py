@@ -1,18 +1,28 @@
 """Carries out what a model asked for: each call once, however often a worker dies."""
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from skein.agent.reading import Reading
 from skein.agent.tools import TOOLS
 from skein.agent.tools.base import Call, Work
+from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.desk import Desk
+from skein.agent.tools.messages import send_message
+from skein.agent.tools.reach import check_reach
+from skein.agent.tools.runs import end_run
 from skein.errors import Correctable, LostLease, RiderFailed, ToolError
 from skein.models.chat import MAX_TEXT
 from skein.models.completion import ToolCall
 from skein.models.step import Step, ToolResult, ToolStatus
+from skein.models.storage import Write
 from skein.services.chats import NewMessage
+from skein.services.roster import Room
 
 SILENCE = "[silence]"
+MOST_CALLS = 20  # of one step
+MOST_BYTES = 60_000  # of one step's results: what its item holds beside the prompt and the answer
 
 logger = logging.getLogger(__name__)
 
@@ -23,14 +33,18 @@ class Actor:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def say(self, work: Work, step: Step) -> None:
-        """Post a final text in the run's chat, unless the agent chose silence.
+    def say(self, work: Work, step: Step, reading: Reading) -> None:
+        """Post a final text in the chat that the prompt showed, unless the agent chose silence.
+
+        A run that was shown no chat speaks in the one that it has entered, if any.
 
         Raises:
             LostLease: Another worker has taken the run over.
+            ToolError: What was said in private must not be told there.
             Rejected: The chat does not take it, since it is discarded or the agent has left it.
         """
-        text, chat_id = step.text.strip(), work.run.chat_id or work.run.active_chat_id
+        text = step.text.strip()
+        chat_id = reading.chat.id if reading.chat is not None else work.run.active_chat_id
         if not text or text.casefold() == SILENCE or chat_id is None:
             return
         message = NewMessage(
@@ -42,36 +56,69 @@ class Actor:
             depth=work.run.chain_depth + 1,
             run_id=work.run.id,
         )
+
+        def riders(room: Room) -> Sequence[Write]:
+            check_reach(work.run, reading, room)
+            return (work.claim.guard,)
+
         try:
-            self._desk.chats.post_message(message, riders=work.claim.guarded)
+            self._desk.chats.post_message(message, riders=riders)
         except RiderFailed as error:
             raise LostLease(work.run.id) from error
 
     def carry_out(self, work: Work, step: Step, reading: Reading) -> tuple[ToolResult, ...]:
-        """Carry out the tools of a step, in order, but a question that waits at the very end.
+        """Carry out the tools of a step in order: first those that do not wait or end the run.
+
+        A question that waits ends the activation, so the last one comes behind everything else,
+        looking at the chat that was active where it stands; earlier ones are sent without waiting.
+        What stands behind `end_run` is not carried out.
 
         What a tool refuses is told to the model; a bug is raised, and the run tried again.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
+        work.astray = False
         results: dict[int, ToolResult] = {}
-        for position in _in_order(step):
-            if work.over or work.ended or work.run.activation != step.activation:
-                break
-            results[position] = self._carry_out_one(work, step, position, reading)
+
+        def carry(position: int, *, may_wait: bool) -> None:
+            over = work.over or work.ended or work.run.activation != step.activation
+            if not over:
+                room_left = MOST_BYTES - sum(len(r.content.encode()) for r in results.values())
+                result = self._carry_out_one(work, step, position, reading, may_wait=may_wait)
+                results[position] = _cut(result, room_left)
+
+        asked = _Asked.of(step, reading)
+        looking_at = (work.run.active_chat_id, work.astray)
+        for position in asked.first:
+            if position == asked.waits:
+                looking_at = (work.run.active_chat_id, work.astray)
+            else:
+                carry(position, may_wait=False)
+        if asked.waits is not None:
+            moved_on = work.run.active_chat_id
+            active, work.astray = looking_at
+            work.claim = work.claim.with_run(active_chat_id=active)
+            carry(asked.waits, may_wait=True)
+            if work.run.activation == step.activation and not work.over:
+                work.claim = work.claim.with_run(active_chat_id=moved_on)
+        if asked.ends is not None:
+            carry(asked.ends, may_wait=False)
         return tuple(
-            results.get(position) or _passed_over(call)
+            results.get(position) or _passed_over(call, too_many=position >= MOST_CALLS)
             for position, call in enumerate(step.tool_calls)
         )
 
-    def _carry_out_one(self, work: Work, step: Step, position: int, reading: Reading) -> ToolResult:
+    def _carry_out_one(
+        self, work: Work, step: Step, position: int, reading: Reading, *, may_wait: bool
+    ) -> ToolResult:
         asked = step.tool_calls[position]
         call = Call(
             effect=f"{work.run.id}:{step.n}:{position}",
             work=work,
             reading=reading,
             desk=self._desk,
+            may_wait=may_wait,
         )
         status: ToolStatus = "done"
         try:
@@ -83,27 +130,53 @@ class Actor:
             status = "correctable" if isinstance(error, Correctable) else "failed"
             content = f"error: {error}"
             logger.info("a tool refused", extra={"tool": asked.name, "status": status})
+        if asked.name == enter_chat.name:
+            work.astray = status != "done"
         return ToolResult(call_id=asked.id, name=asked.name, status=status, content=content)
 
 
-def _in_order(step: Step) -> list[int]:
-    """The positions of a step's calls; one that waits ends the activation, and so comes last."""
-    calls = step.tool_calls
-    waits = [position for position, call in enumerate(calls) if _waits(call)]
-    others = [position for position in range(len(calls)) if position not in waits]
-    return [*others, *waits]
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Where the calls of a step stand: those that come first, and the two that stop the run.
+
+    Attributes:
+        first: In order; the waiting one is among them, where it stands.
+        waits: The last question that waits.
+        ends: The first `end_run`.
+    """
+
+    first: range
+    waits: int | None
+    ends: int | None
+
+    @classmethod
+    def of(cls, step: Step, reading: Reading) -> "_Asked":
+        enabled = reading.agent.enabled_tools
+        calls = [call if call.name in enabled else None for call in step.tool_calls[:MOST_CALLS]]
+        ends = next((n for n, c in enumerate(calls) if c and c.name == end_run.name), None)
+        first = range(len(calls) if ends is None else ends)
+        waiting = [n for n in first if _waits(calls[n])]
+        return cls(first, waiting[-1] if waiting else None, ends)
 
 
-def _waits(call: ToolCall) -> bool:
-    if call.name != "send_message":
+def _waits(call: ToolCall | None) -> bool:
+    if call is None or call.name != send_message.name:
         return False
     try:
-        return bool(TOOLS[call.name].parse(call.arguments).get("wait"))
+        return bool(send_message.parse(call.arguments).get("wait"))
     except Correctable:
         return False
 
 
-def _passed_over(call: ToolCall) -> ToolResult:
-    return ToolResult(
-        call_id=call.id, name=call.name, status="failed", content="error: the run had ended"
-    )
+def _cut(result: ToolResult, most_bytes: int) -> ToolResult:
+    """The result, no longer than what a step's item still holds."""
+    data = result.content.encode()
+    if len(data) <= most_bytes:
+        return result
+    kept = data[: max(most_bytes, 0)].decode(errors="ignore")
+    return result.model_copy(update={"content": f"{kept} [cut: too much for one step]"})
+
+
+def _passed_over(call: ToolCall, *, too_many: bool) -> ToolResult:
+    why = f"only {MOST_CALLS} calls are done at once" if too_many else "the run had ended"
+    return ToolResult(call_id=call.id, name=call.name, status="failed", content=f"error: {why}")

@@ -25,12 +25,16 @@ class Work:
     Attributes:
         claim: As last written, also for whoever must clean up after a failure half-way.
         sent: What the step that is being carried out has sent so far.
+        astray: The chat that the agent wanted to enter in this step is not the active one.
+        permit: It counts against the agent's limit of runs at work.
         ended: The agent ended its run.
         over: The run is in other hands, since it waits or has ended; nothing more may be written.
     """
 
     claim: Claim
     sent: list[SentMessage] = field(default_factory=list)
+    astray: bool = False
+    permit: bool = False
     ended: bool = False
     over: bool = False
 
@@ -47,12 +51,29 @@ class Call:
     Attributes:
         effect: Names this very call; the same when a worker that died is replaced.
         reading: What the prompt was made from.
+        may_wait: Nothing that the step still has to do would be lost if the run waited now.
     """
 
     effect: str
     work: Work
     reading: Reading
     desk: Desk
+    may_wait: bool = True
+
+    def target(self, chat_id: str | None) -> str:
+        """The chat that is meant: the one named, else the active one.
+
+        Raises:
+            Correctable: No chat is active, or the agent could not enter the one that it wanted.
+        """
+        if chat_id is not None:
+            return chat_id
+        if self.work.astray:
+            raise Correctable("you could not enter that chat, so nothing is done in the one before")
+        active = self.work.run.active_chat_id
+        if active is None:
+            raise Correctable("no chat is active: name a chat_id, or enter a chat first")
+        return active
 
 
 @dataclass(frozen=True)

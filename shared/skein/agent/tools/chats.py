@@ -7,7 +7,7 @@ from pydantic import Field
 from skein.agent.quoting import quoted
 from skein.agent.timeline import timeline_entry
 from skein.agent.tools.base import Call, tool
-from skein.errors import Correctable, Failed, NotFound
+from skein.errors import Failed, NotFound
 from skein.models.audience import may_show
 from skein.models.chat import Chat, Membership, Message, chat_partition
 from skein.services.audience import audience_of
@@ -15,6 +15,7 @@ from skein.services.roster import read_room
 
 MOST_MESSAGES = 50
 MOST_CHARACTERS = 2_000
+MOST_SHOWN = 20_000  # characters in all; beyond, the oldest are left out
 
 Limit = Annotated[int, Field(description="How many messages, at most 50.", ge=1, le=MOST_MESSAGES)]
 
@@ -44,10 +45,7 @@ def read_messages(
     ] = None,
 ) -> str:
     """Read messages of one of your chats, the newest ones or those before a certain one."""
-    target = chat_id or call.work.run.active_chat_id
-    if target is None:
-        raise Correctable("no chat is active: name a chat_id, or enter a chat first")
-    chat, member = _own_chat(call, target)
+    chat, member = _own_chat(call, call.target(chat_id))
     return _shown(call, chat, member, limit, before=before)
 
 
@@ -79,8 +77,12 @@ def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: in
     here = call.reading.chat is not None and call.reading.chat.id == chat.id
     if not here and not may_show(audience_of(chat, since_seq=since), call.reading.destination):
         raise Failed("what was said there is private, and must not be told here")
-    lines = [
-        timeline_entry(
+    lines: list[str] = []
+    left = MOST_SHOWN
+    for message in reversed(messages):
+        if message.kind != "text":
+            continue
+        line = timeline_entry(
             message,
             _cut(message.text),
             agent=call.work.claim.agent,
@@ -89,10 +91,12 @@ def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: in
             resumed=None,
             destination=call.reading.destination,
         )
-        for message in messages
-        if message.kind == "text"
-    ]
-    return "\n".join(lines) or "there are no messages"
+        left -= len(line)
+        if left < 0:
+            lines.append(f"  (there is more: read the messages before {message.seq + 1})")
+            break
+        lines.append(line)
+    return "\n".join(reversed(lines)) or "there are no messages"
 
 
 def _cut(text: str) -> str:

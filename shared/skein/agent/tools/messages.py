@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.tools.base import Call, tool
+from skein.agent.tools.reach import check_reach
 from skein.errors import (
     Conflict,
     Correctable,
@@ -15,9 +16,10 @@ from skein.errors import (
     RiderFailed,
     Unprocessable,
 )
-from skein.models.audience import Origin
-from skein.models.run import PREVIEW_CHARACTERS, Run, SentMessage
+from skein.models.audience import NOBODY, Audience, Origin
+from skein.models.run import PREVIEW_CHARACTERS, SentMessage
 from skein.models.storage import Write
+from skein.services.audience import audience_of
 from skein.services.chats import NewMessage
 from skein.services.roster import Room
 
@@ -40,9 +42,7 @@ def send_message(
 ) -> str:
     """Say something in a chat; the only way to reach anyone there."""
     run = call.work.run
-    target = chat_id or run.active_chat_id
-    if target is None:
-        raise Correctable("no chat is active: name a chat_id, or enter a chat first")
+    target = call.target(chat_id)
     new = NewMessage(
         tenant=run.tenant,
         chat_id=target,
@@ -56,7 +56,9 @@ def send_message(
         origin=_origin(call, target),
     )
     try:
-        return _ask(call, new) if wait else _say(call, new)
+        if wait and call.may_wait:
+            return _ask(call, new)
+        return _say(call, new) + ("; another question of this step is waited for" if wait else "")
     except RiderFailed as error:
         raise LostLease(run.id) from error
     except NotFound:
@@ -69,17 +71,22 @@ def send_message(
 
 def _say(call: Call, new: NewMessage) -> str:
     claim = call.work.claim
+    heard_by = NOBODY
 
     def riders(room: Room) -> Sequence[Write]:
-        check_reach(claim.run, room)
+        nonlocal heard_by
+        check_reach(claim.run, call.reading, room)
+        heard_by = audience_of(room.chat, since_seq=room.chat.last_seq + 1)
         return (claim.guard,)
 
     posted = call.desk.chats.post_message(new, riders=riders).message
-    call.work.sent.append(
-        SentMessage(
-            chat_id=posted.chat_id, seq=posted.seq, preview=posted.text[:PREVIEW_CHARACTERS]
-        )
+    sent = SentMessage(
+        chat_id=posted.chat_id,
+        seq=posted.seq,
+        preview=posted.text[:PREVIEW_CHARACTERS],
+        audience=_made_for(call).narrowed(heard_by),
     )
+    call.work.sent.append(sent)
     return f"sent as msg:{posted.seq}"
 
 
@@ -87,8 +94,9 @@ def _ask(call: Call, new: NewMessage) -> str:
     asked = call.desk.asking.ask(
         call.work.claim,
         new,
+        audience=_made_for(call),
         sent=call.work.sent,
-        check=lambda room: check_reach(call.work.run, room),
+        check=lambda room: check_reach(call.work.run, call.reading, room),
     )
     call.work.claim = asked.claim
     call.work.over = asked.waiting
@@ -97,22 +105,9 @@ def _ask(call: Call, new: NewMessage) -> str:
     )
 
 
-def check_reach(run: Run, room: Room) -> None:
-    """Refuse to carry what was said in private to where its people are not (DESIGN 5.8).
-
-    Raises:
-        Failed: The run was triggered in a private chat, and whoever triggered it is not in `room`.
-    """
-    if run.audience.open or room.chat.id == run.chat_id:
-        return
-    by = run.trigger.by
-    if run.trigger.type in {"chat_message", "manual"}:
-        needed = [by.id] if by is not None and by.kind == "user" else None
-    else:
-        needed = list(run.audience.people) or None
-    people = {member.id for member in room.chat.roster if member.kind == "user"}
-    if needed is None or not set(needed) <= people:
-        raise Failed("this run began in a private chat, and who began it is not in that chat")
+def _made_for(call: Call) -> Audience:
+    """Who was there for everything that a message of this call is made from."""
+    return call.reading.audience.narrowed(call.work.run.audience)
 
 
 def _origin(call: Call, target: str) -> Origin | None:

@@ -33,11 +33,13 @@ def stop_run(
     run = call.work.run
     if run_id == run.id:
         raise Correctable("this is the run you are in: end_run ends it")
+    why = f"stopped by {run.id}"
     try:
         other = call.desk.own_runs.get(
             run.tenant, run.agent_id, run_id, place=call.reading.destination
         )
-        call.desk.endings.cancel(other, error=f"stopped by {run.id}", guard=call.work.claim.guard)
+        if (other.status, other.error) != ("canceled", why):  # an earlier attempt did it
+            call.desk.endings.cancel(other, error=why, guard=call.work.claim.guard)
     except (NotFound, Conflict) as error:
         raise Failed(str(error)) from None
     return "stopped"
