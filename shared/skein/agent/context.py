@@ -20,6 +20,7 @@ from skein.models.chat import Chat, Message
 from skein.models.completion import ToolSpec
 from skein.models.run import Run
 from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
+from skein.models.trigger import Trigger
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.settings import Settings
@@ -69,6 +70,8 @@ class ContextBuilder:
             reading: What was read for it.
             tools: What the agent may use; their size counts against the prompt's limit.
         """
+        if not reading.told:
+            run = run.model_copy(update={"trigger": Trigger(type=run.trigger.type)})
         manner = Manner.of(reading.agent, reading.chat)
         room = self._room(reading.agent, tools)
         entries = self._entries(run, reading, roles=manner.history_format == "roles")
@@ -134,6 +137,7 @@ class ContextBuilder:
                 priority=sections.TRIGGER_GIVES_WAY,
                 least=room // TRIGGER_SHARE,
                 quote=not (follows and message is not None and message.seq == current),
+                asked=_asked(run, reading),
             ),
             sections.now(reading.now, agent, count),
         ]
@@ -227,6 +231,14 @@ def _current_seq(run: Run, reading: Reading) -> int | None:
     if run.resumed is not None and run.resumed.chat_id == reading.chat.id:
         return run.resumed.seq
     return run.trigger.seq if reading.chat.id == run.chat_id else None
+
+
+def _asked(run: Run, reading: Reading) -> Message | None:
+    """What the run had asked before it waited, if that was here and is not too long ago."""
+    resume, chat = run.resumed, reading.chat
+    if resume is None or chat is None or resume.chat_id != chat.id:
+        return None
+    return next((one for one in reading.messages if one.seq == resume.asked_seq), None)
 
 
 def _history_head(chat: Chat | None) -> str:

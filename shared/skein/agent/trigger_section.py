@@ -7,7 +7,7 @@ from skein.agent.section import Section, around
 from skein.agent.timeline import attached, named
 from skein.models.base import NamedMember
 from skein.models.chat import Chat, Message
-from skein.models.run import Run
+from skein.models.run import PREVIEW_CHARACTERS, Run
 from skein.ports import TokenCounter
 
 Fields = list[tuple[str, str]]
@@ -22,6 +22,7 @@ def trigger(
     priority: int,
     least: int,
     quote: bool = True,
+    asked: Message | None = None,
 ) -> Section:
     """Why the agent runs, with every field that the kind of trigger has (seeds/002, section 2).
 
@@ -33,10 +34,12 @@ def trigger(
         priority: When it gives way, where a prompt is too long.
         least: How many tokens it keeps even then.
         quote: Repeat the message here; not where it follows as the current message anyway.
+        asked: What the run had asked before it waited, where that was in the active chat.
     """
 
     def frame(text: str) -> str:
         fields = _fields(run, chat, message, text if quote else None)
+        fields += _of_resume(run, asked)
         return "\n".join(["TRIGGER:", *(f"  {name}: {value}" for name, value in fields)])
 
     text = long_text(run, message) if quote or message is None else ""
@@ -80,8 +83,6 @@ def _fields(run: Run, chat: Chat | None, message: Message | None, text: str | No
         fields.append(("requestedBy", named(by, gap=" ") if by else quoted_id(run.trigger.by.id)))
     fields += _of_outside(run, text or "")
     fields.append(("chainDepth", str(run.chain_depth)))
-    if run.resumed is not None:
-        fields.append(("resumed", _resumed(run)))
     return fields
 
 
@@ -121,10 +122,13 @@ def _in_chat(run: Run, chat: Chat) -> NamedMember | None:
     return next((member for member in chat.roster if member.ref == run.trigger.by), None)
 
 
-def _resumed(run: Run) -> str:
+def _of_resume(run: Run, asked: Message | None) -> Fields:
+    """How the newest wait ended, and what had been asked."""
     resume = run.resumed
     if resume is None:
-        raise ValueError("the run has not waited")
+        return []
+    how = f"reply (msg:{resume.seq} answers msg:{resume.asked_seq})"
     if resume.status == "timeout":
-        return f"timeout (nobody answered msg:{resume.asked_seq} in time)"
-    return f"reply (msg:{resume.seq} answers msg:{resume.asked_seq})"
+        how = f"timeout (nobody answered msg:{resume.asked_seq} in time)"
+    said = [("asked", quoted(asked.text[:PREVIEW_CHARACTERS]))] if asked is not None else []
+    return [("resumed", how), *said]

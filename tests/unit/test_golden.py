@@ -1,0 +1,111 @@
+"""What an agent is shown, word for word: each section, and the whole prompt for each trigger."""
+
+from collections.abc import Callable
+
+import pytest
+
+from skein.models.run import Run
+from skein.models.step import PromptRecord
+from tests.goldens import agrees
+from tests.scene import ONE_TO_ONE, Scene
+
+WAKING: dict[str, Callable[[Scene], Run]] = {
+    "person": Scene.asked_by_a_person,
+    "waiting_agent": Scene.asked_by_an_agent_that_waits,
+    "hand": Scene.asked_by_hand,
+    "reply": Scene.answered,
+    "timeout": Scene.left_without_an_answer,
+}
+MANNERS = [("timeline", "tools"), ("timeline", "text"), ("roles", "tools"), ("roles", "text")]
+
+
+def _section(prompt: PromptRecord, name: str) -> str:
+    [text] = [section.text for section in prompt.readable().sections if section.name == name]
+    return text
+
+
+def _whole(prompt: PromptRecord) -> str:
+    return "\n\n".join(f"===== {m.role}\n{m.content}" for m in prompt.messages())
+
+
+# ---------------------------------------------------------------------- each section
+
+
+@pytest.mark.parametrize("name", ["IDENTITY", "GOALS", "ACTIVE CHAT", "YOUR CHATS", "NOW"])
+def test_a_section_reads_as_it_should(name: str) -> None:
+    scene = Scene()
+    prompt = scene.prompt(scene.asked_by_a_person())
+    assert agrees(f"sections/{name.lower().replace(' ', '_')}", _section(prompt, name))
+
+
+def test_plans_of_every_kind_say_when_they_come_and_how_long_that_is() -> None:
+    scene = Scene()
+    text = _section(scene.prompt(scene.asked_by_a_person()), "PLANS")
+    assert agrees("sections/plans", text)
+
+
+@pytest.mark.parametrize(("history", "reply"), MANNERS)
+def test_instructions_follow_the_way_of_reading_and_of_answering(history: str, reply: str) -> None:
+    scene = Scene({"history_format": history, "reply_mode": reply})
+    text = _section(scene.prompt(scene.asked_by_a_person()), "INSTRUCTIONS")
+    assert agrees(f"sections/instructions_{history}_{reply}", text)
+
+
+@pytest.mark.parametrize("waking", WAKING)
+def test_the_history_marks_what_is_new_and_what_woke_the_agent(waking: str) -> None:
+    scene = Scene()
+    text = _section(scene.prompt(WAKING[waking](scene)), "CHAT HISTORY")
+    assert agrees(f"sections/chat_history_{waking}", text)
+
+
+@pytest.mark.parametrize("waking", WAKING)
+def test_the_trigger_says_why(waking: str) -> None:
+    scene = Scene()
+    text = _section(scene.prompt(WAKING[waking](scene)), "TRIGGER")
+    assert agrees(f"sections/trigger_{waking}", text)
+
+
+@pytest.mark.parametrize("waking", ["plan", "service"])
+def test_the_trigger_of_a_run_without_a_chat_says_why(waking: str) -> None:
+    scene = Scene()
+    run = {"plan": scene.woken_by_a_plan, "service": scene.woken_by_a_service}[waking]()
+    prompt = scene.prompt(run, None)
+    assert agrees(f"sections/trigger_{waking}", _section(prompt, "TRIGGER"))
+    assert agrees(f"sections/active_runs_{waking}", _section(prompt, "ACTIVE RUNS"))
+    assert agrees("sections/active_chat_none", _section(prompt, "ACTIVE CHAT"))
+
+
+def test_active_runs_say_what_started_this_one_and_for_whom_another_waits() -> None:
+    scene = Scene()
+    text = _section(scene.prompt(scene.asked_by_a_person()), "ACTIVE RUNS")
+    assert agrees("sections/active_runs", text)
+
+
+def test_a_run_that_went_on_in_another_chat_is_shown_that_chat() -> None:
+    scene = Scene()
+    prompt = scene.prompt(scene.asked_by_a_person(), ONE_TO_ONE)
+    assert agrees("sections/chat_history_elsewhere", _section(prompt, "CHAT HISTORY"))
+    assert agrees("sections/active_chat_elsewhere", _section(prompt, "ACTIVE CHAT"))
+
+
+# ---------------------------------------------------------------------- whole prompts
+
+
+@pytest.mark.parametrize(("history", "reply"), MANNERS)
+@pytest.mark.parametrize("waking", WAKING)
+def test_a_whole_prompt_reads_as_it_should(waking: str, history: str, reply: str) -> None:
+    scene = Scene({"history_format": history, "reply_mode": reply})
+    prompt = scene.prompt(WAKING[waking](scene))
+    assert agrees(f"prompts/{waking}_{history}_{reply}", _whole(prompt))
+
+
+@pytest.mark.parametrize(("history", "reply"), MANNERS)
+@pytest.mark.parametrize("waking", ["plan", "service"])
+def test_without_a_chat_a_prompt_has_no_history_whatever_the_agents_manner(
+    waking: str, history: str, reply: str
+) -> None:
+    scene = Scene({"history_format": history, "reply_mode": reply})
+    run = {"plan": scene.woken_by_a_plan, "service": scene.woken_by_a_service}[waking]()
+    prompt = scene.prompt(run, None)
+    assert "CHAT HISTORY" not in [section.name for section in prompt.sections]
+    assert agrees(f"prompts/{waking}", _whole(prompt))
