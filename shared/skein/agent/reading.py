@@ -64,6 +64,8 @@ class Reading:
         scope: Which of the agent's partitions holds what is derived now.
         chats: The most recently active ones that may be shown here, the active one included.
         live_runs: Those that may be shown here.
+        told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
+            from those who were not there.
     """
 
     agent: Agent
@@ -80,6 +82,7 @@ class Reading:
     plans: tuple[Plan, ...]
     live_runs: tuple[LiveRun, ...]
     now: datetime
+    told: bool = True
 
     @property
     def shown_seq(self) -> int:
@@ -182,7 +185,12 @@ class Reader:
         chats = _newest_chats(active, shown)
         goals = [Goal.from_item(item) for item in known.owned if item["sk"].startswith("GOAL#")]
         plans = [Plan.from_item(item) for item in known.owned if item["sk"].startswith("PLAN#")]
-        lone = [item["run_id"] for item in known.owned if item["sk"].startswith("LIVE#")]
+        lone = [
+            item["run_id"]
+            for item in known.owned
+            if item["sk"].startswith("LIVE#")
+            and may_show(Audience.model_validate(item["audience"]), destination)
+        ]
         return Reading(
             agent=Agent.from_item(found[agent_key]),
             chat=chat,
@@ -198,6 +206,7 @@ class Reader:
             plans=tuple(plan for plan in plans if may_show(plan.audience, destination)),
             live_runs=_live_runs(chats, lone),
             now=self._clock.now(),
+            told=told,
         )
 
     def _windowed(self, newest: Page, chat: Chat | None) -> list[Message]:

@@ -21,7 +21,6 @@ from skein.errors import (
     ModelRejected,
     NotFound,
     Rejected,
-    ToolError,
     Transient,
 )
 from skein.models.chat import Chat, Membership
@@ -121,7 +120,7 @@ class Turns:
             self._runs.put_off(claim, str(error))
         elif isinstance(error, NotFound | Conflict):
             self._endings.end(claim, "canceled", error=str(error))
-        elif isinstance(error, Rejected | ModelRejected | ToolError):
+        elif isinstance(error, Rejected | ModelRejected):
             self._endings.end(claim, "failed", error=str(error))
         else:
             # A bug must not hold the agent's slot until the lease runs out: note it, try again.

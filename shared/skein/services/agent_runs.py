@@ -57,6 +57,11 @@ def agent_run(
         created_at=now,
     )
     due_at = now + timedelta(seconds=settings.outbox_grace_seconds)
-    pointer = {"run_id": run.id, "tenant": tenant, "agent_id": agent_id}
+    pointer = {
+        "run_id": run.id,
+        "tenant": tenant,
+        "agent_id": agent_id,
+        "audience": audience.model_dump(mode="json"),
+    }
     writes = (Put(run.key, run.to_item(due_at), Missing()), Put(live_key(run), pointer))
     return AgentRun(run, writes)

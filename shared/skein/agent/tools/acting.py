@@ -1,7 +1,6 @@
 """Carries out what a model asked for: each call once, however often a worker dies."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skein.agent.reading import Reading
@@ -10,15 +9,12 @@ from skein.agent.tools.base import Call, Work
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.desk import Desk
 from skein.agent.tools.messages import send_message
-from skein.agent.tools.reach import check_reach
 from skein.agent.tools.runs import end_run
 from skein.errors import Correctable, LostLease, RiderFailed, ToolError
 from skein.models.chat import MAX_TEXT
 from skein.models.completion import ToolCall
 from skein.models.step import Step, ToolResult, ToolStatus
-from skein.models.storage import Write
 from skein.services.chats import NewMessage
-from skein.services.roster import Room
 
 SILENCE = "[silence]"
 MOST_CALLS = 20  # of one step
@@ -36,33 +32,24 @@ class Actor:
     def say(self, work: Work, step: Step, reading: Reading) -> None:
         """Post a final text in the chat that the prompt showed, unless the agent chose silence.
 
-        A run that was shown no chat speaks in the one that it has entered, if any.
-
         Raises:
             LostLease: Another worker has taken the run over.
-            ToolError: What was said in private must not be told there.
             Rejected: The chat does not take it, since it is discarded or the agent has left it.
         """
         text = step.text.strip()
-        chat_id = reading.chat.id if reading.chat is not None else work.run.active_chat_id
-        if not text or text.casefold() == SILENCE or chat_id is None:
+        if not text or text.casefold() == SILENCE or reading.chat is None:
             return
         message = NewMessage(
             tenant=work.run.tenant,
-            chat_id=chat_id,
+            chat_id=reading.chat.id,
             sender=work.claim.agent,
             text=text[:MAX_TEXT],
             client_id=f"{work.run.id}:{step.n}",
             depth=work.run.chain_depth + 1,
             run_id=work.run.id,
         )
-
-        def riders(room: Room) -> Sequence[Write]:
-            check_reach(work.run, reading, room)
-            return (work.claim.guard,)
-
         try:
-            self._desk.chats.post_message(message, riders=riders)
+            self._desk.chats.post_message(message, riders=work.claim.guarded)
         except RiderFailed as error:
             raise LostLease(work.run.id) from error
 
