@@ -4,6 +4,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# No example has a deadline: how long one takes says more about the machine than about the code.
+settings.register_profile("skein", deadline=None)
+settings.load_profile("skein")
 
 FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",

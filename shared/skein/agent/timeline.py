@@ -62,8 +62,8 @@ def turn_text(message: Message, text: str, *, agent: MemberRef, destination: Aud
     Others are named in brackets, which their names cannot close; the agent's own words stand as
     they were, but for a note of why they were said, where that was asked elsewhere.
     """
-    media = "".join(f" [attached: {media.content_type}]" for media in message.media)
-    words = f"{text}{media}".strip()
+    media = " ".join(f"[attached: {media.content_type}]" for media in message.media)
+    words = " ".join(part for part in (text, media) if part)
     if message.sender.ref == agent:
         return f"{origin_of(message, agent=agent, destination=destination)}{words}"
     kind = "human" if message.sender.kind == "user" else "agent"

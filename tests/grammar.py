@@ -1,0 +1,129 @@
+"""The grammar of what an agent is shown: reads a prompt's sections back into what they say.
+
+Skein itself never does that. Tests do, to hold the prompt to what is true: whoever could forge an
+entry would make this parser read something else.
+"""
+
+import json
+import re
+from typing import Any, NamedTuple
+
+QUOTED = r'"(?:[^"\\]|\\.)*"'
+NAME = rf"(?:{QUOTED}|[^\W_]+(?:[ '.\-][^\W_]+)*)"
+ID = rf"(?:{QUOTED}|[A-Za-z0-9_.@|\-]+)"
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+
+ENTRY = re.compile(
+    rf"  \[msg:(?P<seq>\d+)\] \[(?P<time>{TIME})\] "
+    rf"(?:(?P<you>You)|(?P<name>{NAME}) \((?P<kind>human|agent), id:(?P<id>{ID})\))"
+    r"(?: \(reply to msg:(?P<reply_to>\d+)\))?: "
+    rf"(?:\[sent because (?P<asker>{NAME}) asked (?P<asked>{QUOTED}) in (?P<place>{QUOTED})\] )?"
+    rf"(?:(?P<text>{QUOTED})|called send_message\((?P<question>{QUOTED}), wait: true\))"
+    rf"(?P<media>(?: \[attached: {QUOTED}\])*)"
+    r"  \[(?P<seen>SEEN|NEW)\]"
+    "(?P<trigger> \u2190 TRIGGER)?(?P<resume> \u2190 RESUME)?"
+    "(?P<timeout> \u2190 RESUME \\(timeout\\))?"
+)
+MEMBER = rf"(?:You|{NAME} \((?:human|agent)\))"
+CHAT = re.compile(
+    rf"  - (?P<title>{QUOTED}) \(id: (?P<id>{ID})\)(?P<active> \[ACTIVE\])? \u2014 "
+    rf"(?P<members>{MEMBER}(?:, {MEMBER})*)(?:, and \d+ more)?"
+)
+GOAL = re.compile(
+    rf"  - (?P<text>{QUOTED}) \((?P<long>long-term, )?priority: (?P<priority>\d), "
+    rf"id: (?P<id>{ID})\)"
+)
+PLAN = re.compile(
+    rf"  - (?P<name>{QUOTED}) \((?:one-time, scheduledAt: |recurring, cron: (?P<cron>[^(),]+) in "
+    rf"(?P<zone>[A-Za-z/_]+), next: )(?P<next>{TIME}), in [0-9dhm ]+\)"
+    rf"(?:  \[created via run_after: (?P<after>{QUOTED})\])?"
+)
+TURN = re.compile(r"\[(?P<name>[^\[\]]+) \((?P<kind>human|agent)\)\] (?P<text>.*)", re.DOTALL)
+
+
+class Said(NamedTuple):
+    """One entry of a timeline."""
+
+    seq: int
+    sender: str | None
+    sender_id: str | None
+    kind: str | None
+    text: str
+    reply_to: int | None
+    asker: str | None
+    asked: str | None
+    place: str | None
+    media: tuple[str, ...]
+    seen: bool
+    marks: tuple[str, ...]
+
+
+def plain(label: str) -> str:
+    """A name or id as it is, from how it is written."""
+    return str(json.loads(label)) if label.startswith('"') else label
+
+
+def lines_of(section: str, name: str) -> list[str]:
+    """The lines below a section's name, each a line for every reader of lines there is."""
+    head, *lines = section.split("\n")
+    assert head.startswith(name)
+    assert section.splitlines() == [head, *lines]
+    return lines
+
+
+def timeline(section: str) -> tuple[str, list[Said]]:
+    """A history: the chat's title and what was said."""
+    head = re.fullmatch(rf"CHAT HISTORY \(({QUOTED})\):", section.split("\n", maxsplit=1)[0])
+    assert head is not None
+    return plain(head[1]), [said(line) for line in lines_of(section, "CHAT HISTORY")]
+
+
+def said(line: str) -> Said:
+    """One entry of a history."""
+    match = ENTRY.fullmatch(line)
+    assert match is not None, line
+    found = match.groupdict()
+    texts = {
+        name: None if found[name] is None else plain(found[name])
+        for name in ("name", "id", "asker", "asked", "place")
+    }
+    return Said(
+        seq=int(found["seq"]),
+        sender=texts["name"],
+        sender_id=texts["id"],
+        kind=found["kind"],
+        text=plain(found["text"] or found["question"]),
+        reply_to=int(found["reply_to"]) if found["reply_to"] else None,
+        asker=texts["asker"],
+        asked=texts["asked"],
+        place=texts["place"],
+        media=tuple(plain(each) for each in re.findall(QUOTED, found["media"])),
+        seen=found["seen"] == "SEEN",
+        marks=tuple(mark for mark in ("trigger", "resume", "timeout") if found[mark]),
+    )
+
+
+def rows(section: str, name: str, row: re.Pattern[str]) -> list[dict[str, Any]]:
+    """The rows of a list, every one of which must be of this form."""
+    found = []
+    for line in lines_of(section, name):
+        match = row.fullmatch(line)
+        assert match is not None, line
+        found.append(match.groupdict())
+    return found
+
+
+def members(row: dict[str, Any]) -> list[str]:
+    """The names of a chat's members, `You` for the agent."""
+    named = re.findall(rf"(You|{NAME})(?: \((?:human|agent)\))?(?:, |$)", row["members"])
+    return [plain(name) for name in named]
+
+
+def fields(section: str) -> dict[str, str]:
+    """The fields of a trigger, by name, as they are written."""
+    found: dict[str, str] = {}
+    for line in lines_of(section, "TRIGGER:"):
+        name, value = line.split(": ", 1)
+        assert name.strip() not in found
+        found[name.strip()] = value
+    return found
