@@ -1,0 +1,387 @@
+"""The documents say what the code does: what stands in one stands in the other, both ways."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any, get_args
+from urllib.parse import unquote
+
+import annotated_types
+import pytest
+from pydantic.fields import FieldInfo
+
+import api_docs
+from local.template import ROOT, Template
+from skein import errors
+from skein.models import agent, chat, delivery, due, intent, run, source, step, user
+from skein.models.base import MemberRef, Stored
+from skein.models.storage import Key
+from skein.models.trigger import Trigger
+from skein.services.permits import Permits
+from skein.services.usage import UsageBook
+from skein.settings import PREFIX, Settings, variable
+
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
+TEMPLATE = Template.load()
+SOURCES = sorted([*(ROOT / "shared" / "skein").rglob("*.py"), *(ROOT / "functions").glob("*.py")])
+
+LOCAL_VARIABLES = {"SKEIN_PORT", "SKEIN_DATA_DIR", "OPENAI_API_KEY", "OPENAI_BASE_URL"}
+SPREAD_FIELDS = {"answers", "input_tokens", "output_tokens"}  # logged by way of `**counts`
+
+Row = tuple[str, ...]
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def part(text: str, heading: str) -> str:
+    """What stands under a heading, its smaller headings included."""
+    level = len(heading) - len(heading.lstrip("#"))
+    _, found, rest = f"\n{text}".partition(f"\n{heading}\n")
+    assert found, f"there is no heading {heading!r}"
+    return re.split(rf"^#{{1,{level}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def rows(text: str) -> list[Row]:
+    """The rows of a part's tables, without their heads."""
+    cells = [
+        tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+    heads = {place - 1 for place, row in enumerate(cells) if set(row[0]) == {"-"}}
+    return [
+        row for place, row in enumerate(cells) if place not in {*heads, *(h + 1 for h in heads)}
+    ]
+
+
+def named(table: Iterable[Row]) -> set[str]:
+    """What stands between backticks in the first column."""
+    return {name for row in table for name in re.findall(r"`([^`]+)`", row[0])}
+
+
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    for path in SOURCES:
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def calls(tree: ast.Module, *names: str) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = (
+                node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+            )
+            if name in names:
+                yield node
+
+
+def constant(node: ast.expr | None) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return None
+
+
+def first_texts(found: Iterable[ast.Call]) -> set[str]:
+    texts = (constant(call.args[0]) if call.args else None for call in found)
+    return {text for text in texts if text is not None}
+
+
+# ---------------------------------------------------------------------- settings
+
+
+def default_of(field: FieldInfo) -> str:
+    if field.default is None:
+        return "unset"
+    return f"`{field.default}`" if field.default != "" else "empty"
+
+
+def bounds_of(field: FieldInfo) -> str:
+    words = {
+        annotated_types.Ge: "from {0.ge}",
+        annotated_types.Gt: "over {0.gt}",
+        annotated_types.Le: "to {0.le}",
+        annotated_types.MinLen: "not empty",
+    }
+    return " ".join(words[type(bound)].format(bound) for bound in field.metadata)
+
+
+def test_settings_stand_in_their_document_as_they_are() -> None:
+    documented = rows(part(page("settings.md"), "## All of them"))
+    assert documented == [
+        (f"`{variable(name)}`", default_of(field), bounds_of(field), str(field.description))
+        for name, field in Settings.model_fields.items()
+    ]
+
+
+def test_other_variables_stand_there_too() -> None:
+    given = TEMPLATE.document["Globals"]["Function"]["Environment"]["Variables"]
+    others = {name for name in given if not name.startswith(PREFIX)}
+    documented = named(rows(part(page("settings.md"), "## Other variables")))
+    assert documented == others | LOCAL_VARIABLES
+
+
+# ---------------------------------------------------------------------- operations
+
+
+def resources(kind: str) -> set[str]:
+    return {name for name, _ in TEMPLATE.resources(kind)}
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind"),
+    [
+        ("## Functions", "AWS::Serverless::Function"),
+        ("## Queues", "AWS::SQS::Queue"),
+        ("## Alarms", "AWS::CloudWatch::Alarm"),
+    ],
+)
+def test_functions_queues_and_alarms_stand_in_operations(heading: str, kind: str) -> None:
+    assert {row[0].strip("`") for row in rows(part(page("operations.md"), heading))} == resources(
+        kind
+    )
+
+
+def test_metrics_stand_in_operations() -> None:
+    counted = {name for _, tree in trees() for name in first_texts(calls(tree, "count"))}
+    assert named(rows(part(page("operations.md"), "## Metrics"))) == {
+        name for name in counted if re.fullmatch(r"[A-Z][A-Za-z]+", name)
+    }
+
+
+def test_fields_of_the_log_stand_in_operations() -> None:
+    logged = {
+        str(constant(key))
+        for _, tree in trees()
+        for call in calls(tree, "debug", "info", "warning", "error", "exception")
+        for keyword in call.keywords
+        if keyword.arg == "extra" and isinstance(keyword.value, ast.Dict)
+        for key in keyword.value.keys
+        if key is not None
+    }
+    assert named(rows(part(page("operations.md"), "## Logs"))) == logged | SPREAD_FIELDS
+
+
+def test_sections_of_prompts_stand_in_operations() -> None:
+    folder = ROOT / "shared" / "skein" / "agent"
+    made = {
+        name
+        for path, tree in trees()
+        if path.is_relative_to(folder)
+        for name in first_texts(calls(tree, "Section", "around", "listing", "prose"))
+    }
+    table = part(page("operations.md"), "## Why did the agent say that?").split("###")[0]
+    assert {row[0].strip("`") for row in rows(table)} == made | {step.HISTORY}
+
+
+def test_states_of_runs_stand_in_operations() -> None:
+    table = rows(part(page("operations.md"), "### No answer at all"))
+    assert named(table) - {"SKEIN_MAX_CHAIN_DEPTH"} == set(get_args(run.RunStatus))
+
+
+# ---------------------------------------------------------------------- deployment
+
+
+def test_parameters_stand_in_the_guide_to_deployment() -> None:
+    documented = named(rows(part(page("deploy.md"), "## Parameters")))
+    assert {name for name in documented if name[0].isupper() and "_" not in name} == set(
+        TEMPLATE.document["Parameters"]
+    )
+
+
+def test_the_guide_to_deployment_names_no_alarm_that_there_is_not() -> None:
+    alarms = set(re.findall(r"`([A-Za-z]+Alarm)`", page("deploy.md")))
+    assert alarms <= resources("AWS::CloudWatch::Alarm")
+
+
+# ---------------------------------------------------------------------- the API
+
+
+def routes() -> dict[str, str]:
+    """Every call, with the scope that it needs; an empty one for those that need none."""
+    found = {
+        f"{method.upper()} {path}": next(iter(operation["security"][0]), "")
+        if operation["security"]
+        else ""
+        for path, operations in api_docs.document()["paths"].items()
+        for method, operation in operations.items()
+    }
+    for function in TEMPLATE.functions:
+        for route in function.routes:
+            if "{proxy+}" not in route.path:
+                found.setdefault(f"{route.method} {route.path}", "")
+    return found
+
+
+def test_calls_stand_in_the_apis_document() -> None:
+    documented = {row[0].strip("`"): row[1] for row in rows(part(page("api.md"), "## All calls"))}
+    scopes = {call: f"`{scope}`" for call, scope in routes().items() if scope}
+    assert set(documented) == set(routes())
+    assert {call: scope for call, scope in documented.items() if "`" in scope} == scopes
+
+
+def test_error_codes_stand_in_the_apis_document() -> None:
+    kinds: list[type[errors.Rejected]] = [errors.Rejected, *errors.Rejected.__subclasses__()]
+    ours = {(str(kind.status), f"`{kind.code}`") for kind in kinds}
+    documented = {row[:2] for row in rows(part(page("api.md"), "## Rules"))}
+    assert documented == ours | {("500", "`internal`"), ("503", "`unavailable`")}
+
+
+# ---------------------------------------------------------------------- data
+
+TENANT, CHAT, AGENT = "{tenant}", "{chat}", "{agent}"
+PERSON = MemberRef(kind="user", id="{id}")
+DAY = run.runs_relation(TENANT, AGENT, date(2026, 2, 18)).replace("2026-02-18", "{day}")
+
+
+def run_key(home: str, **more: Any) -> Key:
+    """The key of a run or step, with braces where an id may hold none."""
+    run_id = f"run_ULID_{home}"
+    key = step.Step.key_of(TENANT, run_id, **more) if more else run.Run.key_of(TENANT, run_id)
+    text = "\n".join(key).replace("chat_X", CHAT).replace("agt_X", AGENT).replace("ULID", "{ulid}")
+    return Key(*text.replace("#007", "#{n}").split("\n"))
+
+
+def live_key() -> Key:
+    found = run.live_key(
+        run.Run(
+            tenant=TENANT,
+            id="run_ULID_agt_X",
+            agent_id="agt_X",
+            trigger=Trigger(type="plan"),
+            created_at="2026-02-18T12:00:00Z",
+        )
+    )
+    return Key(found.pk.replace("agt_X", AGENT), found.sk.replace("ULID", "{ulid}"))
+
+
+def numbered(key: Key) -> Key:
+    return Key(key.pk, key.sk.replace("000000000007", "{seq}"))
+
+
+KEYS: dict[str, Key] = {
+    "`Chat`": chat.Chat.key_of(TENANT, CHAT),
+    "`Membership`": chat.Membership.key_of(TENANT, CHAT, PERSON),
+    "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
+    "`DedupeMark`": chat.DedupeMark.key_of(TENANT, CHAT, PERSON, "{client}"),
+    "`Delivery`": delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"),
+    "`Run`": run_key("chat_X"),
+    "`Run` of a plan or a service": run_key("agt_X"),
+    "`Step`": run_key("chat_X", n=7),
+    "`Agent`": agent.Agent.key_of(TENANT, AGENT),
+    "`Goal`": intent.Goal.key_of(TENANT, AGENT, None, "{goal}"),
+    "`Goal` that has ended": intent.Goal.ended_key_of(TENANT, AGENT, None, "{goal}"),
+    "`Goal` set in a direct chat": intent.Goal.key_of(TENANT, AGENT, "user:{id}", "{goal}"),
+    "`Plan`": intent.Plan.key_of(TENANT, AGENT, None, "{plan}"),
+    "`Plan` that is over": intent.Plan.ended_key_of(TENANT, AGENT, None, "{plan}"),
+    "effect": intent.effect_key(TENANT, AGENT, None, "{effect}"),
+    "live run": live_key(),
+    "permits": Permits.key_of(TENANT, AGENT),
+    "`User`": user.User.key_of(TENANT, "{id}"),
+    "`PhoneOwner`": user.PhoneOwner.key_of(TENANT, "{phone}"),
+    "`PhoneChat`": user.PhoneChat.key_of(TENANT, "{phone}", "{line}"),
+    "`Line`": user.Line.key_of("{phone}"),
+    "`Source`": source.Source.key_of("{source}"),
+    "usage": UsageBook.key_of(TENANT, "{day}", 7)._replace(pk="{tenant}#USAGE#{day}#{shard}"),
+}
+RELATIONS = {
+    chat.member_relation(TENANT, PERSON),
+    chat.member_relation(TENANT, MemberRef(kind="agent", id="{id}")),
+    DAY,
+    agent.agents_relation(TENANT),
+    user.users_relation(TENANT),
+    user.lines_relation(TENANT),
+    source.sources_relation(TENANT),
+}
+
+
+def entities(kind: type[Stored] = Stored) -> Iterator[str]:
+    """Every kind of thing that is stored under a key of its own."""
+    for inner in kind.__subclasses__():
+        if "key_of" in vars(inner):
+            yield inner.__name__
+        yield from entities(inner)
+
+
+def test_keys_stand_in_the_datas_document() -> None:
+    documented = {
+        row[0]: Key(row[1].strip("`"), row[2].strip("`"))
+        for row in rows(part(page("data.md"), "## Keys"))
+    }
+    assert documented == KEYS
+    assert named((name,) for name in KEYS) == set(entities())
+
+
+def test_indexes_stand_in_the_datas_document() -> None:
+    relations, kinds = part(page("data.md"), "## Indexes").split("`gsi2`, ")
+    assert named(rows(relations)) == RELATIONS
+    assert named(rows(kinds)) == set(get_args(due.DueKind))
+    assert f"in {due.DUE_SHARDS} shards" in kinds
+
+
+# ---------------------------------------------------------------------- all pages
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = unquote(target).partition("#")
+        found = (path.parent / name).resolve() if name else path
+        assert found.exists(), f"{path.name} links to {target}"
+        if anchor:
+            assert anchor in anchors(found), f"{path.name} links to {target}"
+
+
+def anchors(path: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert {f"docs/{path.name}" for path in DOCS.glob("*.md")} <= set(
+        re.findall(r"\]\((docs/[^)#]+)", readme)
+    )
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_files_and_targets_that_pages_name_are_there(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"`make ([a-z-]+)", text):
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+    folders = r"(?:shared|functions|local|tests|docs|prompts|events|tools|requirements)"
+    for name in re.findall(rf"`({folders}/[\w./-]+\.\w+)`", text):
+        assert (ROOT / name).exists(), f"{path.name} names {name}"
+    for name in re.findall(r"`((?:models|services|agent|adapters)/[\w/]+\.py)", text):
+        assert (ROOT / "shared" / "skein" / name).exists(), f"{path.name} names {name}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_pages_name_only_variables_that_there_are(path: Path) -> None:
+    known = {variable(name) for name in Settings.model_fields} | LOCAL_VARIABLES
+    told = set(re.findall(r"\bSKEIN_[A-Z_]+\b", path.read_text(encoding="utf-8")))
+    assert told <= known | {"SKEIN_REQUIRE_ENGINE"}
+
+
+# ---------------------------------------------------------------------- decisions
+
+
+def test_every_library_that_is_deployed_was_decided_on() -> None:
+    listed = (ROOT / "requirements" / "runtime.in").read_text(encoding="utf-8")
+    names = {line for line in listed.splitlines() if line and not line.startswith("#")}
+    assert named(rows(part(page("decisions.md"), "## Running and deploying"))) == names
+
+
+def test_every_decision_is_dated_and_says_how_to_go_back() -> None:
+    entries = re.split(r"^### ", page("decisions.md"), flags=re.MULTILINE)[1:]
+    for entry in entries:
+        title, _, text = entry.partition("\n")
+        assert re.match(r"\d{4}-\d{2}-\d{2} \S", title), title
+        told = re.findall(r"^\*\*(.+?)\.\*\*", text, flags=re.MULTILINE)
+        assert told == ["Why", "Chosen", "Turned down", "Back"], title
