@@ -51,6 +51,7 @@ def test_an_agent_from_its_beginning_to_its_end(admin: Client) -> None:
         "summary_instruction": None,
         "time_zone": "UTC",
         "max_prompt_tokens": 32_000,
+        "max_concurrent_runs": None,
         "created_at": "2026-02-18T12:00:00.000Z",
     }
     path = f"/v1/agents/{agent_id}"
@@ -58,6 +59,8 @@ def test_an_agent_from_its_beginning_to_its_end(admin: Client) -> None:
     changed = admin.patch(path, {"model": "gpt-x", "time_zone": "Asia/Amman"})
     assert changed.body == made.body | {"model": "gpt-x", "time_zone": "Asia/Amman"}
     assert admin.patch(path, {"model": None}).body["model"] is None
+    assert admin.patch(path, {"max_concurrent_runs": 5}).body["max_concurrent_runs"] == 5
+    assert admin.patch(path, {"max_concurrent_runs": None}).body["max_concurrent_runs"] is None
     assert admin.get("/v1/agents").body["items"] == [changed.body | {"model": None}]
     assert admin.delete(path).status == 204
     assert admin.delete(path).status == 204

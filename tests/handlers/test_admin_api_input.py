@@ -37,6 +37,8 @@ def admin(world: World) -> Client:
         ("/v1/agents", {"name": "A", "max_prompt_tokens": 10}),
         ("/v1/agents", {"name": "A", "reply_mode": "shout"}),
         ("/v1/agents", {"name": "A", "enabled_tools": ["rm -rf"]}),
+        ("/v1/agents", {"name": "A", "enabled_tools": ["send_message", "send_mail"]}),
+        ("/v1/agents", {"name": "A", "max_concurrent_runs": 0}),
         ("/v1/agents", {"name": "A", "model": 4}),
         ("/v1/users", {"name": "A", "phones": ["12"]}),
         ("/v1/users", {"name": "A", "phones": "+15005550101"}),

@@ -10,7 +10,28 @@ from skein.models.storage import Item, Key
 ReplyMode = Literal["tools", "text"]
 HistoryFormat = Literal["timeline", "roles"]
 
-DEFAULT_TOOLS = ("send_message", "enter_chat", "read_messages", "get_my_runs", "end_run")
+ToolName = Literal[
+    "send_message",
+    "enter_chat",
+    "read_messages",
+    "get_my_runs",
+    "stop_run",
+    "set_goal",
+    "complete_goal",
+    "abandon_goal",
+    "set_plan",
+    "cancel_plan",
+    "end_run",
+]
+"""What an agent may be given; `skein.agent.tools` has a tool for each of these names."""
+
+DEFAULT_TOOLS: tuple[ToolName, ...] = (
+    "send_message",
+    "enter_chat",
+    "read_messages",
+    "get_my_runs",
+    "end_run",
+)
 
 
 def agent_partition(tenant: str, agent_id: str) -> str:
@@ -25,6 +46,7 @@ class Agent(Stored):
         model: None for the default model of the deployment.
         reply_mode: None follows the chat (direct: `text`, else `tools`).
         history_format: None follows the chat (direct: `roles`, else `timeline`).
+        enabled_tools: Names of tools; one that no longer exists is passed over.
         time_zone: IANA name, in which the agent is told the time.
         max_prompt_tokens: The bound of everything that a prompt may hold.
         max_concurrent_runs: How many of its runs may be at work at once; None for the setting's.

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import phonenumbers
 from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter
 
-from skein.models.agent import DEFAULT_TOOLS, Agent, HistoryFormat, ReplyMode
+from skein.models.agent import DEFAULT_TOOLS, Agent, HistoryFormat, ReplyMode, ToolName
 from skein.models.api import EntityId, Request, Resource
 from skein.models.base import E164, Instant, Name
 from skein.models.user import Line, User
@@ -89,9 +89,9 @@ SystemPrompt = Annotated[str, Field(max_length=50_000)]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 SummaryInstruction = Annotated[str, Field(max_length=10_000)]
 PromptTokens = Annotated[int, Field(ge=1_000, le=1_000_000)]
-ToolNames = Annotated[
-    tuple[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")], ...],
-    Field(max_length=64),
+ToolNames = Annotated[tuple[ToolName, ...], Field(max_length=64)]
+ConcurrentRuns = Annotated[
+    int, Field(ge=1, le=1_000, description="Its runs at work at once; null: the deployment's.")
 ]
 
 
@@ -111,16 +111,19 @@ class NewAgent(Request):
     summary_instruction: SummaryInstruction | None = None
     time_zone: Annotated[TimeZone, Field(description="IANA name.")] = "UTC"
     max_prompt_tokens: PromptTokens = 32_000
+    max_concurrent_runs: ConcurrentRuns | None = None
 
 
 class AgentChange(Request):
     """What of an agent is to change; left out, a field stays.
 
-    Null sets `model`, `reply_mode`, `history_format` and `summary_instruction` back, and leaves
-    the others as they are.
+    Null sets `model`, `reply_mode`, `history_format`, `summary_instruction` and
+    `max_concurrent_runs` back, and leaves the others as they are.
     """
 
-    clearable = frozenset({"model", "reply_mode", "history_format", "summary_instruction"})
+    clearable = frozenset(
+        {"model", "reply_mode", "history_format", "summary_instruction", "max_concurrent_runs"}
+    )
 
     name: Name | None = None
     system_prompt: SystemPrompt | None = None
@@ -131,6 +134,7 @@ class AgentChange(Request):
     summary_instruction: SummaryInstruction | None = None
     time_zone: TimeZone | None = None
     max_prompt_tokens: PromptTokens | None = None
+    max_concurrent_runs: ConcurrentRuns | None = None
 
 
 class AgentResource(Resource):
@@ -146,6 +150,7 @@ class AgentResource(Resource):
     summary_instruction: str | None
     time_zone: str
     max_prompt_tokens: int
+    max_concurrent_runs: int | None
     created_at: Instant
 
     @classmethod
