@@ -1,5 +1,6 @@
 """The README's commands do what it says, word for word, against a stack of the test's own."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -35,6 +36,7 @@ def test_the_first_conversation_goes_as_the_readme_tells_it(
         capture_output=True,
         text=True,
         timeout=SECONDS,
+        env={**os.environ, "NO_PROXY": "127.0.0.1"},
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
