@@ -13,7 +13,7 @@ from skein.agent.quoting import quoted
 from skein.agent.reading import Reading, window_of
 from skein.agent.section import SEPARATOR, Section, arranged, closing
 from skein.agent.timeline import timeline_entry, turn_text
-from skein.agent.trigger_section import trigger
+from skein.agent.trigger_section import trigger, untold
 from skein.models.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Message
@@ -122,6 +122,7 @@ class ContextBuilder:
     ) -> list[Section]:
         agent, chat, count = reading.agent, reading.chat, self._tokens
         home, message, share = reading.home, reading.trigger_message, room // LIST_SHARE
+        run = run if reading.told else untold(run)
         current = next((one.seq for one in entries if one.current), None)
         follows = manner.history_format == "roles" and message is not None and home is chat
         found = [

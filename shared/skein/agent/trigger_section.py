@@ -46,6 +46,12 @@ def trigger(
     return around("TRIGGER", text, frame, counter, priority=priority, least=least)
 
 
+def untold(run: Run) -> Run:
+    """The run as it may be shown where its trigger must not be told: only of what type that was."""
+    kept_back = {"plan": None, "service": None, "by": None, "seq": None, "from_seq": None}
+    return run.model_copy(update={"trigger": run.trigger.model_copy(update=kept_back)})
+
+
 def cause_of(run: Run, chat: Chat | None, message: Message | None) -> str:
     """What started a run, in a few words, as far as it may be told: ` — triggered by ...`."""
     plan, service, by = run.trigger.plan, run.trigger.service, run.trigger.by

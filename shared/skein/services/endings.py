@@ -10,7 +10,7 @@ from skein.models.chat import Membership
 from skein.models.due import NOT_DUE
 from skein.models.jobs import RunJob
 from skein.models.run import Run, RunStatus, live_key
-from skein.models.storage import Below, Check, Delete, Is, Update, Write
+from skein.models.storage import Below, Check, Delete, Is, Update, Write, all_of
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chain import next_in_chain
 from skein.services.claims import Claim, read_claim
@@ -166,7 +166,9 @@ def freed(run: Run, member: Membership) -> Update:
         change["resuming"] = without(member.resuming, run.id)
     if member.wait is not None and member.wait.run_id == run.id:
         change["wait"] = None
-    condition = slots_unchanged(member) if member.active else Is("left_seq", member.left_seq)
+    as_it_was = slots_unchanged(member) if member.active else Is("left_seq", member.left_seq)
+    # Another run of the agent, at home elsewhere, may have been shown more of this chat meanwhile.
+    condition = all_of(as_it_was, Is("seen_seq", member.seen_seq))
     return Update(member.key, set=change or {"seen_seq": member.seen_seq}, condition=condition)
 
 
