@@ -1,4 +1,4 @@
-"""What holds for every tool: its schema is strict, and code, API and document know the same ones."""
+"""What holds for every tool: a strict schema, and one list for code, API and document."""
 
 import json
 import re

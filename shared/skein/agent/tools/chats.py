@@ -15,7 +15,7 @@ from skein.services.roster import read_room
 
 MOST_MESSAGES = 50
 MOST_CHARACTERS = 2_000
-MOST_SHOWN = 20_000  # characters in all; beyond, the oldest are left out
+MOST_BYTES = 20_000  # of a timeline; beyond, the oldest messages are left out
 
 Limit = Annotated[int, Field(description="How many messages, at most 50.", ge=1, le=MOST_MESSAGES)]
 
@@ -78,7 +78,7 @@ def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: in
     if not here and not may_show(audience_of(chat, since_seq=since), call.reading.destination):
         raise Failed("what was said there is private, and must not be told here")
     lines: list[str] = []
-    left = MOST_SHOWN
+    left = MOST_BYTES
     for message in reversed(messages):
         if message.kind != "text":
             continue
@@ -91,7 +91,7 @@ def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: in
             resumed=None,
             destination=call.reading.destination,
         )
-        left -= len(line)
+        left -= len(line.encode())
         if left < 0:
             lines.append(f"  (there is more: read the messages before {message.seq + 1})")
             break

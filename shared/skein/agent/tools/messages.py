@@ -40,7 +40,7 @@ def send_message(
         str | None, Field(description="Another chat to send to; without it, the active chat.")
     ] = None,
 ) -> str:
-    """Say something in a chat; the only way to reach anyone there."""
+    """Say something in the active chat, or in another one."""
     run = call.work.run
     target = call.target(chat_id)
     new = NewMessage(

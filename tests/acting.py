@@ -1,0 +1,103 @@
+"""Agents that act through tools, and what tests look at once they have."""
+
+from typing import Any
+
+from skein.agent.tools import TOOLS
+from skein.models.base import MemberRef, NamedMember
+from skein.models.jobs import RunJob
+from skein.models.run import Run, RunStatus
+from skein.models.step import Step, ToolResult
+from skein.models.trigger import Trigger
+from skein.services.agent_runs import agent_run
+from skein.settings import Settings
+from tests.builders import TENANT, World, bot, person
+from tests.doubles import Calls, MeanwhileTable, Script, ScriptedModel, calls
+
+HUSAM = person()
+AHMAD = person("usr_ahmad", "Ahmad")
+COACH = bot()
+DESIGNER = bot("agt_b", "Designer")
+
+END: Calls = calls("end_run")
+
+
+def stage(*script: Script, settings: Settings | None = None, **agent: Any) -> World:
+    """A world with a rival's table, in which the agent Coach has all tools; it ends by itself."""
+    world = World(
+        settings or Settings(),
+        ScriptedModel.saying(*script, default=END),
+        {"table": MeanwhileTable()},
+    )
+    world.table = rival(world)
+    actor(world, **agent)
+    return world
+
+
+def actor(world: World, who: NamedMember = COACH, **fields: Any) -> None:
+    """An agent that acts through tools and has all of them."""
+    manner = {"reply_mode": "tools", "history_format": "timeline", "enabled_tools": tuple(TOOLS)}
+    world.agent(who.id, who.name, **(manner | fields))
+
+
+def rival(world: World) -> MeanwhileTable:
+    """The world's table, which lets something happen just before a transaction."""
+    table = world.app.table
+    assert isinstance(table, MeanwhileTable)
+    return table
+
+
+def job_of(run: Run) -> RunJob:
+    return RunJob(tenant=TENANT, run_id=run.id, agent_id=run.agent_id)
+
+
+def steps_of(world: World, run: Run) -> list[Step]:
+    first, last = f"{run.key.sk}#STEP#", f"{run.key.sk}#STEP#~"
+    page = world.table.query(run.key.pk, first=first, last=last)
+    return [Step.from_item(item) for item in page.items]
+
+
+def results_of(world: World, run: Run) -> list[ToolResult]:
+    return [result for step in steps_of(world, run) for result in step.results or ()]
+
+
+def stored(world: World, run: Run) -> Run:
+    item = world.table.get(run.key)
+    assert item is not None
+    return Run.from_item(item)
+
+
+def the_run(world: World, status: RunStatus | None = None, chat_id: str = "chat_1") -> Run:
+    [run] = [run for run in world.runs(chat_id) if status in {None, run.status}]
+    return run
+
+
+def slots(world: World, who: MemberRef = COACH, chat_id: str = "chat_1") -> tuple[Any, ...]:
+    """What of an agent is at work, to start, to go on, and waiting in a chat."""
+    place = world.membership(MemberRef(kind=who.kind, id=who.id), chat_id)
+    queued = place.queued_run.run_id if place.queued_run else None
+    return place.running_run, queued, place.resuming, place.wait.run_id if place.wait else None
+
+
+FREE = (None, None, (), None)
+
+
+def asked_by_service(world: World, cause: str = "1", **fields: Any) -> Run:
+    """A run without a chat, as a plan or service starts one."""
+    trigger = fields.pop("trigger", None) or Trigger(type="service")
+    started = agent_run(
+        tenant=TENANT,
+        agent_id=COACH.id,
+        trigger=trigger,
+        cause=(cause,),
+        now=world.clock.now(),
+        settings=world.settings,
+        **fields,
+    )
+    world.table.transact(list(started.writes))
+    world.queues.send([started.job])
+    return started.run
+
+
+def live_pointers(world: World) -> int:
+    agent = f"{TENANT}#AGENT#{COACH.id}"
+    return len(world.table.query(agent, first="LIVE#", last="LIVE#~").items)
