@@ -28,7 +28,7 @@ from skein.settings import Settings
 NUDGE = "timeline_nudge"
 MOST_MESSAGES_BESIDE = 3  # two of the system's and the nudge
 # What of a prompt goes to whom, where there is not enough for all.
-LIST_SHARE = 6  # a list takes a sixth of it at most
+LIST_SHARE = 5  # a list takes a fifth of it at most
 HISTORY_SHARE = 4  # the history keeps a quarter at least, as far as it needs that
 TRIGGER_SHARE = 8  # and the trigger an eighth
 
