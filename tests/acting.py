@@ -11,7 +11,7 @@ from skein.models.trigger import Trigger
 from skein.services.agent_runs import agent_run
 from skein.settings import Settings
 from tests.builders import TENANT, World, bot, person
-from tests.doubles import Calls, MeanwhileTable, Script, ScriptedModel, calls
+from tests.doubles import Calls, MeanwhileTable, Script, ScriptedModel, calls, says
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")
@@ -101,3 +101,40 @@ def asked_by_service(world: World, cause: str = "1", **fields: Any) -> Run:
 def live_pointers(world: World) -> int:
     agent = f"{TENANT}#AGENT#{COACH.id}"
     return len(world.table.query(agent, first="LIVE#", last="LIVE#~").items)
+
+
+ASK = says("Shall I?", wait=True)
+ASK_SALES = says("Figures?", wait=True, chat_id="chat_2")
+
+
+def settle(world: World) -> None:
+    """Play what is due within the next seconds, not the time-outs that lie minutes ahead."""
+    for _ in range(20):
+        world.clock.advance(2)
+        if not world.run_ready():
+            return
+    raise AssertionError("it never comes to rest")
+
+
+def waiting_here(*script: Script, **agent: Any) -> World:
+    """Husam has said something, and the agent has asked back and waits."""
+    world = stage(ASK, *script, **agent)
+    world.chat(HUSAM, AHMAD, COACH)
+    world.post("Publish", HUSAM)
+    settle(world)
+    return world
+
+
+def waiting_elsewhere(*script: Script, **agent: Any) -> World:
+    """Husam has said something in one chat, and the agent has asked back in another."""
+    world = stage(ASK_SALES, *script, **agent)
+    world.chat(HUSAM, COACH)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", title="Sales")
+    world.post("Pull the numbers", HUSAM)
+    settle(world)
+    return world
+
+
+def assert_resumed(run: Run, status: str, seq: int | None = None, chat_id: str = "chat_1") -> None:
+    assert run.resumed is not None
+    assert (run.resumed.status, run.resumed.seq, run.resumed.chat_id) == (status, seq, chat_id)
