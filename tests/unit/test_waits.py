@@ -23,6 +23,7 @@ from tests.acting import (
     settle,
     slots,
     stage,
+    stored,
     the_run,
     waiting_here,
 )
@@ -122,6 +123,17 @@ def test_a_reply_starts_no_second_run_and_later_ones_of_the_burst_neither() -> N
     assert joined[0].error == f"joined {first.id}"
     assert world.model.requests[1].messages[0].content.count('"tomorrow"') == 1
     assert world.membership(COACH).seen_seq == 5
+
+
+def test_a_run_that_never_started_does_not_overtake_one_that_goes_on() -> None:
+    world = waiting_here(END)
+    world.post("Yes", HUSAM)
+    world.post("Quickly", HUSAM)
+    first, second = world.runs()
+    world.take(job_of(second))
+    assert stored(world, second).attempts == 0
+    world.take(job_of(first))
+    assert statuses(world.runs()) == ["done", "canceled"]
 
 
 def test_a_message_during_the_resumed_activation_is_a_run_of_its_own() -> None:
