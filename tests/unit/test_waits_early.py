@@ -129,12 +129,17 @@ def test_an_answer_to_an_earlier_word_in_another_chat_is_found_too() -> None:
     assert statuses(world.runs("chat_2")) == ["canceled"]
 
 
-def test_what_was_answered_in_an_earlier_wait_does_not_answer_the_next() -> None:
-    world = waiting_elsewhere(says("Sure?", wait=True, chat_id="chat_2"), END)
+def test_what_was_answered_in_an_earlier_wait_does_not_answer_a_later_one_there() -> None:
+    world = waiting_elsewhere(
+        says("Is 42 right?", wait=True, chat_id="chat_1"),
+        says("Sure?", wait=True, chat_id="chat_2"),
+    )
     world.post("42", AHMAD, chat_id="chat_2")
     settle(world)
-    run = the_run(world)
-    assert (run.status, run.waits) == ("waiting", 2)
+    world.post("Ask them again", HUSAM)
+    settle(world)
+    run = world.runs()[0]
+    assert (run.status, run.waits, run.wait_chat_id) == ("waiting", 3, "chat_2")
 
 
 # ---------------------------------------------------------------------- limits
