@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.agent.quoting import quoted
-from skein.agent.reading import window_start
+from skein.agent.window import window_start
 from skein.models.chat import Media
 from skein.models.storage import Update
 from skein.settings import Settings
@@ -54,7 +54,7 @@ def test_own_messages_are_the_assistants_and_the_clock_stands_just_before_the_qu
         ("user", "[Bob (agent)] Hi both"),
     ]
     assert role == "system"
-    assert changing.startswith("ACTIVE CHAT: ")
+    assert changing.startswith("ACTIVE RUNS:")
     assert changing.endswith(
         "NOW:\n  2026-02-18T12:00:01Z (Wednesday 2026-02-18 13:00 in Europe/Berlin)"
     )
@@ -123,14 +123,14 @@ def test_a_run_keeps_what_it_was_given() -> None:
     assert names == [
         "IDENTITY",
         "INSTRUCTIONS",
-        "CHAT HISTORY",
-        "ACTIVE CHAT",
         "YOUR CHATS",
+        "ACTIVE CHAT",
+        "CHAT HISTORY",
         "ACTIVE RUNS",
         "TRIGGER",
         "NOW",
     ]
-    assert view.prompt.sections[2].text == "user: [Husam (human)] Hello"
+    assert view.prompt.sections[4].text == "user: [Husam (human)] Hello"
     assert view.prompt.total_tokens == sum(s.tokens for s in view.prompt.sections)
     assert [step.text for step in view.steps] == ["Hello!"]
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.agent.context import ContextBuilder
-from skein.agent.reading import OwnChat, Reading
+from skein.agent.places import OwnChat
+from skein.agent.reading import Reading
 from skein.models.agent import Agent
 from skein.models.audience import OPEN, Origin
 from skein.models.base import MemberKind, NamedMember

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from skein.agent import sections
 from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, total
 from skein.agent.quoting import quoted
-from skein.agent.reading import Reading, window_of
+from skein.agent.reading import Reading
 from skein.agent.section import SEPARATOR, Section, arranged, closing
 from skein.agent.timeline import timeline_entry, turn_text
 from skein.agent.trigger_section import trigger, untold
+from skein.agent.window import window_of
 from skein.models.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Message
@@ -75,7 +76,7 @@ class ContextBuilder:
         manner = Manner.of(reading.agent, reading.chat)
         room = self._room(reading.agent, tools)
         entries = self._entries(run, reading, roles=manner.history_format == "roles")
-        stable = self._stable(reading, manner, room)
+        stable = self._stable(run, reading, manner, room)
         volatile = self._volatile(run, reading, entries, manner, room)
         limit = self._history_limit(reading.chat)
         head = _history_head(reading.chat)
@@ -104,13 +105,20 @@ class ContextBuilder:
         settings = self._settings
         return settings.line_context_tokens if on_line else settings.max_context_tokens
 
-    def _stable(self, reading: Reading, manner: Manner, room: int) -> list[Section]:
+    def _stable(self, run: Run, reading: Reading, manner: Manner, room: int) -> list[Section]:
+        """What stays the same from turn to turn in one chat, and so stands before its history."""
         found = [
             sections.identity(reading.agent, self._tokens),
             sections.instructions(manner.reply_mode, manner.history_format, self._tokens),
             sections.goals(reading.goals, room // LIST_SHARE, self._tokens),
+            self._your_chats(reading, room) if reading.all_chats else None,
+            sections.active_chat(reading.chat, run, self._tokens),
         ]
         return [part for part in found if part is not None]
+
+    def _your_chats(self, reading: Reading, room: int) -> Section | None:
+        share, active = room // LIST_SHARE, reading.chat
+        return sections.your_chats(reading.chats, active, reading.agent, share, self._tokens)
 
     def _volatile(
         self,
@@ -126,8 +134,7 @@ class ContextBuilder:
         current = next((one.seq for one in entries if one.current), None)
         follows = manner.history_format == "roles" and message is not None and home is chat
         found = [
-            sections.active_chat(chat, run, count),
-            sections.your_chats(reading.chats, chat, agent, share, count),
+            None if reading.all_chats else self._your_chats(reading, room),
             sections.plans(reading.plans, reading.now, share, count),
             sections.active_runs(reading.live_runs, run, home, message, agent, share, count),
             trigger(

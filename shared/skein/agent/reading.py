@@ -10,6 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
+from skein.agent.places import (
+    SHOWN_CHATS,
+    LiveRun,
+    OwnChat,
+    as_made,
+    live_runs,
+    newest_chats,
+    own_chats,
+)
+from skein.agent.window import window_of, window_start
 from skein.errors import NotFound
 from skein.models.agent import Agent
 from skein.models.audience import Audience, may_show
@@ -23,30 +33,7 @@ from skein.services.audience import audience_of, destination_of, scope_of
 from skein.settings import Settings
 
 INDEX_ROWS = 48  # with two keys each, the agent, its trigger and the trigger's chat, one batch
-SHOWN_CHATS = 20
 PARALLEL_READS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class OwnChat:
-    """One of the agent's chats that may be shown, with its place there."""
-
-    chat: Chat
-    member: Membership
-
-
-@dataclass(frozen=True, slots=True)
-class LiveRun:
-    """A run of the agent that has not ended.
-
-    Attributes:
-        chat: Where it works or waits; None for a run without a chat.
-        waiting: It waits there for a reply.
-    """
-
-    run_id: str
-    chat: Chat | None
-    waiting: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +49,9 @@ class Reading:
         destination: Who will read what is said.
         audience: Who was there for all of `messages`: what is derived now is theirs.
         scope: Which of the agent's partitions holds what is derived now.
-        chats: The most recently active ones that may be shown here, the active one included.
+        chats: The most recently active ones that may be shown here, the active one included, the
+            newest first; or all of them, if they are so few, in the order in which they were made.
+        all_chats: These are all, so that the list stays as it is while they are written in.
         live_runs: Those that may be shown here.
         told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
             from those who were not there.
@@ -82,6 +71,7 @@ class Reading:
     plans: tuple[Plan, ...]
     live_runs: tuple[LiveRun, ...]
     now: datetime
+    all_chats: bool = False
     told: bool = True
 
     @property
@@ -92,11 +82,21 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _FirstRound:
-    """The newest messages, what the agent owns, and the index rows of its other chats."""
+    """The newest messages, what the agent owns, and the index rows of its chats."""
 
     newest: Page
     owned: Sequence[Item]
-    rows: Sequence[Item]
+    related: Sequence[Page]
+
+    @property
+    def chat_partitions(self) -> tuple[str, ...]:
+        """Those of the chats that the rows point at, each once."""
+        return tuple(dict.fromkeys(row["pk"] for page in self.related for row in page.items))
+
+    @property
+    def all_rows(self) -> bool:
+        """Whether there were no more."""
+        return all(page.next_start is None for page in self.related)
 
 
 class Reader:
@@ -130,8 +130,8 @@ class Reader:
         with ThreadPoolExecutor(PARALLEL_READS) as pool:
             owned, related, newest, *private = pool.map(lambda question: question(), questions)
         own_items = [*owned.items, *(private[0].items if scope is not None else ())]
-        others = [*related.items, *(private[-1].items if people else ())]
-        return self._second_round(run, chat, member, _FirstRound(newest, own_items, others))
+        rows_of = [related, *(private[-1:] if people else ())]
+        return self._second_round(run, chat, member, _FirstRound(newest, own_items, rows_of))
 
     def _owned(self, run: Run, scope: str | None) -> Page:
         partition = owned_partition(run.tenant, run.agent_id, scope)
@@ -160,10 +160,10 @@ class Reader:
         member: Membership | None,
         known: _FirstRound,
     ) -> Reading:
-        ref = MemberRef(kind="agent", id=run.agent_id)
+        member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
         here = chat.key.pk if chat else None
-        others = dict.fromkeys(row["pk"] for row in known.rows if row["pk"] != here)
-        keys = [Key(pk, sk) for pk in others for sk in ("META", _member_sk(ref))]
+        others = [pk for pk in known.chat_partitions if pk != here]
+        keys = [Key(pk, sk) for pk in others for sk in ("META", member_sk)]
         messages = self._windowed(known.newest, chat)
         wanted = _trigger_keys(run, chat, messages)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
@@ -178,11 +178,12 @@ class Reader:
         first_seq = messages[0].seq if messages else 1
         shown = [
             other
-            for other in _own_chats(found, keys)
+            for other in own_chats(found, keys)
             if may_show(destination_of(other.chat), destination)
         ]
         active = [OwnChat(chat, member)] if chat is not None and member is not None else []
-        chats = _newest_chats(active, shown)
+        all_chats = known.all_rows and len(active) + len(shown) <= SHOWN_CHATS
+        chats = as_made([*active, *shown]) if all_chats else newest_chats(active, shown)
         goals = [Goal.from_item(item) for item in known.owned if item["sk"].startswith("GOAL#")]
         plans = [Plan.from_item(item) for item in known.owned if item["sk"].startswith("PLAN#")]
         lone = [
@@ -204,8 +205,9 @@ class Reader:
             chats=chats,
             goals=tuple(goal for goal in goals if may_show(goal.audience, destination)),
             plans=tuple(plan for plan in plans if may_show(plan.audience, destination)),
-            live_runs=_live_runs(chats, lone),
+            live_runs=live_runs(chats, lone),
             now=self._clock.now(),
+            all_chats=all_chats,
             told=told,
         )
 
@@ -216,22 +218,6 @@ class Reader:
         window = window_of(chat, self._settings)
         start = window_start(messages[-1].seq, window) if messages else 1
         return [message for message in messages if message.seq >= start]
-
-
-def window_of(chat: Chat, settings: Settings) -> int:
-    """How many of a chat's newest messages a prompt may hold."""
-    return settings.direct_history_window if chat.kind == "direct" else settings.history_window
-
-
-def window_start(last_seq: int, window: int) -> int:
-    """The first message of a window of at most `window` messages that ends with `last_seq`.
-
-    It moves in blocks of half a window, and so holds at least half of it: between two moves the
-    prompts of consecutive turns begin alike, and a provider's prefix cache can serve them.
-    """
-    block = max(window // 2, 1)
-    over = max(last_seq - window, 0)
-    return -(-over // block) * block + 1
 
 
 def _trigger_keys(run: Run, chat: Chat | None, messages: Sequence[Message]) -> list[Key]:
@@ -263,45 +249,3 @@ def _trigger(
     item = found.get(Message.key_of(run.tenant, run.chat_id, seq))
     read = Message.from_item(item) if item else None
     return home, next((message for message in messages if message.seq == seq), read)
-
-
-def _member_sk(ref: MemberRef) -> str:
-    return Membership.key_of("", "", ref).sk
-
-
-def _own_chats(found: dict[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
-    """The chats of which both the chat and the agent's open membership were found."""
-    chats = []
-    for chat_key, member_key in zip(keys[::2], keys[1::2], strict=True):
-        if chat_key not in found or member_key not in found:
-            continue
-        chat = Chat.from_item(found[chat_key])
-        member = Membership.from_item(found[member_key])
-        if member.active and chat.discarded_at is None:
-            chats.append(OwnChat(chat, member))
-    return chats
-
-
-def _newest_chats(active: Sequence[OwnChat], others: Sequence[OwnChat]) -> tuple[OwnChat, ...]:
-    """The active chat and the newest of the others, together the newest first."""
-
-    def age(own: OwnChat) -> datetime:
-        return own.chat.last_message_at or own.chat.created_at
-
-    newest = sorted(others, key=age, reverse=True)[: SHOWN_CHATS - len(active)]
-    return tuple(sorted([*active, *newest], key=age, reverse=True))
-
-
-def _live_runs(chats: Sequence[OwnChat], lone: Sequence[str]) -> tuple[LiveRun, ...]:
-    """The runs at work or waiting in `chats`, and those without a chat; each once.
-
-    A run without a chat may wait in one: that says more than that it is alive.
-    """
-    live = {run_id: LiveRun(run_id, None, waiting=False) for run_id in lone}
-    for own in chats:
-        running, wait = own.member.running_run, own.member.wait
-        if running is not None:
-            live[running] = LiveRun(running, own.chat, waiting=False)
-        if wait is not None:
-            live[wait.run_id] = LiveRun(wait.run_id, own.chat, waiting=True)
-    return tuple(live.values())

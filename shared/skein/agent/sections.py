@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from textwrap import indent
 from zoneinfo import ZoneInfo
 
+from skein.agent.places import LiveRun, OwnChat
 from skein.agent.quoting import label, quoted, quoted_id, time_of
-from skein.agent.reading import LiveRun, OwnChat
 from skein.agent.section import SEPARATOR, Section, around, listing, prose
 from skein.agent.trigger_section import cause_of
 from skein.models.agent import Agent, HistoryFormat, ReplyMode

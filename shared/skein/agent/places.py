@@ -1,0 +1,75 @@
+"""Where else an agent is, and what it has going on there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from skein.models.chat import Chat, Membership
+from skein.models.storage import Item, Key
+
+SHOWN_CHATS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OwnChat:
+    """One of the agent's chats that may be shown, with its place there."""
+
+    chat: Chat
+    member: Membership
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """A run of the agent that has not ended.
+
+    Attributes:
+        chat: Where it works or waits; None for a run without a chat.
+        waiting: It waits there for a reply.
+    """
+
+    run_id: str
+    chat: Chat | None
+    waiting: bool
+
+
+def own_chats(found: dict[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
+    """The chats of which both the chat and the agent's open membership were found."""
+    chats = []
+    for chat_key, member_key in zip(keys[::2], keys[1::2], strict=True):
+        if chat_key not in found or member_key not in found:
+            continue
+        chat = Chat.from_item(found[chat_key])
+        member = Membership.from_item(found[member_key])
+        if member.active and chat.discarded_at is None:
+            chats.append(OwnChat(chat, member))
+    return chats
+
+
+def as_made(chats: Sequence[OwnChat]) -> tuple[OwnChat, ...]:
+    """The chats in the order in which they were made, which stays whatever is said in them."""
+    return tuple(sorted(chats, key=lambda own: (own.chat.created_at, own.chat.id)))
+
+
+def newest_chats(active: Sequence[OwnChat], others: Sequence[OwnChat]) -> tuple[OwnChat, ...]:
+    """The active chat and the newest of the others, together the newest first."""
+
+    def age(own: OwnChat) -> datetime:
+        return own.chat.last_message_at or own.chat.created_at
+
+    newest = sorted(others, key=age, reverse=True)[: SHOWN_CHATS - len(active)]
+    return tuple(sorted([*active, *newest], key=age, reverse=True))
+
+
+def live_runs(chats: Sequence[OwnChat], lone: Sequence[str]) -> tuple[LiveRun, ...]:
+    """The runs at work or waiting in `chats`, and those without a chat; each once.
+
+    A run without a chat may wait in one: that says more than that it is alive.
+    """
+    live = {run_id: LiveRun(run_id, None, waiting=False) for run_id in lone}
+    for own in chats:
+        running, wait = own.member.running_run, own.member.wait
+        if running is not None:
+            live[running] = LiveRun(running, own.chat, waiting=False)
+        if wait is not None:
+            live[wait.run_id] = LiveRun(wait.run_id, own.chat, waiting=True)
+    return tuple(live.values())
