@@ -1,0 +1,316 @@
+"""Speaking in another chat than the one in which one was asked: what may go where, and why."""
+
+from typing import Any
+
+import pytest
+
+from skein.models.audience import Audience
+from skein.models.run import Run
+from skein.models.trigger import PlanTrigger, Trigger
+from tests.acting import (
+    AHMAD,
+    COACH,
+    DESIGNER,
+    END,
+    HUSAM,
+    actor,
+    asked_by_service,
+    job_of,
+    live_pointers,
+    results_of,
+    settle,
+    stage,
+    stored,
+    the_run,
+)
+from tests.api_client import Client
+from tests.builders import World, bot, person
+from tests.doubles import calls, says
+
+SARAH = person("usr_sarah", "Sarah")
+PRIVATE: dict[str, Any] = {"visibility": "private"}
+DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct"}
+REFUSED = "error: this would carry what was said in private to where its people are not"
+
+
+def _house(*script: Any) -> World:
+    """Two groups, of which Husam is in one, and a direct chat each with Husam and Sarah."""
+    world = stage(*script)
+    quiet = {"respond": "mention"}
+    world.chat(HUSAM, AHMAD, SARAH, COACH, chat_id="chat_all", title="All hands", **quiet)
+    world.chat(SARAH, AHMAD, COACH, chat_id="chat_others", title="Without Husam", **quiet)
+    world.chat(HUSAM, COACH, chat_id="chat_husam", title="Husam and Coach", **DIRECT)
+    world.chat(SARAH, COACH, chat_id="chat_sarah", title="Sarah and Coach", **DIRECT)
+    return world
+
+
+def _ask(world: World, chat_id: str, *script: Any, by: Any = HUSAM) -> Run:
+    """Ask the agent something in a chat; the run, as it stands once all is quiet."""
+    world.model.script.extend(script)
+    known = {run.id for run in world.runs(chat_id)}
+    world.post("@Coach, tell them", by, chat_id=chat_id)
+    settle(world)
+    return next(run for run in world.runs(chat_id) if run.id not in known)
+
+
+def _prompt(world: World, chat_id: str, by: Any = HUSAM) -> str:
+    """What the agent is shown in a chat when it is asked something there."""
+    world.model.script.clear()
+    _ask(world, chat_id, END, by=by)
+    return world.model.prompt
+
+
+# ---------------------------------------------------------------------- origins
+
+
+def test_a_message_from_elsewhere_says_why_it_was_sent() -> None:
+    world = _house()
+    _ask(world, "chat_all", says("The numbers are late", chat_id="chat_others"), END)
+    sent = world.messages("chat_others")[-1]
+    assert sent.origin is not None
+    assert (sent.origin.asked_by, sent.origin.text) == ("Husam", "@Coach, tell them")
+    why = '[sent because Husam asked "@Coach, tell them" in "All hands"]'
+    assert why in _prompt(world, "chat_others", SARAH)
+
+
+def test_a_message_in_the_chat_of_the_question_needs_no_reason() -> None:
+    world = _house()
+    _ask(world, "chat_all", says("The numbers are late"), END)
+    assert world.messages("chat_all")[-1].origin is None
+
+
+def test_why_something_was_sent_is_told_only_where_whoever_asked_in_private_is_alone() -> None:
+    world = _house()
+    _ask(world, "chat_husam", says("The numbers are late", chat_id="chat_all"), END)
+    world.chat(HUSAM, COACH, chat_id="chat_two", title="Again", **DIRECT)
+    assert "sent because" not in _prompt(world, "chat_all")
+    world.model.script.append(calls(("read_messages", {"chat_id": "chat_all"})))
+    _ask(world, "chat_two", END)
+    assert 'sent because Husam asked "@Coach, tell them"' in world.model.told[0]
+    world.model.script.append(calls(("read_messages", {"chat_id": "chat_all"})))
+    _ask(world, "chat_sarah", END, by=SARAH)
+    assert "sent because" not in world.model.told[0]
+
+
+def test_people_never_see_an_origin() -> None:
+    world = _house()
+    _ask(world, "chat_husam", says("The numbers are late", chat_id="chat_all"), END)
+    messages = Client(world, sub=SARAH.id).get("/v1/chats/chat_all/messages")
+    assert "The numbers are late" in str(messages.body)
+    assert "tell them" not in str(messages.body)
+
+
+# ---------------------------------------------------------------------- how far
+
+
+@pytest.mark.parametrize(
+    ("target", "sent"),
+    [("chat_all", True), ("chat_others", False), ("chat_sarah", False)],
+)
+def test_what_a_person_asks_in_private_goes_only_where_that_person_is(
+    target: str, sent: bool
+) -> None:
+    world = _house()
+    run = _ask(world, "chat_husam", says("Psst", chat_id=target), END)
+    assert (results_of(world, run)[0].content == REFUSED) is not sent
+    assert world.texts(target) == (["Psst"] if sent else [])
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_asking_and_waiting_reaches_no_further_than_saying(wait: bool) -> None:
+    world = _house()
+    run = _ask(world, "chat_husam", says("Psst", chat_id="chat_others", wait=wait), END)
+    assert (run.status, world.texts("chat_others")) == ("done", [])
+
+
+def test_of_a_private_group_it_is_who_asked_that_counts() -> None:
+    world = _house()
+    world.chat(HUSAM, SARAH, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
+    by_husam = _ask(world, "chat_pair", says("1", chat_id="chat_others"), END)
+    by_sarah = _ask(world, "chat_pair", says("2", chat_id="chat_others"), END, by=SARAH)
+    assert results_of(world, by_husam)[0].content == REFUSED
+    assert results_of(world, by_sarah)[0].status == "done"
+    assert world.texts("chat_others") == ["2"]
+
+
+def test_where_an_agent_asked_in_private_everybody_must_be_there() -> None:
+    world = _house()
+    world.chat(HUSAM, SARAH, COACH, DESIGNER, chat_id="chat_pair", **PRIVATE)
+    world.model.script.extend([says("1", chat_id="chat_others"), says("2", chat_id="chat_all")])
+    world.post("Tell them", DESIGNER, depth=1, chat_id="chat_pair")
+    settle(world)
+    assert (world.texts("chat_others"), world.texts("chat_all")) == ([], ["2"])
+
+
+def test_from_a_private_chat_without_people_nothing_goes_anywhere() -> None:
+    world = _house()
+    world.chat(COACH, DESIGNER, chat_id="chat_agents", **PRIVATE)
+    world.model.script.append(says("1", chat_id="chat_all"))
+    world.post("Tell them", DESIGNER, depth=1, chat_id="chat_agents")
+    settle(world)
+    assert world.texts("chat_all") == []
+
+
+def test_what_is_asked_in_the_open_goes_anywhere() -> None:
+    world = _house()
+    _ask(world, "chat_all", says("Hello Sarah", chat_id="chat_sarah"), END)
+    assert world.texts("chat_sarah") == ["Hello Sarah"]
+
+
+@pytest.mark.parametrize(
+    ("person_asked", "people", "reported"),
+    [("Sarah is in the group", [HUSAM, SARAH], True), ("she is not", [HUSAM, AHMAD], False)],
+)
+def test_what_was_answered_in_private_goes_only_where_whoever_answered_is(
+    person_asked: str, people: list[Any], reported: bool
+) -> None:
+    world = _house()
+    world.chat(*people, COACH, chat_id="chat_home", respond="mention")
+    run = _ask(world, "chat_home", says("Well?", chat_id="chat_sarah", wait=True))
+    world.model.script.append(says("Sarah says yes", chat_id="chat_home"))
+    world.post("Yes, but keep it quiet", SARAH, chat_id="chat_sarah")
+    settle(world)
+    assert stored(world, run).status == "done", person_asked
+    assert ("Sarah says yes" in world.texts("chat_home")) is reported
+    assert ("keep it quiet" in "".join(world.texts("chat_home"))) is False
+
+
+def test_a_run_that_timed_out_in_a_private_chat_is_shown_it_and_keeps_it_there() -> None:
+    world = _house()
+    world.post("My secret", SARAH, chat_id="chat_sarah")
+    world.queues.ready("turns")
+    run = _ask(world, "chat_all", says("Well?", chat_id="chat_sarah", wait=True))
+    world.model.script.extend([says("Tell", chat_id="chat_others"), says("Ok", chat_id="chat_all")])
+    world.chat(AHMAD, COACH, chat_id="chat_ahmad", respond="manual")
+    world.model.script.append(says("Not here", chat_id="chat_ahmad"))
+    world.clock.advance(300)
+    world.run_ready()
+    assert stored(world, run).status == "done"
+    assert world.texts("chat_others") == ["Tell"]
+    assert world.texts("chat_ahmad") == []
+
+
+# ---------------------------------------------------------------------- runs without a chat
+
+
+def _planned(world: World, audience: Audience) -> Run:
+    plan = PlanTrigger(
+        id="plan_1",
+        name="Surprise",
+        instruction="Order the secret cake",
+        scheduled_at=world.clock.now(),
+        chat_id="chat_husam",
+    )
+    trigger = Trigger(type="plan", plan=plan)
+    return asked_by_service(world, trigger=trigger, audience=audience)
+
+
+HUSAMS = Audience(open=False, people=(HUSAM.id,))
+
+
+def test_a_private_plans_run_speaks_only_where_its_people_are() -> None:
+    world = _house()
+    run = _planned(world, HUSAMS)
+    chats = ("chat_husam", "chat_all", "chat_others", "chat_sarah")
+    world.model.script.append(
+        calls(*[("send_message", {"text": "Cake", "chat_id": chat_id}) for chat_id in chats])
+    )
+    settle(world)
+    assert [result.status for result in results_of(world, run)[:4]] == [
+        *("done", "done", "failed", "failed"),
+    ]
+
+
+def test_a_plans_run_sees_open_things_only_but_its_own_instruction() -> None:
+    world = _house()
+    world.post("My secret", HUSAM, chat_id="chat_husam")
+    world.queues.ready("turns")
+    run = _planned(world, HUSAMS)
+    world.model.script.append(calls(("read_messages", {"chat_id": "chat_husam"}), "get_my_runs"))
+    settle(world)
+    prompt = world.model.requests[0].messages[0].content
+    assert "Order the secret cake" in prompt
+    assert "Husam and Coach" not in prompt
+    assert "error: what was said there is private" in results_of(world, run)[0].content
+    assert "chat_husam" not in results_of(world, run)[1].content
+
+
+def test_a_private_plans_instruction_is_not_told_in_the_chat_in_which_its_run_waited() -> None:
+    world = _house(says("Who bakes?", chat_id="chat_all", wait=True))
+    _planned(world, HUSAMS)
+    settle(world)
+    world.post("I do", SARAH, chat_id="chat_all")
+    settle(world)
+    assert '"I do"' in world.model.prompt
+    assert "cake" not in world.model.prompt
+    assert "Surprise" not in world.model.prompt
+
+
+def test_what_a_private_plans_run_makes_is_its_peoples() -> None:
+    world = _house()
+    _planned(world, HUSAMS)
+    world.model.script.append(calls(("set_goal", {"text": "Bake the cake"})))
+    settle(world)
+    assert "Bake the cake" not in _prompt(world, "chat_all")
+    assert "Bake the cake" not in _prompt(world, "chat_sarah", SARAH)
+    assert "Bake the cake" in _prompt(world, "chat_husam")
+
+
+def test_a_private_plans_run_is_listed_as_alive_only_where_its_people_are() -> None:
+    world = _house(says("Who bakes?", chat_id="chat_husam", wait=True))
+    run = _planned(world, HUSAMS)
+    settle(world)
+    assert live_pointers(world) == 1
+    world.chat(HUSAM, COACH, chat_id="chat_two", title="Again", **DIRECT)
+    assert run.id not in _prompt(world, "chat_all")
+    assert run.id not in _prompt(world, "chat_sarah", SARAH)
+    assert run.id in _prompt(world, "chat_two")
+
+
+# ---------------------------------------------------------------------- who is woken there
+
+
+@pytest.mark.parametrize(
+    ("respond", "text", "woken"),
+    [
+        ("every", "Figures?", True),
+        ("mention", "Figures?", False),
+        ("mention", "@Designer, figures?", True),
+        ("manual", "@Designer, figures?", False),
+    ],
+)
+def test_the_other_chats_policy_decides_whom_the_message_wakes(
+    respond: str, text: str, woken: bool
+) -> None:
+    world = stage(says(text, chat_id="chat_2"))
+    actor(world, DESIGNER)
+    world.chat(HUSAM, COACH)
+    world.chat(HUSAM, COACH, DESIGNER, chat_id="chat_2", respond=respond)
+    world.post("Ask", HUSAM)
+    world.take(job_of(the_run(world)))
+    assert [(r.agent_id, r.chain_depth) for r in world.runs("chat_2")] == (
+        [(DESIGNER.id, 1)] if woken else []
+    )
+
+
+def test_a_chain_does_not_begin_anew_in_another_chat() -> None:
+    world = stage()
+    other = bot("agt_c", "Other")
+    for who in (COACH, DESIGNER, other):
+        actor(world, who)
+    world.chat(HUSAM, COACH, other)
+    world.chat(HUSAM, COACH, DESIGNER, chat_id="chat_2")
+    world.chat(HUSAM, DESIGNER, other, chat_id="chat_3")
+    route = {COACH.id: "chat_2", DESIGNER.id: "chat_3", other.id: "chat_1"}
+
+    def passes_on(request: Any) -> Any:
+        prompt = request.messages[0].content
+        me = prompt.split("id: ")[1].split()[0]
+        done = any(message.role == "tool" for message in request.messages)
+        return END if done else says("Pass it on", chat_id=route[me])
+
+    world.model.default = passes_on
+    world.post("Go", HUSAM)
+    world.drain(rounds=1_000)
+    messages = [m for c in ("chat_1", "chat_2", "chat_3") for m in world.messages(c)]
+    assert max(message.depth for message in messages) == 5
