@@ -140,11 +140,11 @@ class Fuse:
         self.calls: list[str] = []
         self.strike: int | None = None
         self.after = False
-        self.error: Exception | None = None
+        self.error: type[Exception] | None = None
         self.dead = False
         self._lock = threading.Lock()  # some reads are parallel
 
-    def arm(self, strike: int, *, after: bool, error: Exception | None = None) -> None:
+    def arm(self, strike: int, *, after: bool, error: type[Exception] | None = None) -> None:
         self.disarm()
         self.strike = strike
         self.after = after
@@ -167,10 +167,10 @@ class Fuse:
             struck = len(self.calls) == self.strike
             self.dead = struck and self.error is None
         if struck and not self.after:
-            raise self.error or Killed(what)
+            raise (self.error or Killed)(what)
         result = call()
         if struck:
-            raise self.error or Killed(what)
+            raise (self.error or Killed)(what)
         return result
 
 

@@ -43,6 +43,8 @@ PORTS = {
 WRITES = frozenset({"table.write", "table.transact"})
 CHANGING = WRITES | {"queues.send", "sms.send", "model.complete"}
 
+Watcher = Callable[[ModuleType, Any], None]
+
 
 class Worker(NamedTuple):
     """A function behind a queue: its time, and when a job that it does not finish comes again."""
@@ -64,10 +66,10 @@ class Strike(NamedTuple):
 
     call: int
     after: bool
-    error: SkeinError | None = None
+    error: type[SkeinError] | None = None
 
     def __str__(self) -> str:
-        what = type(self.error).__name__ if self.error else "death"
+        what = self.error.__name__ if self.error else "death"
         return f"{what} {'after' if self.after else 'before'} call {self.call}"
 
 
@@ -87,14 +89,14 @@ class Deployment(World):
     Attributes:
         fuse: Counts every call that a function makes to the outside.
         deaths: How many functions have died.
-        on_answer: Looks on whenever a function has answered, or died (None).
+        watchers: Look on whenever a function has answered, or died (None).
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.fuse = Fuse()
         self.deaths = 0
-        self.on_answer: Callable[[ModuleType, Any], None] = lambda _function, _answer: None
+        self.watchers: list[Watcher] = []
         self._strikes: deque[Strike] = deque()
         self._container = self._cold_start()
 
@@ -132,7 +134,8 @@ class Deployment(World):
             self.deaths += 1
             self._container = self._cold_start()
             self._arm()
-        self.on_answer(function, answer)
+        for watcher in self.watchers:
+            watcher(function, answer)
         return answer
 
     def webhook(self, function: ModuleType, event: dict[str, Any]) -> None:
@@ -157,7 +160,7 @@ class Deployment(World):
                 if until is not None and until():
                     return True
             coming = [waiting.due_at for waiting in self.queued]
-            self.clock.set(min([*coming, end]))
+            self.clock.advance((min([*coming, end]) - self.clock.now()).total_seconds())
         self.invoke(tick, {}, seconds=TICK_SECONDS)
         return until is not None and until()
 

@@ -1,13 +1,12 @@
 """The stories of an agent that acts through its tools, and what must be true once they are over."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
 import service_webhook
 from skein.agent.tools import TOOLS
-from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
+from skein.models.completion import ModelRequest
 from skein.models.intent import Owner
 from skein.models.run import Run
 from skein.models.source import Source
@@ -17,7 +16,7 @@ from skein.models.trigger import Resume
 from skein.services.signatures import sign
 from tests.api_client import recorded
 from tests.builders import NOON, TENANT, bot, person
-from tests.doubles import ScriptedModel
+from tests.doubles import Calls, Said, ScriptedModel, calls
 from tests.faults.deployment import Deployment, Phone
 
 HUSAM = person()
@@ -39,41 +38,29 @@ GOAL: Do = ("set_goal", {"text": "Publish"})
 PLAN: Do = ("set_plan", {"name": "Look back", "instruction": "Look", "run_after": "3 days"})
 
 
-class Plot(ScriptedModel):
+def plot(scenes: Scenes) -> ScriptedModel:
     """A model that follows a plot, and sees from what it is shown which scene comes next.
 
     It never gives the same answer twice: whatever it says ends with the number of the answer.
     """
+    model = ScriptedModel()
 
-    def __init__(self, scenes: Scenes) -> None:
-        super().__init__()
-        self.scenes = scenes
-
-    def complete(self, request: ModelRequest) -> ModelAnswer:
-        self.requests.append(request)
-        answers = [message for message in request.messages if message.role == "assistant"]
-        asked = [call.id for answer in answers for call in answer.tool_calls]
-        told = [message.tool_call_id for message in request.messages if message.role == "tool"]
-        assert asked == told, "a tool call is left dangling"
+    def next_scene(request: ModelRequest) -> Calls:
         prompt = request.messages[0].content
-        [part] = [name for name in ("reply", "timeout") if f"resumed: {name}" in prompt] or [
-            "start"
-        ]
-        return ModelAnswer(
-            model=request.model,
-            text="",
-            tool_calls=self._calls(self.scenes[part][len(answers)]),
-            usage=TokenUsage(input_tokens=10, output_tokens=5),
-        )
+        parts = [name for name in ("reply", "timeout") if f"resumed: {name}" in prompt]
+        scenes_before = sum(message.role == "assistant" for message in request.messages)
+        scene = scenes[parts[0] if parts else "start"][scenes_before]
+        return calls(*(_numbered(do, len(model.requests)) for do in scene))
 
-    def _calls(self, scene: Sequence[Do]) -> tuple[ToolCall, ...]:
-        number = len(self.requests)
-        calls = []
-        for position, (name, arguments) in enumerate(scene):
-            said = {"text": f"{arguments['text']} #{number}"} if "text" in arguments else {}
-            call_id = f"call_{number}_{position}"
-            calls.append(ToolCall(id=call_id, name=name, arguments=json.dumps(arguments | said)))
-        return tuple(calls)
+    model.default = next_scene
+    return model
+
+
+def _numbered(do: Do, number: int) -> Do:
+    name, arguments = do
+    if "text" not in arguments:
+        return do
+    return name, {**arguments, "text": f"{arguments['text']} #{number}"}
 
 
 class Team(Deployment):
@@ -84,7 +71,7 @@ class Team(Deployment):
     """
 
     def __init__(self, scenes: Scenes, expected: Mapping[str, Sequence[str]]) -> None:
-        super().__init__(model=Plot(scenes))
+        super().__init__(model=plot(scenes))
         self.expected = expected
         self.agent(
             reply_mode="tools",
@@ -136,17 +123,17 @@ class Team(Deployment):
         assert self.table.query(f"{TENANT}#AGENT#agt_a", first="LIVE#", last="LIVE#~").items == ()
         assert self.at_rest
 
+    def all_runs(self) -> list[Run]:
+        """Every run there has been, the oldest first."""
+        keys: list[Key] = [
+            key for key in self.table._items if key.sk.startswith("RUN#") and "#STEP#" not in key.sk
+        ]
+        return [Run.from_item(self.table.get(key) or {}) for key in sorted(keys)]
+
     def the_run(self) -> Run:
         """The only run there has been."""
-        places = [f"{TENANT}#CHAT#chat_1", f"{TENANT}#CHAT#chat_2", f"{TENANT}#AGENT#agt_a"]
-        keys: list[Key] = [key for key in self.table._items if key.pk in places]
-        [item] = [
-            self.table.get(key)
-            for key in keys
-            if key.sk.startswith("RUN#") and "STEP" not in key.sk
-        ]
-        assert item is not None
-        return Run.from_item(item)
+        [run] = self.all_runs()
+        return run
 
 
 class Asking(Team):
@@ -172,6 +159,10 @@ class Asking(Team):
         assert [plan.name for plan in self.app.plans.active(OPEN.reach)] == ["Look back"]
         run = self.the_run()
         assert (run.activation, run.waits) == (2, 1)
+        self.check_resumed(run)
+
+    def check_resumed(self, run: Run) -> None:
+        """The wait has ended as it should, and the newest prompt has been seen."""
         chat_id = self.reply[1] if self.reply else "chat_1"
         messages = self.messages(chat_id)
         [asked] = [message.seq for message in messages if message.expects_reply]
@@ -183,6 +174,36 @@ class Asking(Team):
             seq=answered[0] if answered else None,
         )
         assert self.membership(COACH, chat_id).seen_seq == (answered[0] if answered else asked)
+
+
+class Interrupted(Asking):
+    """The answer comes while the agent thinks about how to ask, and has a run of its own."""
+
+    def __init__(self, scenes: Scenes, expected: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(scenes, expected, None)
+        thought = self.model.default
+        assert callable(thought)
+
+        def interrupted(request: ModelRequest) -> Said:
+            if any(message.role == "assistant" for message in request.messages):
+                self.post("Yes", HUSAM, client_id="early")
+            return thought(request)
+
+        self.model.default = interrupted
+
+    def the_run(self) -> Run:
+        """The run that worked; the other one was to answer what it has answered."""
+        run, other = self.all_runs()
+        assert (other.status, other.error) == ("canceled", f"joined {run.id}")
+        return run
+
+    def check_resumed(self, run: Run) -> None:
+        answered, asked = [m.seq for m in self.messages() if m.text == "Yes" or m.expects_reply]
+        assert (answered, asked) == (3, 4)
+        assert run.resumed == Resume(
+            status="reply", chat_id="chat_1", asked_seq=asked, seq=answered
+        )
+        assert self.membership(COACH).seen_seq == asked
 
 
 START = "Pull the numbers"
@@ -265,6 +286,23 @@ def hears_nothing() -> Team:
     )
 
 
+def hears_the_answer_early() -> Team:
+    """Somebody writes, while the agent thinks, what it is about to ask."""
+    return Interrupted(
+        {
+            "start": [
+                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN],
+                [send("May I publish?", wait=True)],
+            ],
+            "reply": [[send("Published")], []],
+        },
+        {
+            "chat_1": [START, "On it", "Yes", "May I publish?", "Published"],
+            "chat_2": ["Figures, please"],
+        },
+    )
+
+
 class Planned(Team):
     """A plan comes due, and its run tells a chat."""
 
@@ -318,6 +356,7 @@ STORIES: tuple[Callable[[], Team], ...] = (
     asks_in_one_breath,
     asks_elsewhere,
     hears_nothing,
+    hears_the_answer_early,
     has_a_plan,
     hears_from_a_service,
 )

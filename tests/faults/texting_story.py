@@ -109,7 +109,7 @@ def lost_jobs() -> TextLine:
         if function is not tick:
             world.queues._waiting.clear()
 
-    world.on_answer = lose
+    world.watchers.append(lose)
     return world
 
 
