@@ -21,7 +21,6 @@ from skein.models.chat import Chat, Message
 from skein.models.completion import ToolSpec
 from skein.models.run import Run
 from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
-from skein.models.trigger import Trigger
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.settings import Settings
@@ -71,8 +70,6 @@ class ContextBuilder:
             reading: What was read for it.
             tools: What the agent may use; their size counts against the prompt's limit.
         """
-        if not reading.told:
-            run = run.model_copy(update={"trigger": Trigger(type=run.trigger.type)})
         manner = Manner.of(reading.agent, reading.chat)
         room = self._room(reading.agent, tools)
         entries = self._entries(run, reading, roles=manner.history_format == "roles")
