@@ -25,6 +25,7 @@ from api_app import (
 )
 from skein.bootstrap import app
 from skein.logs import logged
+from skein.models.api import EntityId
 from skein.models.api_admin import (
     AgentChange,
     AgentPage,
@@ -39,11 +40,14 @@ from skein.models.api_admin import (
     UserPage,
     UserResource,
 )
-from skein.models.api_runs import RunPage, RunResource
+from skein.models.api_runs import ContextResource, RunPage, RunResource
 from skein.services.cursors import DEFAULT_PAGE
 
 api = Api(scope="admin").including(admin_intents.router, admin_services.router)
 
+InChat = Annotated[
+    EntityId | None, Query(description="One of the agent's chats; without it, in no chat.")
+]
 Day = Annotated[date | None, Query(description="The day in UTC, by default today.")]
 
 
@@ -126,6 +130,17 @@ def list_runs(
         api.caller.tenant, agent_id, day=day, limit=limit, cursor=cursor
     )
     return RunPage(items=tuple(map(RunResource.of, page.items)), next_cursor=page.next_cursor)
+
+
+@api.get(
+    "/v1/agents/<agent_id>/context",
+    summary="Look at what an agent would be shown now",
+    tags=["runs"],
+    responses=documented(200, ContextResource, 404, 422),
+)
+def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
+    """As if somebody asked it to respond at this moment; nothing is sent, and nothing changes."""
+    return ContextResource.of(app().preview.show(api.caller.tenant, agent_id, chat_id))
 
 
 @api.get(

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from skein.agent.context import ContextBuilder
 from skein.agent.counting import RememberedTokens
+from skein.agent.preview import Preview
 from skein.agent.reading import Reader
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.desk import Desk
@@ -109,6 +110,11 @@ class App(Outside):
         """Makes prompts."""
         remembered = RememberedTokens(self.tokens, self.settings.token_cache_bytes)
         return ContextBuilder(tokens=remembered, settings=self.settings)
+
+    @cached_property
+    def preview(self) -> Preview:
+        """Prompts for operators to look at."""
+        return Preview(table=self.table, clock=self.clock, reader=self.reader, context=self.context)
 
     @cached_property
     def desk(self) -> Desk:

@@ -8,18 +8,34 @@ from skein.models.api import Resource
 from skein.models.base import Instant
 from skein.models.completion import TokenUsage, ToolCall
 from skein.models.run import Run, RunStatus
-from skein.models.step import PromptRecord, Step
+from skein.models.step import PromptRecord, PromptSection, Step, ToolResult
 from skein.models.trigger import Trigger
 
 
+class ContextResource(Resource):
+    """What an agent would be shown now, section by section, with what it takes."""
+
+    sections: tuple[PromptSection, ...]
+    total_tokens: int
+
+    @classmethod
+    def of(cls, prompt: PromptRecord) -> Self:
+        """The resource of a prompt."""
+        return cls(sections=prompt.sections, total_tokens=prompt.total_tokens)
+
+
 class StepResource(Resource):
-    """One answer of the model within a run."""
+    """One answer of the model within a run, and what came of the tools that it called."""
 
     n: int
     activation: int
     model: str
     text: str
     tool_calls: tuple[ToolCall, ...]
+    results: Annotated[
+        tuple[ToolResult, ...] | None,
+        Field(description="Of its tools; null until all of them have been carried out."),
+    ]
     usage: TokenUsage
     started_at: Instant
     ended_at: Instant
@@ -27,7 +43,8 @@ class StepResource(Resource):
     @classmethod
     def of(cls, step: Step) -> Self:
         """The resource of a step."""
-        return cls(**{name: getattr(step, name) for name in cls.model_fields})
+        shared = {name: getattr(step, name) for name in cls.model_fields if name != "results"}
+        return cls(results=step.results if step.tool_calls else (), **shared)
 
 
 class RunResource(Resource):

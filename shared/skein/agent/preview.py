@@ -1,0 +1,69 @@
+"""Look before you pay: the prompt that an agent would be given now."""
+
+from skein.agent.context import ContextBuilder
+from skein.agent.reading import Reader
+from skein.agent.tools import enabled
+from skein.errors import NotFound
+from skein.models.audience import OPEN
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Membership
+from skein.models.run import Run, run_id_in
+from skein.models.step import PromptRecord
+from skein.models.trigger import Trigger
+from skein.ports import Clock, Table
+from skein.services.audience import audience_of
+
+PREVIEW = "PREVIEW"  # in the place of a run's own ULID
+
+
+class Preview:
+    """Builds prompts that are sent to nobody, and changes nothing."""
+
+    def __init__(
+        self, *, table: Table, clock: Clock, reader: Reader, context: ContextBuilder
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._reader = reader
+        self._context = context
+
+    def show(self, tenant: str, agent_id: str, chat_id: str | None = None) -> PromptRecord:
+        """What the agent would be shown if somebody asked it to respond now.
+
+        Args:
+            tenant: Whose agent.
+            agent_id: The agent.
+            chat_id: One of its chats; None for a run without a chat.
+
+        Raises:
+            NotFound: There is no such agent, no such chat, or the agent is not in it.
+        """
+        chat, member = self._place(tenant, agent_id, chat_id) if chat_id else (None, None)
+        run = Run(
+            tenant=tenant,
+            id=run_id_in(chat_id or agent_id, PREVIEW),
+            agent_id=agent_id,
+            chat_id=chat_id,
+            trigger=Trigger(type="manual"),
+            audience=audience_of(chat, since_seq=chat.last_seq + 1) if chat else OPEN,
+            created_at=self._clock.now(),
+        )
+        try:
+            reading = self._reader.read(run, chat, member)
+        except NotFound:
+            raise NotFound("there is no such agent") from None
+        tools = [tool.spec for tool in enabled(reading.agent.enabled_tools)]
+        return self._context.build(run, reading, tools).readable()
+
+    def _place(self, tenant: str, agent_id: str, chat_id: str) -> tuple[Chat, Membership]:
+        """A chat that is open for business, and the agent's place in it."""
+        agent = MemberRef(kind="agent", id=agent_id)
+        chat_key = Chat.key_of(tenant, chat_id)
+        member_key = Membership.key_of(tenant, chat_id, agent)
+        found = self._table.get_many([chat_key, member_key])
+        if chat_key not in found or member_key not in found:
+            raise NotFound("the agent is in no such chat")
+        chat, member = Chat.from_item(found[chat_key]), Membership.from_item(found[member_key])
+        if not member.active or chat.discarded_at is not None:
+            raise NotFound("the agent is in no such chat")
+        return chat, member

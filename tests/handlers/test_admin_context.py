@@ -1,0 +1,150 @@
+"""`GET /v1/agents/{id}/context`: what an agent would be shown now, before anybody pays for it."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+import admin_api
+from skein.adapters.memory_table import Call
+from tests.api_client import Answer, Client, everything, operator, recorded
+from tests.builders import TENANT, World, bot, person
+from tests.doubles import ScriptedModel, says
+from tests.grammar import timeline
+
+HUSAM, COACH = person(), bot()
+CONTEXT = "/v1/agents/agt_a/context"
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(model=ScriptedModel.saying(default="[silence]"))
+    world.agent(history_format="timeline", system_prompt="You coach runners.")
+    world.chat(HUSAM, COACH)
+    world.post("How far today?", HUSAM)
+    return world
+
+
+@pytest.fixture
+def admin(world: World) -> Client:
+    return operator(world)
+
+
+def _texts(answer: Answer) -> dict[str, str]:
+    assert answer.status == 200, answer.body
+    assert set(answer.body) == {"sections", "total_tokens"}
+    assert all(set(section) == {"name", "tokens", "text"} for section in answer.body["sections"])
+    assert answer.body["total_tokens"] == sum(s["tokens"] for s in answer.body["sections"])
+    return {section["name"]: section["text"] for section in answer.body["sections"]}
+
+
+def test_the_gateways_own_event_shows_the_context(world: World) -> None:
+    event = deepcopy(recorded("admin_api"))
+    event["rawPath"] = event["requestContext"]["http"]["path"] = CONTEXT
+    event["requestContext"]["http"]["method"] = "GET"
+    event["requestContext"]["authorizer"]["jwt"]["claims"]["tenant"] = TENANT
+    event["rawQueryString"] = "chat_id=chat_1"
+    event["queryStringParameters"] = {"chat_id": "chat_1"}
+    event.pop("body", None)
+    shown = _texts(Client(world, api=admin_api).send(event))
+    assert shown["ACTIVE CHAT"].startswith('ACTIVE CHAT: "Project Alpha" (id: chat_1)')
+
+
+def test_it_is_what_a_run_would_be_given_if_it_were_asked_for_now(
+    world: World, admin: Client
+) -> None:
+    shown = _texts(admin.get(CONTEXT, chat_id="chat_1"))
+    world.app.respond.now(TENANT, "chat_1", HUSAM.ref, agent_id="agt_a")
+    world.drain()
+    prompt = world.app.run_views.get(TENANT, world.runs()[-1].id).prompt
+    assert prompt is not None
+    given = {section.name: section.text for section in prompt.sections}
+    assert list(shown) == list(given)
+    for name in ("IDENTITY", "INSTRUCTIONS", "YOUR CHATS", "ACTIVE CHAT"):
+        assert shown[name] == given[name]
+    title, [entry] = timeline(shown["CHAT HISTORY"])
+    assert (title, entry.text, entry.seen) == ("Project Alpha", "How far today?", False)
+    assert "type: manual" in shown["TRIGGER"]
+
+
+def test_without_a_chat_it_shows_a_run_without_one(admin: Client) -> None:
+    shown = _texts(admin.get(CONTEXT))
+    assert "CHAT HISTORY" not in shown
+    assert shown["ACTIVE CHAT"] == "ACTIVE CHAT: none (call enter_chat to enter a chat first)"
+    assert '"Project Alpha" (id: chat_1)' in shown["YOUR CHATS"]
+
+
+def test_a_history_of_roles_is_shown_as_what_was_said(world: World, admin: Client) -> None:
+    world.agent(history_format="roles")
+    shown = _texts(admin.get(CONTEXT, chat_id="chat_1"))
+    assert shown["CHAT HISTORY"] == "user: [Husam (human)] How far today?"
+
+
+def test_looking_changes_nothing_and_asks_no_model(world: World, admin: Client) -> None:
+    before = everything(world)
+    world.table.log.clear()
+    _texts(admin.get(CONTEXT, chat_id="chat_1"))
+    assert everything(world) == before
+    assert not [call for call in world.table.log if _writes(call)]
+    assert world.model.requests == []
+
+
+def _writes(call: Call) -> bool:
+    return call.method in {"write", "transact"}
+
+
+@pytest.mark.parametrize(
+    ("agent_id", "query"),
+    [
+        ("agt_nobody", {}),
+        ("agt_nobody", {"chat_id": "chat_1"}),
+        ("agt_a", {"chat_id": "chat_nowhere"}),
+        ("agt_a", {"chat_id": "chat_of_others"}),
+        ("agt_a", {"chat_id": "chat_left"}),
+        ("agt_a", {"chat_id": "chat_discarded"}),
+        ("agt_gone", {}),
+    ],
+)
+def test_what_is_not_there_is_not_shown(
+    world: World, admin: Client, agent_id: str, query: dict[str, Any]
+) -> None:
+    world.chat(HUSAM, chat_id="chat_of_others")
+    world.chat(HUSAM, COACH, chat_id="chat_left")
+    world.app.rooms.remove_member(TENANT, "chat_left", HUSAM.ref, COACH.ref)
+    world.chat(HUSAM, COACH, chat_id="chat_discarded")
+    world.app.rooms.discard(TENANT, "chat_discarded", HUSAM.ref)
+    world.agent("agt_gone", "Gone")
+    world.app.agents.delete(TENANT, "agt_gone")
+    answer = admin.get(f"/v1/agents/{agent_id}/context", **query)
+    assert (answer.status, answer.code) == (404, "not_found")
+
+
+def test_another_tenants_operator_sees_nothing(world: World) -> None:
+    assert operator(world, tenant="other").get(CONTEXT, chat_id="chat_1").status == 404
+
+
+def test_the_scope_chat_is_not_enough(world: World) -> None:
+    assert Client(world, api=admin_api).get(CONTEXT).status == 403
+
+
+def test_a_run_shows_each_step_with_its_calls_what_came_of_them_and_when(
+    world: World, admin: Client
+) -> None:
+    world.agent(history_format="timeline", reply_mode="tools")
+    world.model.script.append(says("Ten kilometres."))
+    world.drain()
+    [run] = world.runs()
+    first, last = admin.get(f"/v1/runs/{run.id}").body["steps"]
+    [call] = first["tool_calls"]
+    assert call["name"] == "send_message"
+    assert first["results"] == [
+        {
+            "call_id": call["id"],
+            "name": "send_message",
+            "status": "done",
+            "content": "sent as msg:2",
+        }
+    ]
+    assert first["usage"] == {"input_tokens": 10, "output_tokens": 5}
+    assert first["started_at"] <= first["ended_at"]
+    assert (last["text"], last["tool_calls"], last["results"]) == ("[silence]", [], [])
