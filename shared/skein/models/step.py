@@ -71,27 +71,37 @@ class PromptRecord(Value):
         return (ModelMessage(role="system", content=_joined(self.sections[: self.stable])), *spoken)
 
     def readable(self) -> "PromptRecord":
-        """The record for people: each section with its text, the history's turns included."""
+        """The record for people: each section with its text, the history's turns included.
+
+        A turn takes a line of its own; further lines of what was said are indented, so that nobody
+        can write what looks like another turn.
+        """
         if self.turns is None:
             return self
-        spoken = "\n".join(f"{turn.role}: {turn.text}" for turn in self.turns)
+        spoken = "\n".join(
+            f"{turn.role}: " + "\n  ".join(turn.text.splitlines()) for turn in self.turns
+        )
         sections = tuple(
             s.model_copy(update={"text": spoken}) if s.name == HISTORY else s for s in self.sections
         )
         return self.model_copy(update={"sections": sections, "turns": None})
 
     def packed(self) -> bytes:
-        """The record, compressed for the table; beyond 300,000 bytes the longest text is cut."""
+        """The record, compressed for the table; beyond 300,000 bytes the longest texts are cut."""
         record = self
         while len(data := zlib.compress(record.model_dump_json().encode())) > MAX_PROMPT_BYTES:
-            record = record.readable()
-            longest = max(record.sections, key=lambda section: len(section.text))
-            cut = longest.model_copy(
-                update={"text": f"{longest.text[: len(longest.text) // 2]} [cut for storage]"}
-            )
-            sections = tuple(cut if s is longest else s for s in record.sections)
-            record = record.model_copy(update={"sections": sections})
+            record = record._with_longest_cut()
         return data
+
+    def _with_longest_cut(self) -> "PromptRecord":
+        turns = self.turns or ()
+        texts = [*(part.text for part in self.sections), *(turn.text for turn in turns)]
+        longest = max(texts, key=len)
+        cut = {"text": f"{longest[: len(longest) // 2]} [cut for storage]"}
+        sections = (s.model_copy(update=cut) if s.text == longest else s for s in self.sections)
+        shorter = (t.model_copy(update=cut) if t.text == longest else t for t in turns)
+        kept = {"sections": tuple(sections), "turns": self.turns and tuple(shorter)}
+        return self.model_copy(update=kept)
 
     @classmethod
     def unpacked(cls, data: bytes) -> "PromptRecord":
