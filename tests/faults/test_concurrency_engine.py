@@ -1,0 +1,250 @@
+"""Threads that really race, on Amazon's own engine: it conflicts, refuses and serialises."""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
+
+import pytest
+
+from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.memory import FixedClock, MemoryQueues
+from skein.models.intent import Owner
+from skein.models.jobs import RunJob
+from skein.models.run import Run
+from skein.models.sms import InboundSms
+from skein.models.user import PhoneChat
+from skein.services.claims import Claim
+from skein.settings import Settings
+from tests.builders import NOON, TENANT, World, bot, person, statuses
+from tests.contract.conftest import TABLE_NAME
+from tests.doubles import ScriptedModel, says
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+pytestmark = pytest.mark.engine
+
+HUSAM = person()
+WRITERS = 50
+ROUNDS = 20
+T = TypeVar("T")
+
+
+class PatientClock(FixedClock):
+    """Stands still, but lets those who lost a race really give way."""
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class RandomIds:
+    """Ids that no other test on the same table has."""
+
+    def ulid(self) -> str:
+        return uuid4().hex[:26]
+
+
+class Rivals(World):
+    """A world on the engine, with a chat and an agent of its own."""
+
+    def __init__(self, client: "DynamoDBClient", model: ScriptedModel | None = None) -> None:
+        clock = PatientClock(NOON)
+        table = DynamoTable(client, TABLE_NAME, clock)
+        queues = MemoryQueues(clock)
+        super().__init__(
+            Settings(reply_debounce_seconds=0),
+            model or ScriptedModel.saying(default="Hello!"),
+            {"clock": clock, "table": table, "queues": queues, "ids": RandomIds()},
+        )
+        self.clock, self.queues = clock, queues
+        self.table = table  # type: ignore[assignment]
+        self.coach = bot(f"agt_{uuid4().hex}")
+        self.agent(self.coach.id)
+        self.here = f"chat_{uuid4().hex}"
+        self.chat(HUSAM, self.coach, chat_id=self.here)
+
+    def say(self, text: str, client_id: str | None = None) -> int:
+        """Let Husam say something; returns its number."""
+        named = client_id or uuid4().hex
+        return self.post(text, HUSAM, client_id=named, chat_id=self.here).message.seq
+
+    def claim(self, run: Run) -> Claim | None:
+        job = RunJob(tenant=TENANT, run_id=run.id, agent_id=run.agent_id)
+        return self.app.runs.claim(job, lease_until=self.clock.now() + timedelta(seconds=122))
+
+    def work_off(self) -> None:
+        """Play all jobs and, when there are none, what the tick finds, until all runs are over."""
+        for _ in range(20):
+            while self.run_ready():
+                pass
+            if all(run.ended for run in self.runs(self.here)):
+                return
+            self.clock.advance(61)
+            self.tick()
+        raise AssertionError(statuses(self.runs(self.here)))
+
+
+def at_once(*deeds: Callable[[], T]) -> list[T]:
+    """Do all of them at the same time."""
+    with ThreadPoolExecutor(len(deeds)) as pool:
+        return [done.result() for done in [pool.submit(deed) for deed in deeds]]
+
+
+@pytest.fixture
+def world(engine_client: "DynamoDBClient") -> Rivals:
+    return Rivals(engine_client)
+
+
+def test_fifty_writers_at_once_are_numbered_without_a_gap(world: Rivals) -> None:
+    seqs = at_once(*[partial(world.say, f"Number {number}") for number in range(WRITERS)])
+    assert sorted(seqs) == list(range(1, WRITERS + 1))
+    assert [message.seq for message in world.messages(world.here)] == sorted(seqs)
+    [run] = world.runs(world.here)
+    slot = world.membership(world.coach, world.here).queued_run
+    assert slot is not None
+    assert (slot.run_id, slot.trigger.from_seq, slot.trigger.seq) == (run.id, 1, WRITERS)
+
+
+def test_one_message_fifty_times_at_once_is_one_message(world: Rivals) -> None:
+    seqs = at_once(*[lambda: world.say("Hello", "the same")] * WRITERS)
+    assert seqs == [1] * WRITERS
+    assert world.texts(world.here) == ["Hello"]
+    assert world.stored_chat(world.here).last_seq == 1
+    assert len(world.runs(world.here)) == 1
+
+
+def test_first_texts_of_one_phone_at_once_make_one_person_and_one_chat(world: Rivals) -> None:
+    line, phone = f"+1500{random.randrange(10**7):07d}", f"+1501{random.randrange(10**7):07d}"
+    world.line(world.coach.id, line)
+
+    def text(number: int) -> str:
+        posted = world.app.ingest.receive(
+            InboundSms(
+                account_sid="AC1",
+                message_sid=f"SM{number}",
+                sender=phone,
+                recipient=line,
+                body=f"Text {number}",
+            )
+        )
+        assert posted is not None
+        return posted.message.chat_id
+
+    chats = at_once(*[partial(text, number) for number in range(8)])
+    assert len(set(chats)) == 1
+    messages = world.messages(chats[0])
+    assert [message.seq for message in messages] == list(range(1, 9))
+    assert len({message.sender.id for message in messages}) == 1
+    pointer = world.table.get(PhoneChat.key_of(TENANT, phone, line))
+    assert pointer is not None
+    assert pointer["chat_id"] == chats[0]
+
+
+def test_of_many_workers_that_claim_a_run_one_gets_it(world: Rivals) -> None:
+    world.say("Hello")
+    [run] = world.runs(world.here)
+    claims = at_once(*[lambda: world.claim(run)] * 20)
+    [claim] = [claim for claim in claims if claim is not None]
+    [stored] = world.runs(world.here)
+    assert (stored.fence, stored.attempts, claim.run.fence) == (1, 1, 1)
+
+
+def test_whatever_messages_claims_and_endings_meet_one_runs_and_one_is_queued(
+    world: Rivals,
+) -> None:
+    chance, held = random.Random(0), list[Claim]()
+
+    def claim_all() -> list[Claim]:
+        claims = [world.claim(run) for run in world.runs(world.here) if run.status == "queued"]
+        return [claim for claim in claims if claim is not None]
+
+    def end(claim: Claim) -> list[Claim]:
+        world.app.endings.end(claim, "done")
+        return []
+
+    def say() -> list[Claim]:
+        world.say("And another thing")
+        return []
+
+    for _ in range(ROUNDS):
+        endings = [partial(end, claim) for claim in held]
+        deeds: list[Callable[[], list[Claim]]] = [
+            *[say] * chance.randint(1, 3),
+            *[claim_all] * chance.randint(0, 3),
+            *endings,
+        ]
+        held = [claim for claims in at_once(*deeds) for claim in claims]
+        check_slots(world, held)
+    for claim in held:
+        end(claim)
+    world.work_off()
+    answered = [
+        range(run.trigger.from_seq or 0, (run.trigger.seq or 0) + 1)
+        for run in world.runs(world.here)
+    ]
+    people = [m.seq for m in world.messages(world.here) if m.sender.kind == "user"]
+    for seq in people:
+        assert sum(seq in span for span in answered) == 1, f"msg:{seq} is answered not once"
+    assert set(statuses(world.runs(world.here))) == {"done"}
+
+
+def check_slots(world: Rivals, held: Sequence[Claim]) -> None:
+    """At most one run is at work and at most one queued, and the slots name them."""
+    runs = world.runs(world.here)
+    running = [run.id for run in runs if run.status == "running"]
+    queued = [run.id for run in runs if run.status == "queued"]
+    place = world.membership(world.coach, world.here)
+    assert running == [claim.run.id for claim in held]
+    assert running == ([place.running_run] if place.running_run else [])
+    assert queued == ([place.queued_run.run_id] if place.queued_run else [])
+    assert len(running) <= 1
+    assert len(queued) <= 1
+
+
+def test_a_reply_and_the_end_of_the_wait_at_once_resume_the_run_once(
+    engine_client: "DynamoDBClient",
+) -> None:
+    model = ScriptedModel.saying(says("May I?", wait=True), default="[silence]")
+    world = Rivals(engine_client, model)
+    world.agent(world.coach.id, reply_mode="tools", history_format="timeline")
+    world.say("Go on")
+    world.run_ready()
+    [run] = world.runs(world.here)
+    assert run.status == "waiting"
+    world.clock.advance(301)
+
+    def reply() -> None:
+        world.say("Yes")
+
+    def time_out() -> None:
+        claim = world.claim(run)
+        assert claim is None or claim.run.activation == 2
+
+    at_once(reply, time_out, time_out, time_out)
+    world.clock.advance(200)
+    world.work_off()
+    runs = world.runs(world.here)
+    assert (runs[0].status, runs[0].activation) == ("done", 2)
+    replied = runs[0].resumed is not None and runs[0].resumed.status == "reply"
+    assert len(runs) == 1 or not replied, "the reply resumed the run and started another one"
+    place = world.membership(world.coach, world.here)
+    assert (place.wait, place.running_run, place.queued_run, place.seen_seq) == (None,) * 3 + (3,)
+
+
+def test_ticks_at_once_fire_a_plan_once(world: Rivals) -> None:
+    owner = Owner(tenant=TENANT, agent_id=world.coach.id)
+    world.app.plans.set(owner, "Report", "Post the numbers", run_after="1 minute")
+    world.clock.advance(60)
+    at_once(*[world.tick] * 8)
+    page = world.table.query(f"{TENANT}#AGENT#{world.coach.id}", first="RUN#", last="RUN#~")
+    [run] = [Run.from_item(item) for item in page.items]
+    mine = [waiting.job for waiting in world.queues.waiting("turns")]
+    assert [job for job in mine if isinstance(job, RunJob) and job.run_id == run.id] == [
+        RunJob(tenant=TENANT, run_id=run.id, agent_id=world.coach.id)
+    ]
+    assert world.app.plans.active(owner.reach) == ()
