@@ -1,0 +1,145 @@
+"""Whoever reads what was said elsewhere asks `may_show`, and nobody new does without being seen.
+
+A new reader of messages, runs, goals or plans fails here until it stands in the table below, with
+what keeps it from telling the wrong people (DESIGN section 5, invariant 8).
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skein.models.audience import Origin
+from skein.models.intent import Goal, Owned, Plan
+from skein.models.run import Run, SentMessage
+
+PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
+
+# What may hold words of a conversation, or be derived from them.
+TELLING = {"Message", "Goal", "Plan", "Run", "Step", "PromptRecord"}
+PREFIXES = ("MSG#", "GOAL#", "PLAN#", "LIVE#")
+
+# For agents: these ask `may_show`, themselves or through `Reach.shows`.
+SHOWN_TO_AGENTS = {
+    "agent/reading.py": "what a prompt is made from",
+    "agent/tools/chats.py": "enter_chat and read_messages",
+    "services/own_runs.py": "get_my_runs and stop_run",
+    "services/goals.py": "complete_goal and abandon_goal, by their reach",
+    "services/plans.py": "cancel_plan, by its reach",
+}
+# These show nothing to an agent that another chat's people might read.
+OTHERS = {
+    "agent/turn.py": "the run's own recorded prompt and steps",
+    "services/asking.py": "whether a reply is there; its number alone goes on",
+    "services/chat_views.py": "for people, in chats that they are in",
+    "services/chats.py": "the message that was posted before, for whoever posted it",
+    "services/claims.py": "the run that a worker is to carry on",
+    "services/delivery.py": "the text, for the phone it is meant for",
+    "services/firing.py": "the plan whose run starts with its audience",
+    "services/respond.py": "the run, for the person who asked for it",
+    "services/run_views.py": "for operators",
+    "services/runs.py": "the run at work and its own steps",
+}
+
+
+def _modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = str(path.relative_to(PACKAGE))
+        if name.startswith(("agent/", "services/")):
+            yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+MODULES = dict(_modules())
+
+
+def _reads(tree: ast.Module) -> bool:
+    """Whether it makes something telling of items, or names where it lies."""
+    return any(map(_makes, ast.walk(tree))) or any(map(_names, ast.walk(tree)))
+
+
+def _makes(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr in {"from_item", "unpacked"}
+        and ast.unparse(node.value) in TELLING
+    )
+
+
+def _names(node: ast.AST) -> bool:
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return is_text and ast.unparse(node)[1:].startswith(PREFIXES)
+
+
+def _calls(tree: ast.AST, *names: str) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else None
+            if (called or ast.unparse(node.func)) in names:
+                yield node
+
+
+def test_everything_that_reads_what_was_said_is_known_here() -> None:
+    reading = {name for name, tree in MODULES.items() if _reads(tree)}
+    assert reading == SHOWN_TO_AGENTS.keys() | OTHERS.keys()
+    assert not SHOWN_TO_AGENTS.keys() & OTHERS.keys()
+
+
+@pytest.mark.parametrize("name", SHOWN_TO_AGENTS)
+def test_what_agents_are_shown_goes_through_may_show(name: str) -> None:
+    assert any(_calls(MODULES[name], "may_show", "shows"))
+
+
+def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
+    """Sections and other tools are given what was let through; they do not look for themselves."""
+    reading = {
+        name
+        for name, tree in MODULES.items()
+        if name.startswith("agent/")
+        for call in _calls(tree, "get", "get_many", "query", "query_index")
+        if "table" in ast.unparse(call.func)
+    }
+    assert reading == {
+        "agent/reading.py",
+        "agent/tools/chats.py",
+        "agent/turn.py",  # the chat that the prompt shows, and the agent's place there
+        "agent/preview.py",  # the same, for operators
+    }
+
+
+def test_a_tool_says_where_it_shows_what_it_asks_for() -> None:
+    tools = {name: tree for name, tree in MODULES.items() if name.startswith("agent/tools/")}
+    reaches = [call for tree in tools.values() for call in _calls(tree, "Reach")]
+    looks = [
+        call
+        for tree in tools.values()
+        for call in _calls(tree, "newest", "get")
+        if "own_runs" in ast.unparse(call.func)
+    ]
+    assert reaches
+    assert looks
+    for call in (*reaches, *looks):
+        [place] = [keyword.value for keyword in call.keywords if keyword.arg == "place"]
+        assert ast.unparse(place).endswith("reading.destination")
+
+
+def test_who_was_there_is_asked_in_one_way() -> None:
+    """Nobody compares people by hand; `reach` alone does, for what a person confided."""
+    by_hand = {
+        name
+        for name, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "people"
+    }
+    assert by_hand == {"agent/reading.py", "agent/tools/reach.py"}
+
+
+@pytest.mark.parametrize("thing", [Goal, Plan, Owned, Origin])
+def test_whatever_is_derived_must_say_for_whom(thing: type[Owned]) -> None:
+    assert thing.model_fields["audience"].is_required()
+
+
+def test_a_message_that_a_run_sent_is_nobodys_unless_it_says_whose() -> None:
+    assert SentMessage(chat_id="chat_1", seq=1, preview="").audience.people == ()
+    assert not SentMessage(chat_id="chat_1", seq=1, preview="").audience.open
+    assert "audience" in Run.model_fields
