@@ -4,10 +4,10 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # No example has a deadline: how long one takes says more about the machine than about the code.
-settings.register_profile("skein", deadline=None)
+settings.register_profile("skein", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("skein")
 
 FAKE_AWS = {

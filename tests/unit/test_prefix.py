@@ -69,15 +69,12 @@ def test_four_fifths_of_a_prompt_are_its_predecessors_head(history_format: str) 
 
 
 @pytest.mark.parametrize("history_format", ["timeline", "roles"])
-@pytest.mark.parametrize("line", [None, LINE])
-def test_so_they_are_in_direct_chats_of_an_agent_with_much_to_heed(
-    line: str | None, history_format: str
-) -> None:
-    """They hold 20 messages only, so it is the system prompt that counts."""
+def test_so_they_are_on_a_line_whose_agent_has_much_to_heed(history_format: str) -> None:
+    """Prompts of direct chats hold 20 messages only, so it is the system prompt that counts."""
     rules = "Be kind, be brief, and never promise what you cannot keep. " * 50
-    chat = {"kind": "direct", "visibility": "private", "line": line}
+    chat = {"kind": "direct", "visibility": "private", "line": LINE}
     share = _shared(_conversation(history_format, rules, **chat))
-    print(f"\na direct chat as {history_format}: {share:.1%}")  # noqa: T201
+    print(f"\na line as {history_format}: {share:.1%}")  # noqa: T201
     assert share >= 0.8
 
 
