@@ -147,6 +147,18 @@ def test_a_message_that_lets_a_run_go_on_counts_as_none() -> None:
     assert len(world.membership(COACH).agent_wakes) == 1
 
 
+def test_a_pause_does_not_keep_a_question_from_being_answered() -> None:
+    world = _chatty()
+    _woken(world, 7)
+    world.model.script.append(ASK)
+    assert _woken(world, 1) == 1
+    world.table.write(Update(world.membership(COACH).key, set={"paused": True}))
+    world.post("Yes", DESIGNER, depth=2)
+    world.run_ready()
+    [asked] = [run for run in world.runs() if run.waits]
+    assert asked.status == "done"
+
+
 @pytest.mark.parametrize("respond", ["mention", "manual"])
 def test_what_wakes_nobody_pauses_nobody(respond: str) -> None:
     world = _chatty(respond=respond)

@@ -1,9 +1,14 @@
 """Replies that come before they are waited for, and how often a run may wait."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from skein.errors import Ambiguous
 from skein.models.completion import ModelRequest
 from skein.models.run import MAX_WAITS
+from skein.models.storage import Write
 from skein.models.trigger import Resume
 from tests.acting import (
     AHMAD,
@@ -25,7 +30,7 @@ from tests.acting import (
     waiting_elsewhere,
     waiting_here,
 )
-from tests.builders import TENANT, statuses
+from tests.builders import TENANT, World, statuses
 from tests.doubles import says
 
 # ---------------------------------------------------------------------- replies that come early
@@ -140,6 +145,69 @@ def test_what_was_answered_in_an_earlier_wait_does_not_answer_a_later_one_there(
     settle(world)
     run = world.runs()[0]
     assert (run.status, run.waits, run.wait_chat_id) == ("waiting", 3, "chat_2")
+
+
+# ---------------------------------------------------------------------- commits that nobody told of
+
+
+def _untold(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """The commit of the agent's first message takes effect, and the answer to it is lost.
+
+    Returns:
+        Whether that has happened.
+    """
+    table, told = rival(world), [False]
+    transact = table.transact
+
+    def lose_the_answer(writes: Sequence[Write]) -> None:
+        transact(writes)
+        asks = any(write.key.sk == world.messages()[-1].key.sk for write in writes)
+        if asks and not told[0] and world.messages()[-1].sender == COACH:
+            told[0] = True
+            raise Ambiguous("time-out")
+
+    monkeypatch.setattr(table, "transact", lose_the_answer)
+    return told
+
+
+def test_a_question_that_was_asked_without_our_being_told_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = stage(ASK, END)
+    world.chat(HUSAM, COACH)
+    lost = _untold(world, monkeypatch)
+    world.post("Publish", HUSAM)
+    settle(world)
+    assert lost == [True]
+    assert the_run(world).status == "waiting"
+    world.post("Yes", HUSAM)
+    settle(world)
+    run = the_run(world)
+    assert (run.status, run.waits, world.texts()) == ("done", 1, ["Publish", "Shall I?", "Yes"])
+
+
+def test_a_run_that_went_on_without_our_being_told_is_taken_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = stage()
+
+    def thinking(_: ModelRequest) -> Any:
+        world.post("Yes", HUSAM)
+        return ASK
+
+    world.model.script.extend([thinking, END])
+    world.chat(HUSAM, COACH)
+    lost = _untold(world, monkeypatch)
+    world.post("Publish", HUSAM)
+    settle(world)
+    first = world.runs()[0]
+    assert (lost, first.status, first.activation) == ([True], "running", 2)
+    world.clock.advance(200)
+    world.tick()
+    settle(world)
+    first = world.runs()[0]
+    assert first.resumed == Resume(status="reply", chat_id="chat_1", asked_seq=3, seq=2)
+    assert (first.status, world.texts().count("Shall I?")) == ("done", 1)
 
 
 # ---------------------------------------------------------------------- limits
