@@ -50,7 +50,7 @@ def test_an_agent_from_its_beginning_to_its_end(admin: Client) -> None:
         ],
         "summary_instruction": None,
         "time_zone": "UTC",
-        "max_prompt_tokens": 32_000,
+        "max_prompt_tokens": None,
         "max_concurrent_runs": None,
         "created_at": "2026-02-18T12:00:00.000Z",
     }

@@ -60,6 +60,7 @@ def test_a_message_comes_back_with_every_field(husam: Client) -> None:
         "client_id": "a",
         "reply_to": None,
         "media": [],
+        "run_id": None,
         "created_at": "2026-02-18T12:00:00.000Z",
     }
     assert answer.raw["headers"] == {"Content-Type": "application/json"}

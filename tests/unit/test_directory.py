@@ -54,7 +54,7 @@ def test_an_agent_is_made_with_the_defaults_of_the_design() -> None:
     assert agent == world.app.agents.get(TENANT, agent.id)
     assert agent.id.startswith("agt_")
     assert "send_message" in agent.enabled_tools
-    assert (agent.time_zone, agent.max_prompt_tokens, agent.model) == ("UTC", 32_000, None)
+    assert (agent.time_zone, agent.max_prompt_tokens, agent.model) == ("UTC", None, None)
 
 
 def test_a_change_touches_only_what_it_names() -> None:

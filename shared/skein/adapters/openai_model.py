@@ -47,11 +47,12 @@ class OpenAIModel:
             completion = client.chat.completions.create(**_parameters(request))
         except openai.RateLimitError as error:
             raise Throttled(_reason(error)) from error
+        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
+            self._client = None  # the key may have been changed: ask for it anew
+            raise Unavailable(_reason(error)) from error
         except (
             openai.APIConnectionError,
             openai.InternalServerError,
-            openai.AuthenticationError,
-            openai.PermissionDeniedError,
             openai.ConflictError,
         ) as error:
             raise Unavailable(_reason(error)) from error

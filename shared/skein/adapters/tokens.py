@@ -59,7 +59,7 @@ class Tokens:
 
     def _loaded(self) -> Encoding:
         if self._encoding is None:
-            folder = self._folder or (LAYER_RANKS if LAYER_RANKS.is_dir() else REPOSITORY_RANKS)
+            folder = self._folder or _shipped()
             if not (folder / RANKS_FILE).is_file():
                 raise RanksMissing(f"{folder / RANKS_FILE} is missing; `make ranks` makes it")
             os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
@@ -67,3 +67,11 @@ class Tokens:
 
             self._encoding = tiktoken.get_encoding(ENCODING)
         return self._encoding
+
+
+def _shipped() -> Path:
+    """Where the ranks lie: where the environment says, in the layer, or in the repository."""
+    named = os.environ.get("TIKTOKEN_CACHE_DIR")
+    if named:
+        return Path(named)
+    return LAYER_RANKS if LAYER_RANKS.is_dir() else REPOSITORY_RANKS

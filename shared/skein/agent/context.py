@@ -92,7 +92,7 @@ class ContextBuilder:
 
     def _room(self, agent: Agent, tools: Sequence[ToolSpec]) -> int:
         """How many tokens all sections may take: what the answer, tools and frames leave."""
-        whole = min(agent.max_prompt_tokens, self._settings.max_prompt_tokens)
+        whole = agent.max_prompt_tokens or self._settings.max_prompt_tokens
         offered = self._tokens.count(json.dumps([tool.model_dump() for tool in tools]))
         frames = MOST_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self._tokens.count(render(NUDGE))
         return max(whole - self._settings.max_output_tokens - offered - frames, 0)

@@ -48,7 +48,7 @@ class Agent(Stored):
         history_format: None follows the chat (direct: `roles`, else `timeline`).
         enabled_tools: Names of tools; one that no longer exists is passed over.
         time_zone: IANA name, in which the agent is told the time.
-        max_prompt_tokens: The bound of everything that a prompt may hold.
+        max_prompt_tokens: The bound of everything that a prompt may hold; None for the setting's.
         max_concurrent_runs: How many of its runs may be at work at once; None for the setting's.
         deleted_at: Set once it is gone; runs that still mention it are canceled.
     """
@@ -63,7 +63,7 @@ class Agent(Stored):
     enabled_tools: tuple[str, ...] = DEFAULT_TOOLS
     summary_instruction: Annotated[str, Field(max_length=10_000)] | None = None
     time_zone: str = "UTC"
-    max_prompt_tokens: int = 32_000
+    max_prompt_tokens: int | None = None
     max_concurrent_runs: int | None = None
     version: int = 1
     created_at: Instant

@@ -236,6 +236,9 @@ class MessageResource(Resource):
     client_id: str
     reply_to: int | None
     media: tuple[Media, ...]
+    run_id: Annotated[
+        str | None, Field(description="The run that said it; null for a person's message.")
+    ]
     created_at: Instant
 
     @classmethod

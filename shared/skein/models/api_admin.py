@@ -110,19 +110,26 @@ class NewAgent(Request):
     enabled_tools: ToolNames = DEFAULT_TOOLS
     summary_instruction: SummaryInstruction | None = None
     time_zone: Annotated[TimeZone, Field(description="IANA name.")] = "UTC"
-    max_prompt_tokens: PromptTokens = 32_000
+    max_prompt_tokens: PromptTokens | None = None
     max_concurrent_runs: ConcurrentRuns | None = None
 
 
 class AgentChange(Request):
     """What of an agent is to change; left out, a field stays.
 
-    Null sets `model`, `reply_mode`, `history_format`, `summary_instruction` and
-    `max_concurrent_runs` back, and leaves the others as they are.
+    Null sets `model`, `reply_mode`, `history_format`, `summary_instruction`,
+    `max_prompt_tokens` and `max_concurrent_runs` back, and leaves the others as they are.
     """
 
     clearable = frozenset(
-        {"model", "reply_mode", "history_format", "summary_instruction", "max_concurrent_runs"}
+        {
+            "model",
+            "reply_mode",
+            "history_format",
+            "summary_instruction",
+            "max_prompt_tokens",
+            "max_concurrent_runs",
+        }
     )
 
     name: Name | None = None
@@ -149,7 +156,7 @@ class AgentResource(Resource):
     enabled_tools: tuple[str, ...]
     summary_instruction: str | None
     time_zone: str
-    max_prompt_tokens: int
+    max_prompt_tokens: int | None
     max_concurrent_runs: int | None
     created_at: Instant
 
