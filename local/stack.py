@@ -205,9 +205,10 @@ class Stack:
         make_demo(app)
         parts.callback(sandbox.stop)
         sandbox.start()
+        # The poller stops first: a drain that is at work gives up then, and lets the schedules go.
+        parts.callback(schedules.stop)
         parts.callback(poller.stop, seconds=STOP_SECONDS)
         poller.start()
-        parts.callback(schedules.stop)
         schedules.start()
 
 
