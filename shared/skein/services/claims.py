@@ -84,3 +84,19 @@ def with_results(claim: Claim, tools: Sequence[str], sent: Sequence[SentMessage]
     used = dict.fromkeys([*claim.run.tools, *tools])
     known = dict.fromkeys([*claim.run.sent, *sent])
     return claim.with_run(tools=tuple(used), sent=tuple(known)[-MOST_SENT:])
+
+
+def why_pointless(found: Claim) -> str | None:
+    """Why a run is not to be worked at any more, if so."""
+    if found.member is not None and not found.member.active:
+        return "the agent has left the chat"
+    if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":
+        return "the chat was discarded"
+    return None
+
+
+def is_its_turn(run: Run, member: Membership) -> bool:
+    """Whether a run may work: no other is at it, and those that have waited go first."""
+    if member.running_run is not None:
+        return member.running_run == run.id
+    return not member.resuming or run.id in member.resuming

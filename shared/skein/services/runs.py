@@ -18,7 +18,13 @@ from skein.models.run import Run, SentMessage, Shown
 from skein.models.step import Step, ToolResult
 from skein.models.storage import Missing, Put, Update, Write
 from skein.ports import Clock, Metrics, Table
-from skein.services.claims import Claim, read_claim, with_results
+from skein.services.claims import (
+    Claim,
+    is_its_turn,
+    read_claim,
+    why_pointless,
+    with_results,
+)
 from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings
 from skein.services.retrying import optimistic
@@ -77,11 +83,11 @@ class Runs:
         now = self._clock.now()
         if run.ended or (run.lease_until is not None and run.lease_until > now):
             return None
-        pointless = _pointless(found)
+        pointless = why_pointless(found)
         if pointless is not None:
             self._endings.end(found, "canceled", error=pointless)
             return None
-        if member is not None and not _its_turn(run, member):
+        if member is not None and not is_its_turn(run, member):
             return None
         if run.attempts >= self._settings.max_attempts:
             last = run.error or "the worker vanished each time"
@@ -281,22 +287,6 @@ class Runs:
             raise LostLease(run.id) from failure
         delay = min(wait_seconds, LONGEST_DELAY_SECONDS)
         self._dispatch.send([claim.job], delay_seconds=delay)
-
-
-def _pointless(found: Claim) -> str | None:
-    """Why a run is not to be worked at any more, if so."""
-    if found.member is not None and not found.member.active:
-        return "the agent has left the chat"
-    if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":
-        return "the chat was discarded"
-    return None
-
-
-def _its_turn(run: Run, member: Membership) -> bool:
-    """Whether a run may work: no other is at it, and those that have waited go first."""
-    if member.running_run is not None:
-        return member.running_run == run.id
-    return not member.resuming or run.id in member.resuming
 
 
 def _changes(claim: Claim, *names: str) -> dict[str, Any]:

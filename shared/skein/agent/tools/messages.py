@@ -34,7 +34,7 @@ def send_message(
         int | None, Field(description="The number of the message that this answers: 43 for msg:43.")
     ] = None,
     wait: Annotated[
-        bool | None, Field(description="Pause this run until somebody answers or 5 minutes pass.")
+        bool | None, Field(description="Pause this run until somebody answers or time runs out.")
     ] = None,
     chat_id: Annotated[
         str | None, Field(description="Another chat to send to; without it, the active chat.")
