@@ -134,6 +134,22 @@ def test_an_answer_to_an_earlier_word_in_another_chat_is_found_too() -> None:
     assert statuses(world.runs("chat_2")) == ["canceled"]
 
 
+def test_going_on_at_once_in_another_chat_leaves_the_first_one_as_seen() -> None:
+    world = stage(says("Ready?", chat_id="chat_2"))
+
+    def thinking(_: ModelRequest) -> Any:
+        world.post("Always", AHMAD, chat_id="chat_2")
+        return ASK_SALES
+
+    world.model.script.extend([thinking, END])
+    world.chat(HUSAM, COACH)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2")
+    world.post("Pull the numbers", HUSAM)
+    settle(world)
+    assert world.membership(COACH).seen_seq == 1
+    assert world.membership(COACH, "chat_2").seen_seq == 3
+
+
 def test_what_was_answered_in_an_earlier_wait_does_not_answer_a_later_one_there() -> None:
     world = waiting_elsewhere(
         says("Is 42 right?", wait=True, chat_id="chat_1"),

@@ -211,6 +211,8 @@ class Asking:
         place_changes = dict(joining.place_changes)
         if run.shown is not None and run.shown.chat_id == place.chat_id:
             place_changes["seen_seq"] = max(place.seen_seq, run.shown.seq)
+        else:
+            self._endings.mark_seen(claim, at_home=True)
         goes_on = claim.with_run(**changes)
         if run.chat_id == place.chat_id:
             goes_on = replace(goes_on, member=place.model_copy(update=place_changes))

@@ -79,14 +79,16 @@ class Endings:
         self.mark_seen(found)
         self._end_once(found, "canceled", error, guard=guard)
 
-    def mark_seen(self, claim: Claim) -> None:
+    def mark_seen(self, claim: Claim, *, at_home: bool = False) -> None:
         """Move the agent's SEEN mark, never back, to what its newest prompt showed.
 
-        In the run's own chat the ending transaction does that; this is for a prompt that showed
-        another chat, where the run had waited.
+        Args:
+            claim: The run's.
+            at_home: Also where the prompt showed the run's own chat; there the transaction that
+                ends the run, or begins its wait, does it otherwise.
         """
         shown = claim.run.shown
-        if shown is None or shown.chat_id == claim.run.chat_id:
+        if shown is None or (shown.chat_id == claim.run.chat_id and not at_home):
             return
         key = Membership.key_of(claim.run.tenant, shown.chat_id, claim.agent)
         try:
