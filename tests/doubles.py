@@ -128,8 +128,8 @@ class Fuse:
     """Strikes at the n-th call to the outside, before or after it takes effect.
 
     It kills the process, which then reaches nothing more outside; or, armed with an error, it lets
-    that one call fail. One fuse is shared by all ports of a world, so that `n` counts the calls to
-    any of them.
+    that one call fail; or, armed with something that happens meanwhile, it holds that call up. One
+    fuse is shared by all ports of a world, so that `n` counts the calls to any of them.
 
     Attributes:
         calls: The names of the calls since it was armed.
@@ -141,11 +141,20 @@ class Fuse:
         self.strike: int | None = None
         self.after = False
         self.error: type[Exception] | None = None
+        self.meanwhile: Callable[[], None] | None = None
         self.dead = False
         self._lock = threading.Lock()  # some reads are parallel
 
-    def arm(self, strike: int, *, after: bool, error: type[Exception] | None = None) -> None:
+    def arm(
+        self,
+        strike: int,
+        *,
+        after: bool,
+        error: type[Exception] | None = None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:
         self.disarm()
+        self.meanwhile = meanwhile
         self.strike = strike
         self.after = after
         self.error = error
@@ -154,6 +163,7 @@ class Fuse:
         self.calls.clear()
         self.strike = None
         self.error = None
+        self.meanwhile = None
         self.dead = False
 
     def guard(self, port: object, name: str, methods: Sequence[str]) -> "Fused":
@@ -165,13 +175,18 @@ class Fuse:
                 raise Killed(what)
             self.calls.append(what)
             struck = len(self.calls) == self.strike
-            self.dead = struck and self.error is None
+            self.dead = struck and self.error is None and self.meanwhile is None
         if struck and not self.after:
-            raise (self.error or Killed)(what)
+            self._strike(what)
         result = call()
-        if struck:
-            raise (self.error or Killed)(what)
+        if struck and self.after:
+            self._strike(what)
         return result
+
+    def _strike(self, what: str) -> None:
+        if self.meanwhile is None:
+            raise (self.error or Killed)(what)
+        self.meanwhile()
 
 
 class Fused:

@@ -62,14 +62,19 @@ WORKERS: dict[QueueName, Worker] = {
 
 
 class Strike(NamedTuple):
-    """What goes wrong at the n-th call: the function dies, or the call fails with `error`."""
+    """What goes wrong at the n-th call.
+
+    The function dies, or the call fails with `error`, or it is held up until all that others can
+    do is done.
+    """
 
     call: int
     after: bool
     error: type[SkeinError] | None = None
+    holds_up: bool = False
 
     def __str__(self) -> str:
-        what = self.error.__name__ if self.error else "death"
+        what = self.error.__name__ if self.error else "delay" if self.holds_up else "death"
         return f"{what} {'after' if self.after else 'before'} call {self.call}"
 
 
@@ -120,7 +125,16 @@ class Deployment(World):
             self.fuse.disarm()
             return
         strike = self._strikes.popleft()
-        self.fuse.arm(strike.call, after=strike.after, error=strike.error)
+        self.fuse.arm(
+            strike.call,
+            after=strike.after,
+            error=strike.error,
+            meanwhile=self.meanwhile if strike.holds_up else None,
+        )
+
+    def meanwhile(self) -> None:
+        """Let everything else happen while a function is held up."""
+        self.live()
 
     # ------------------------------------------------------------------ what AWS does
 

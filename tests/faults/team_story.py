@@ -88,6 +88,9 @@ class Team(Deployment):
         """Whether a run waits in one of the chats."""
         return any(self.membership(COACH, chat_id).wait for chat_id in self.expected)
 
+    def meanwhile(self) -> None:
+        self.live(until=lambda: self.waits or self.at_rest)
+
     def play(self) -> None:
         """Let the story take its course."""
         raise NotImplementedError
@@ -113,6 +116,7 @@ class Team(Deployment):
             sent += [(m.chat_id, m.seq) for m in messages if m.sender.ref == COACH.ref]
             place = self.membership(COACH, chat_id)
             assert (place.running_run, place.queued_run, place.wait) == (None, None, None)
+            assert place.resuming == ()
         run = self.the_run()
         assert (run.status, run.error) == ("done", None)
         assert sorted((s.chat_id, s.seq) for s in run.sent) == sorted(sent)

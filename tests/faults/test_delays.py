@@ -1,0 +1,47 @@
+"""A function that is held up while others do its work, and then goes on as if nothing had been."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.faults.deployment import CHANGING, Strike, named
+from tests.faults.team_story import STORIES, Team
+from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
+
+
+def delays(calls: list[str]) -> list[Strike]:
+    """A long delay before each call that changes something outside.
+
+    Not before a text is handed over: Twilio takes the same text twice, and only the invocation's
+    own end keeps a worker from that.
+    """
+    numbers = [number for number, call in enumerate(calls, 1) if call in CHANGING - {"sms.send"}]
+    return [Strike(number, after=False, holds_up=True) for number in numbers]
+
+
+@pytest.mark.parametrize("story", [first_text, known_phone, lost_jobs])
+def test_whoever_is_held_up_on_a_texts_way_one_answer_reaches_the_phone(
+    story: Callable[[], TextLine],
+) -> None:
+    world = story()
+    world.tell()
+    calls = list(world.fuse.calls)
+    for strike in delays(calls):
+        with named(strike, calls=calls):
+            world = story()
+            world.plan(strike)
+            world.tell()
+            world.check(lost_answers=1)
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_whoever_is_held_up_every_effect_happens_once(story: Callable[[], Team]) -> None:
+    world = story()
+    world.play()
+    calls = list(world.fuse.calls)
+    for strike in delays(calls):
+        with named(strike, calls=calls):
+            world = story()
+            world.plan(strike)
+            world.play()
+            world.check(lost_answers=1)
