@@ -2,11 +2,13 @@
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from skein.errors import Unprocessable
 from skein.models.completion import ModelRequest
 from skein.models.jobs import RunJob
 from tests.acting import AHMAD, COACH, DESIGNER, END, FREE, HUSAM, actor, slots, stage
@@ -17,9 +19,14 @@ CHATS = ("chat_1", "chat_2")
 
 
 class Life:
-    """Two chats with two agents, and a chance that decides what comes next."""
+    """Two chats with two agents, and a chance that decides what comes next.
 
-    def __init__(self, seed: int) -> None:
+    Attributes:
+        unrest: Runs are stopped, and agents sent away and let in again.
+    """
+
+    def __init__(self, seed: int, *, unrest: bool = False) -> None:
+        self.unrest = unrest
         self.chance = random.Random(seed)
         self.world: World = stage(max_concurrent_runs=self.chance.choice([None, 1, 2]))
         actor(self.world, DESIGNER)
@@ -52,6 +59,8 @@ class Life:
         """One thing out of those that can happen."""
         acts: list[Callable[[], object]] = [self.post, self.post, self.play, self.play]
         acts += [self.lose, self.wait, self.world.tick, self.respond]
+        if self.unrest:
+            acts += [self.stop, self.send_away, self.let_in]
         self.chance.choice(acts)()
 
     def post(self) -> None:
@@ -59,7 +68,8 @@ class Life:
         self.world.post("Hello", who, chat_id=chat_id)
 
     def respond(self) -> None:
-        self.world.app.respond.now(TENANT, self.chance.choice(CHATS), HUSAM.ref)
+        with suppress(Unprocessable):  # there may be no agent left
+            self.world.app.respond.now(TENANT, self.chance.choice(CHATS), HUSAM.ref)
 
     def wait(self) -> None:
         self.world.clock.advance(self.chance.choice([1, 5, 70, 310]))
@@ -78,6 +88,20 @@ class Life:
                 self.jobs.remove(job)
             self.world.take(job)
 
+    def stop(self) -> None:
+        alive = [run for chat_id in CHATS for run in self.world.runs(chat_id) if not run.ended]
+        if alive:
+            self.world.app.endings.cancel(self.chance.choice(alive), error="stopped")
+
+    def send_away(self) -> None:
+        rooms, chat_id = self.world.app.rooms, self.chance.choice(CHATS)
+        rooms.remove_member(TENANT, chat_id, HUSAM.ref, self.chance.choice([COACH, DESIGNER]).ref)
+
+    def let_in(self) -> None:
+        rooms, chat_id = self.world.app.rooms, self.chance.choice(CHATS)
+        for agent in (COACH, DESIGNER):
+            rooms.add_member(TENANT, chat_id, HUSAM, agent.ref)
+
     def come_to_rest(self) -> None:
         """People fall silent, the model has nothing more to say, and time goes by."""
         self.world.model.default = END
@@ -89,7 +113,7 @@ class Life:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_run_ends_and_every_message_is_shown(seed: int) -> None:
     life = Life(seed)
     world = life.world
@@ -107,3 +131,24 @@ def test_every_run_ends_and_every_message_is_shown(seed: int) -> None:
             assert failed or not said or seen >= said[-1]
     asked = [m for c in CHATS for m in world.messages(c) if m.expects_reply]
     assert len({message.client_id for message in asked}) == len(asked)
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+def test_every_run_ends_even_if_runs_are_stopped_and_agents_come_and_go(seed: int) -> None:
+    life = Life(seed, unrest=True)
+    for _ in range(50):
+        life.happen()
+    life.come_to_rest()
+    for chat_id in CHATS:
+        assert all(run.ended for run in life.world.runs(chat_id))
+        for agent in (COACH, DESIGNER):
+            assert slots(life.world, agent, chat_id) == FREE
+    for chat_id in CHATS:
+        life.let_in()
+        life.world.post("Still there?", HUSAM, chat_id=chat_id)
+    life.come_to_rest()
+    for chat_id in CHATS:
+        present = [m.ref for m in life.world.stored_chat(chat_id).roster if m.kind == "agent"]
+        last = life.world.stored_chat(chat_id).last_seq
+        assert all(life.world.membership(ref, chat_id).seen_seq == last for ref in present)
