@@ -28,6 +28,7 @@ class Settings(BaseModel):
     turns_queue_url: Annotated[str, Field(description="URL of the queue of agent runs.")] = ""
     deliveries_queue_url: Annotated[str, Field(description="URL of the queue of texts.")] = ""
     upkeep_queue_url: Annotated[str, Field(description="URL of the queue of chat upkeep.")] = ""
+    summaries_queue_url: Annotated[str, Field(description="URL of the queue of summaries.")] = ""
     aws_endpoint_url: Annotated[
         str | None,
         Field(description="Endpoint of DynamoDB, SQS and Secrets Manager; unset on AWS."),
@@ -54,6 +55,17 @@ class Settings(BaseModel):
     default_model: Annotated[
         str, Field(description="Model of an agent that names none.", min_length=1)
     ] = "gpt-4.1-mini"
+    light_model: Annotated[
+        str, Field(description="Model of summaries and other light work.", min_length=1)
+    ] = "gpt-4.1-nano"
+
+    # Summaries
+    summary_cooldown_seconds: Annotated[
+        int, Field(description="At most one summary of its kind in this time.", ge=10)
+    ] = 300
+    summary_message_threshold: Annotated[
+        int, Field(description="Messages from which on a chat has a shared summary.", ge=1)
+    ] = 10
 
     # Turns
     reply_debounce_seconds: Annotated[
@@ -130,6 +142,15 @@ class Settings(BaseModel):
         int,
         Field(description="How long an unclear post waits for its status callback.", ge=0, le=600),
     ] = 60
+
+    def queue_urls(self) -> dict[str, str]:
+        """The URL of each queue, by the queue's name."""
+        end = "_queue_url"
+        return {
+            name.removesuffix(end): getattr(self, name)
+            for name in type(self).model_fields
+            if name.endswith(end)
+        }
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:

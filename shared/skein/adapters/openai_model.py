@@ -91,6 +91,11 @@ def _parameters(request: ModelRequest) -> dict[str, Any]:
             }
             for tool in request.tools
         ]
+    if request.answer_schema is not None:
+        parameters["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": request.answer_schema},
+        }
     return parameters
 
 

@@ -50,7 +50,7 @@ class SqsQueues:
         urls: The URL of each queue.
     """
 
-    def __init__(self, client: "SQSClient", urls: Mapping[QueueName, str]) -> None:
+    def __init__(self, client: "SQSClient", urls: Mapping[str, str]) -> None:
         self._client = client
         self._urls = urls
 

@@ -14,6 +14,7 @@ ToolName = Literal[
     "send_message",
     "enter_chat",
     "read_messages",
+    "borrow_context",
     "get_my_runs",
     "stop_run",
     "set_goal",

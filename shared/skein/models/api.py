@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from skein.models.audience import may_show
 from skein.models.base import Instant, MemberKind, MemberRef, Name, NamedMember
 from skein.models.chat import (
     MAX_TEXT,
@@ -178,7 +179,9 @@ class ChatResource(Resource):
     visibility: Visibility
     respond: Respond
     consolidate: bool
-    summary: str | None
+    summary: Annotated[
+        str | None, Field(description="What was said, in short; null until it is made.")
+    ]
     last_seq: int
     last_message_at: Instant | None
     members: tuple[MemberResource, ...]
@@ -187,12 +190,21 @@ class ChatResource(Resource):
 
     @classmethod
     def of(cls, chat: Chat, **more: Any) -> Self:
-        """The resource of a chat."""
-        shared = {
-            name: getattr(chat, name) for name in ChatResource.model_fields if name != "members"
+        """The resource of a chat.
+
+        Where somebody has joined a private chat, its summary of before is not shown any more.
+        """
+        record = (
+            chat.record if chat.record and may_show(chat.record.audience, chat.readers) else None
+        )
+        made = {
+            "members": tuple(MemberResource.of(member) for member in chat.roster),
+            "summary": record.text if record else None,
         }
-        members = tuple(MemberResource.of(member) for member in chat.roster)
-        return cls(members=members, **shared, **more)
+        shared = {
+            name: getattr(chat, name) for name in ChatResource.model_fields if name not in made
+        }
+        return cls(**made, **shared, **more)
 
 
 class LastMessageResource(Resource):

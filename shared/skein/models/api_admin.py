@@ -87,7 +87,13 @@ Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterVali
 Fields = Annotated[dict[str, Any], AfterValidator(_storable)]
 SystemPrompt = Annotated[str, Field(max_length=50_000)]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-SummaryInstruction = Annotated[str, Field(max_length=10_000)]
+SummaryInstruction = Annotated[
+    str,
+    Field(
+        max_length=10_000,
+        description="What its notes on its chats are to say; null or blank: the default.",
+    ),
+]
 PromptTokens = Annotated[int, Field(ge=1_000, le=1_000_000)]
 ToolNames = Annotated[tuple[ToolName, ...], Field(max_length=64)]
 ConcurrentRuns = Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from skein.models.audience import Origin
+from skein.models.audience import OPEN, Audience, Origin
 from skein.models.base import (
     E164,
     Identifier,
@@ -16,9 +16,11 @@ from skein.models.base import (
     Tenant,
     Value,
     key_part,
+    rfc3339,
 )
-from skein.models.due import due_mark
+from skein.models.due import NOT_DUE, due_mark
 from skein.models.storage import Item, Key
+from skein.models.summary import PinnedSummary, Summary, SummaryState
 from skein.models.trigger import QueuedRun, Wait
 
 ChatKind = Literal["group", "direct"]
@@ -67,7 +69,12 @@ class Chat(Stored):
         line: The number on which it began, for a chat by text message.
         roster: Who is in the chat now.
         joined_late: The `last_seq` at which a member (`kind#id`) joined, unless at the beginning.
+        record: The shared summary, in the third person.
+        record_state: When it was last renewed, and whether that went well.
+        pinned: The record as prompts show it, until their window moves on.
         activity_hour: The hour of the newest message, by which lists of chats are ordered roughly.
+        listed_hour: The hour by which its members' lists know it; upkeep brings it up.
+        upkeep_at: When something derived from the chat is to be renewed; the due mark's time.
         epoch: Raised by an erasure; part of every cache key.
     """
 
@@ -79,7 +86,9 @@ class Chat(Stored):
     visibility: Visibility
     respond: Respond = "every"
     consolidate: bool = False
-    summary: str | None = None
+    record: Summary | None = None
+    record_state: SummaryState | None = None
+    pinned: PinnedSummary | None = None
     last_seq: int = 0
     last_message: LastMessage | None = None
     roster: tuple[NamedMember, ...] = ()
@@ -87,6 +96,8 @@ class Chat(Stored):
     version: int = 1
     epoch: int = 0
     activity_hour: Instant
+    listed_hour: Instant | None = None
+    upkeep_at: Instant | None = None
     created_at: Instant
     discarded_at: Instant | None = None
 
@@ -105,13 +116,23 @@ class Chat(Stored):
         """When the newest message was written; None in an empty chat."""
         return self.last_message.created_at if self.last_message else None
 
+    @property
+    def readers(self) -> Audience:
+        """Who will read what is said in it."""
+        if self.visibility == "open":
+            return OPEN
+        people = sorted(member.id for member in self.roster if member.kind == "user")
+        return Audience(open=False, people=tuple(people))
+
     def to_item(self) -> Item:
         """The chat as table attributes."""
         return self.attributes()
 
-    def upkeep_due(self, at: datetime) -> dict[str, Any]:
-        """The mark that brings the chat's upkeep worker at `at`."""
-        return due_mark("chat", self.key, at)
+    def upkeep(self, at: datetime | None) -> dict[str, Any]:
+        """The attributes that bring the upkeep worker at `at`, or not at all."""
+        if at is None:
+            return {"upkeep_at": None} | NOT_DUE
+        return {"upkeep_at": rfc3339(at), "due_tries": None} | due_mark("chat", self.key, at)
 
 
 class Membership(Stored):
@@ -130,6 +151,8 @@ class Membership(Stored):
         wait: The run that waits in this chat for a reply, whichever chat it belongs to.
         agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
         paused: Agents' messages wake this agent no more, until a person writes.
+        summary: The agent's own two lines on where the chat stands.
+        summary_state: When they were last renewed, and whether that went well.
     """
 
     tenant: Tenant
@@ -147,6 +170,8 @@ class Membership(Stored):
     wait: Wait | None = None
     agent_wakes: tuple[Instant, ...] = ()
     paused: bool = False
+    summary: Summary | None = None
+    summary_state: SummaryState | None = None
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:

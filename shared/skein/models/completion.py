@@ -55,6 +55,7 @@ class ModelRequest(Value):
 
     Attributes:
         timeout_seconds: For all of it, the client's own retry included.
+        answer_schema: A strict JSON schema that the answer is to follow; None for plain text.
     """
 
     model: str
@@ -62,6 +63,7 @@ class ModelRequest(Value):
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int
     timeout_seconds: float
+    answer_schema: dict[str, object] | None = None
 
 
 class ModelAnswer(Value):

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from skein.models.base import Identifier, Tenant, Value
 
-QueueName = Literal["turns", "deliveries", "upkeep"]
+QueueName = Literal["turns", "deliveries", "upkeep", "summaries"]
 
 
 class Job(Value):
@@ -40,3 +40,12 @@ class UpkeepJob(Job):
     queue = "upkeep"
 
     chat_id: Identifier
+
+
+class SummaryJob(Job):
+    """A summary may be behind: an agent's note on a chat or, without an agent, the chat's own."""
+
+    queue = "summaries"
+
+    chat_id: Identifier
+    agent_id: Identifier | None = None

@@ -42,6 +42,13 @@ class Shown(Value):
     seq: int
 
 
+class ShownStaging(Value):
+    """Borrowed context that a prompt of a run held, and the chat it was staged in."""
+
+    chat_id: Identifier
+    staging: str
+
+
 class Run(Stored):
     """One piece of work of one agent.
 
@@ -56,6 +63,7 @@ class Run(Stored):
         active_chat_id: The chat that the agent is looking at; its own, until it enters another.
         shown: The chat that the newest prompt looked at and what it held of it, for the SEEN
             mark and for a worker that takes over; None if it looked at no chat.
+        borrowed: What its prompts held of borrowed context, which is cleared once it is done.
         wait: While it waits: for what, and where (`wait_chat_id`).
         waits: How often it has waited.
         resumed: How the newest wait ended.
@@ -80,6 +88,7 @@ class Run(Stored):
     activation: int = 0
     active_chat_id: Identifier | None = None
     shown: Shown | None = None
+    borrowed: Annotated[tuple[ShownStaging, ...], Field(exclude_if=lambda held: not held)] = ()
     wait: Wait | None = None
     wait_chat_id: Identifier | None = None
     waits: int = 0

@@ -19,12 +19,22 @@ def audience_of(chat: Chat, *, since_seq: int) -> Audience:
     return Audience(open=False, people=tuple(people))
 
 
+def everybody_since(chat: Chat) -> int:
+    """The first message of a private chat for which all who are there now were there.
+
+    What is derived from a private chat starts afresh when somebody joins (DESIGN 5.8); in an open
+    one there is nothing to hide.
+    """
+    if chat.visibility == "open":
+        return 1
+    people = {str(member.ref) for member in chat.roster if member.kind == "user"}
+    joins = [seq for member, seq in chat.joined_late.items() if member in people]
+    return max(joins, default=0) + 1
+
+
 def destination_of(chat: Chat | None) -> Audience:
     """Who will read what is said in `chat`; a run without a chat is like an open one."""
-    if chat is None or chat.visibility == "open":
-        return OPEN
-    people = sorted(member.id for member in chat.roster if member.kind == "user")
-    return Audience(open=False, people=tuple(people))
+    return chat.readers if chat is not None else OPEN
 
 
 def scope_of(chat: Chat | None) -> str | None:

@@ -26,11 +26,12 @@ from skein.models.chat import (
     SmsAddress,
 )
 from skein.models.delivery import Delivery
-from skein.models.jobs import DeliveryJob, Job, UpkeepJob
-from skein.models.storage import Exists, Is, Missing, Put, Update, Write
+from skein.models.jobs import DeliveryJob, Job
+from skein.models.storage import Exists, Missing, Put, Update, Write
 from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.audience import audience_of
+from skein.services.counters import counted
 from skein.services.dispatch import Dispatch
 from skein.services.pace import paced
 from skein.services.retrying import optimistic
@@ -142,7 +143,9 @@ class Chats:
         mark = DedupeMark.of(message)
         commit = _Commit([Put(mark.key, mark.to_item(), Missing())])
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
-        self._raise_counters(commit, room.chat, message, now)
+        moved_on = counted(room, message, now, self._settings)
+        commit.writes.append(moved_on.write)
+        commit.others.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
         self._wake(commit, room, message, now)
         self._deliver(commit, room, message, now)
@@ -170,21 +173,6 @@ class Chats:
         seq = DedupeMark.from_item(mark).seq
         item = self._table.get(Message.key_of(new.tenant, new.chat_id, seq))
         return Message.from_item(item) if item else None
-
-    def _raise_counters(self, commit: _Commit, chat: Chat, message: Message, now: datetime) -> None:
-        change = {
-            "last_seq": message.seq,
-            "last_message": message.preview().model_dump(mode="json"),
-            "version": chat.version + 1,
-        }
-        hour = message.created_at.replace(minute=0, second=0, microsecond=0)
-        if hour > chat.activity_hour:
-            grace = timedelta(seconds=self._settings.outbox_grace_seconds)
-            busy = chat.model_copy(update={"activity_hour": hour})
-            change |= {"activity_hour": busy.attributes()["activity_hour"]}
-            change |= chat.upkeep_due(now + grace)
-            commit.others.append(UpkeepJob(tenant=chat.tenant, chat_id=chat.id))
-        commit.writes.append(Update(chat.key, set=change, condition=Is("version", chat.version)))
 
     @staticmethod
     def _move_sender(

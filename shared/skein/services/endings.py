@@ -6,11 +6,12 @@ from datetime import datetime
 
 from skein.errors import ConditionFailed, Conflict, LostLease
 from skein.models.base import MemberRef, rfc3339
+from skein.models.borrowed import Borrowed
 from skein.models.chat import Membership
 from skein.models.due import NOT_DUE
 from skein.models.jobs import RunJob
-from skein.models.run import Run, RunStatus, live_key
-from skein.models.storage import Below, Check, Delete, Is, Update, Write, all_of
+from skein.models.run import Run, RunStatus, ShownStaging, live_key
+from skein.models.storage import Below, Check, Delete, Is, Key, Update, Write, all_of
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chain import next_in_chain
 from skein.services.claims import Claim, read_claim
@@ -99,10 +100,11 @@ class Endings:
             logger.debug("already seen", extra={"run_id": claim.run.id})
 
     def _end_afresh(self, claim: Claim, status: RunStatus, error: str | None) -> None:
-        """End on a fresh reading of the membership, whose slots have changed meanwhile."""
+        """End on a fresh reading of what has changed meanwhile: slots, or what was borrowed."""
         member = claim.member
         item = self._table.get(member.key) if member else None
-        fresh = replace(claim, member=Membership.from_item(item) if item else member)
+        place = Membership.from_item(item) if item else member
+        fresh = replace(claim, run=self._still_staged(claim.run), member=place)
         try:
             self._end_once(fresh, status, error)
         except ConditionFailed as failure:
@@ -127,11 +129,22 @@ class Endings:
             if following is not None:
                 writes.extend(following.writes)
                 jobs.extend([following.job] if following.job else [])
+        if status == "done":
+            writes.extend(_returned(run))
         transact_guarded(self._table, writes, guard)
         logger.info("run ended", extra={"run_id": run.id, "status": status, "reason": error})
         if status == "failed":
             self._metrics.count("RunsFailed")
         self._dispatch.send(jobs)
+
+    def _still_staged(self, run: Run) -> Run:
+        """The run with those stagings only that nothing has taken the place of meanwhile."""
+        if not run.borrowed:
+            return run
+        found = self._table.get_many(list({_staged_key(run, held) for held in run.borrowed}))
+        names = {key: item.get("staging") for key, item in found.items()}
+        still = [held for held in run.borrowed if names.get(_staged_key(run, held)) == held.staging]
+        return run.model_copy(update={"borrowed": tuple(still)})
 
     def _unwaited(self, run: Run) -> list[Write]:
         """Takes the wait away from the chat in which `run` waits, if that is not its own."""
@@ -153,6 +166,16 @@ def _ended(claim: Claim, status: RunStatus, error: str | None, now: datetime) ->
         "error": error,
     }
     return Update(claim.run.key, set=change | NOT_DUE, condition=claim.mine)
+
+
+def _returned(run: Run) -> list[Write]:
+    """Takes away what the agent had borrowed, if it still is what prompts of `run` showed."""
+    newest = {_staged_key(run, held): held.staging for held in run.borrowed}
+    return [Delete(key, Is("staging", staging)) for key, staging in newest.items()]
+
+
+def _staged_key(run: Run, held: ShownStaging) -> Key:
+    return Borrowed.key_of(run.tenant, held.chat_id, run.agent_id)
 
 
 def freed(run: Run, member: Membership) -> Update:

@@ -14,7 +14,7 @@ from skein.errors import ConditionFailed, LostLease
 from skein.models.base import rfc3339
 from skein.models.chat import Membership
 from skein.models.jobs import RunJob
-from skein.models.run import Run, SentMessage, Shown
+from skein.models.run import Run, SentMessage, Shown, ShownStaging
 from skein.models.step import Step, ToolResult
 from skein.models.storage import Missing, Put, Update, Write
 from skein.ports import Clock, Metrics, Table
@@ -189,13 +189,21 @@ class Runs:
         steps = (Step.from_item(item) for item in page.items)
         return tuple(step for step in steps if step.activation == run.activation)
 
-    def record(self, claim: Claim, step: Step, *, shown: Shown | None) -> Claim:
+    def record(
+        self,
+        claim: Claim,
+        step: Step,
+        *,
+        shown: Shown | None,
+        borrowed: ShownStaging | None = None,
+    ) -> Claim:
         """Write down a model's answer before anything that it asks for is carried out.
 
         Args:
             claim: The run's.
             step: The answer, with the prompt if it is the activation's first.
             shown: Of that prompt: which chat it showed, and how much of it; None for no chat.
+            borrowed: Of that prompt: the borrowed context that it held, if any.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -204,11 +212,12 @@ class Runs:
             steps_taken=step.n,
             usage=claim.run.usage + step.usage,
             shown=shown if step.prompt is not None else claim.run.shown,
+            borrowed=(*claim.run.borrowed, borrowed) if borrowed else claim.run.borrowed,
         )
         self._write(
             claim,
             Put(step.key, step.to_item(), Missing()),
-            _changes(changed, "steps_taken", "usage", "shown"),
+            _changes(changed, "steps_taken", "usage", "shown", "borrowed"),
         )
         return changed
 
