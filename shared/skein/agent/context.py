@@ -7,14 +7,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skein.agent import sections
+from skein.agent import elsewhere, sections
 from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, total
 from skein.agent.quoting import quoted
 from skein.agent.reading import Reading
 from skein.agent.section import SEPARATOR, Section, arranged, closing
 from skein.agent.timeline import timeline_entry, turn_text
 from skein.agent.trigger_section import trigger, untold
-from skein.agent.window import window_of
 from skein.models.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Message
@@ -23,11 +22,15 @@ from skein.models.run import Run
 from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
 from skein.ports import TokenCounter
 from skein.prompts import render
+from skein.services.windows import window_of
 from skein.settings import Settings
 
 NUDGE = "timeline_nudge"
+BORROW = "borrow_context"
 MOST_MESSAGES_BESIDE = 3  # two of the system's and the nudge
 # What of a prompt goes to whom, where there is not enough for all.
+BORROWED_SHARE = 3  # borrowed messages a third of it
+SUMMARY_SHARE = 3  # the summary takes a third of the history's place at most
 LIST_SHARE = 5  # a list takes a fifth of it at most
 HISTORY_SHARE = 4  # the history keeps a quarter at least, as far as it needs that
 TRIGGER_SHARE = 8  # and the trigger an eighth
@@ -75,7 +78,7 @@ class ContextBuilder:
         entries = self._entries(run, reading, roles=manner.history_format == "roles")
         stable = self._stable(run, reading, manner, room)
         volatile = self._volatile(run, reading, entries, manner, room)
-        limit = self._history_limit(reading.chat)
+        limit = self._history_limit(reading.chat) - _size_of(stable, "CONVERSATION SUMMARY")
         head = _history_head(reading.chat)
         around = self._tokens.count(head + SEPARATOR) if head else 0
         least = min(total(entries), room // HISTORY_SHARE, limit) + around
@@ -110,6 +113,9 @@ class ContextBuilder:
             sections.goals(reading.goals, room // LIST_SHARE, self._tokens),
             self._your_chats(reading, room) if reading.all_chats else None,
             sections.active_chat(reading.chat, run, self._tokens),
+            elsewhere.conversation_summary(
+                reading.before, self._history_limit(reading.chat) // SUMMARY_SHARE, self._tokens
+            ),
         ]
         return [part for part in found if part is not None]
 
@@ -132,6 +138,16 @@ class ContextBuilder:
         follows = manner.history_format == "roles" and message is not None and home is chat
         found = [
             None if reading.all_chats else self._your_chats(reading, room),
+            elsewhere.other_conversations(
+                reading.elsewhere,
+                chat,
+                reading.destination,
+                reading.now,
+                share,
+                count,
+                may_borrow=BORROW in agent.enabled_tools,
+            ),
+            elsewhere.borrowed_context(reading.borrowed, room // BORROWED_SHARE, count),
             sections.plans(reading.plans, reading.now, share, count),
             sections.active_runs(reading.live_runs, run, home, message, agent, share, count),
             trigger(
@@ -244,6 +260,10 @@ def _asked(run: Run, reading: Reading) -> Message | None:
     if resume is None or chat is None or resume.chat_id != chat.id:
         return None
     return next((one for one in reading.messages if one.seq == resume.asked_seq), None)
+
+
+def _size_of(parts: Sequence[Section], name: str) -> int:
+    return sum(part.tokens for part in parts if part.name == name)
 
 
 def _history_head(chat: Chat | None) -> str:

@@ -19,20 +19,24 @@ from skein.agent.places import (
     newest_chats,
     own_chats,
 )
-from skein.agent.window import window_of, window_start
+from skein.agent.trigger_reading import found_trigger, keys_of_trigger
 from skein.errors import NotFound
 from skein.models.agent import Agent
 from skein.models.audience import Audience, may_show
 from skein.models.base import MemberRef
+from skein.models.borrowed import Borrowed
 from skein.models.chat import Chat, Membership, Message, chat_partition, member_relation
 from skein.models.intent import Goal, Plan, owned_partition
 from skein.models.run import Run
 from skein.models.storage import Item, Key, Page
+from skein.models.summary import PinnedSummary
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
+from skein.services.windows import shown_from
 from skein.settings import Settings
 
-INDEX_ROWS = 48  # with two keys each, the agent, its trigger and the trigger's chat, one batch
+INDEX_ROWS = 48  # two keys each; with the agent, its trigger and what it borrowed, one batch
+LATE_MESSAGES = 5  # that may have come since the chat was read
 PARALLEL_READS = 6
 
 
@@ -44,6 +48,8 @@ class Reading:
         chat: The active chat; None for a run that has entered none.
         member: The agent's place there.
         messages: The window of the newest messages, and the trigger where it fell out of it.
+        before: The summary that stands for the messages before the window.
+        borrowed: Another chat's messages that the agent borrowed for this activation.
         home: The chat in which the run was triggered, if that may be told here.
         trigger_message: The message that triggered it, if that may be told here.
         destination: Who will read what is said.
@@ -51,7 +57,8 @@ class Reading:
         scope: Which of the agent's partitions holds what is derived now.
         chats: The most recently active ones that may be shown here, the active one included, the
             newest first; or all of them, if they are so few, in the order in which they were made.
-        all_chats: These are all, so that the list stays as it is while they are written in.
+        elsewhere: All others that were read, whose notes may be shown where their chats may not.
+        all_chats: `chats` are all, so that the list stays as it is while they are written in.
         live_runs: Those that may be shown here.
         told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
             from those who were not there.
@@ -61,12 +68,15 @@ class Reading:
     chat: Chat | None
     member: Membership | None
     messages: tuple[Message, ...]
+    before: PinnedSummary | None
+    borrowed: Borrowed | None
     home: Chat | None
     trigger_message: Message | None
     destination: Audience
     audience: Audience
     scope: str | None
     chats: tuple[OwnChat, ...]
+    elsewhere: tuple[OwnChat, ...]
     goals: tuple[Goal, ...]
     plans: tuple[Plan, ...]
     live_runs: tuple[LiveRun, ...]
@@ -149,9 +159,13 @@ class Reader:
             chat_partition(chat.tenant, chat.id),
             first="MSG#",
             last="MSG#~",
-            limit=window_of(chat, self._settings),
+            limit=chat.last_seq - self._start(chat) + 1 + LATE_MESSAGES,
             newest_first=True,
         )
+
+    def _start(self, chat: Chat) -> int:
+        """The first message of the window."""
+        return shown_from(chat, _before(chat), self._settings)
 
     def _second_round(
         self,
@@ -165,22 +179,21 @@ class Reader:
         others = [pk for pk in known.chat_partitions if pk != here]
         keys = [Key(pk, sk) for pk in others for sk in ("META", member_sk)]
         messages = self._windowed(known.newest, chat)
-        wanted = _trigger_keys(run, chat, messages)
+        wanted = keys_of_trigger(run, chat, messages)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
-        found = self._table.get_many([agent_key, *wanted, *keys])
+        borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
+        found = self._table.get_many([agent_key, *wanted, *borrowed_keys, *keys])
         if agent_key not in found or found[agent_key].get("deleted_at"):
             raise NotFound("the agent is gone")
-        home, trigger = _trigger(run, chat, messages, found)
+        home, trigger = found_trigger(run, chat, messages, found)
         if trigger is not None and home is chat and trigger not in messages:
             messages.insert(0, trigger)
         destination = destination_of(chat)
         told = home is chat or may_show(run.audience, destination)
         first_seq = messages[0].seq if messages else 1
-        shown = [
-            other
-            for other in own_chats(found, keys)
-            if may_show(destination_of(other.chat), destination)
-        ]
+        elsewhere = own_chats(found, keys)
+        shown = [other for other in elsewhere if may_show(destination_of(other.chat), destination)]
+        borrowed = next((Borrowed.from_item(found[k]) for k in borrowed_keys if k in found), None)
         active = [OwnChat(chat, member)] if chat is not None and member is not None else []
         all_chats = known.all_rows and len(active) + len(shown) <= SHOWN_CHATS
         chats = as_made([*active, *shown]) if all_chats else newest_chats(active, shown)
@@ -197,12 +210,15 @@ class Reader:
             chat=chat,
             member=member,
             messages=tuple(messages),
+            before=_before(chat),
+            borrowed=borrowed if borrowed and may_show(borrowed.audience, destination) else None,
             home=home if told else None,
             trigger_message=trigger if told else None,
             destination=destination,
             audience=audience_of(chat, since_seq=first_seq) if chat else run.audience,
             scope=scope_of(chat),
             chats=chats,
+            elsewhere=tuple(elsewhere),
             goals=tuple(goal for goal in goals if may_show(goal.audience, destination)),
             plans=tuple(plan for plan in plans if may_show(plan.audience, destination)),
             live_runs=live_runs(chats, lone),
@@ -214,38 +230,13 @@ class Reader:
     def _windowed(self, newest: Page, chat: Chat | None) -> list[Message]:
         if chat is None:
             return []
+        start = self._start(chat)
         messages = [Message.from_item(item) for item in reversed(newest.items)]
-        window = window_of(chat, self._settings)
-        start = window_start(messages[-1].seq, window) if messages else 1
         return [message for message in messages if message.seq >= start]
 
 
-def _trigger_keys(run: Run, chat: Chat | None, messages: Sequence[Message]) -> list[Key]:
-    """What is still to be read of the run's trigger: its chat, its message, or nothing."""
-    if run.chat_id is None:
-        return []
-    here = chat is not None and chat.id == run.chat_id
-    keys = [] if here else [Chat.key_of(run.tenant, run.chat_id)]
-    seq = run.trigger.seq
-    if seq is not None and not (here and any(message.seq == seq for message in messages)):
-        keys.append(Message.key_of(run.tenant, run.chat_id, seq))
-    return keys
-
-
-def _trigger(
-    run: Run, chat: Chat | None, messages: Sequence[Message], found: dict[Key, Item]
-) -> tuple[Chat | None, Message | None]:
-    """The chat and the message that triggered the run, wherever they were read."""
-    if run.chat_id is None:
-        return None, None
-    home = chat
-    if chat is None or chat.id != run.chat_id:
-        item = found.get(Chat.key_of(run.tenant, run.chat_id))
-        home = Chat.from_item(item) if item else None
-        messages = ()
-    seq = run.trigger.seq
-    if seq is None:
-        return home, None
-    item = found.get(Message.key_of(run.tenant, run.chat_id, seq))
-    read = Message.from_item(item) if item else None
-    return home, next((message for message in messages if message.seq == seq), read)
+def _before(chat: Chat | None) -> PinnedSummary | None:
+    """The summary of what lies before the window, unless somebody is there who was not then."""
+    if chat is None or chat.pinned is None:
+        return None
+    return chat.pinned if may_show(chat.pinned.audience, destination_of(chat)) else None

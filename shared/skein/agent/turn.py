@@ -266,12 +266,14 @@ class Turns:
         self, work: Work, step: Step, reading: Reading, prompt: PromptRecord | None
     ) -> Step:
         """Record an answer, with its prompt if it is the activation's first, before all else."""
-        shown = None
+        shown, borrowed = None, None
         if prompt is not None:
             step = step.model_copy(update={"prompt": prompt.packed()})
             if reading.chat is not None:
                 shown = Shown(chat_id=reading.chat.id, seq=reading.shown_seq)
-        work.claim = self._runs.record(work.claim, step, shown=shown)
+            if reading.borrowed is not None:
+                borrowed = reading.borrowed.shown
+        work.claim = self._runs.record(work.claim, step, shown=shown, borrowed=borrowed)
         self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
         return step
 

@@ -30,11 +30,14 @@ from skein.services.lines import Lines
 from skein.services.own_runs import OwnRuns
 from skein.services.permits import Permits
 from skein.services.plans import Plans
+from skein.services.records import Records
+from skein.services.renewing import Renewing
 from skein.services.respond import Respond
 from skein.services.rooms import Rooms
 from skein.services.run_views import RunViews
 from skein.services.runs import Runs
 from skein.services.sources import Sources
+from skein.services.summaries import Notes, Summarizer
 from skein.services.upkeep import Upkeep
 from skein.services.usage import UsageBook
 from skein.services.users import Users
@@ -195,7 +198,23 @@ class App(Outside):
     @cached_property
     def upkeep(self) -> Upkeep:
         """Keeps lists of chats up to date."""
-        return Upkeep(table=self.table, clock=self.clock)
+        return Upkeep(
+            table=self.table, clock=self.clock, dispatch=self.dispatch, settings=self.settings
+        )
+
+    @cached_property
+    def renewing(self) -> Renewing:
+        """Renews summaries."""
+        summarizer = Summarizer(
+            model=self.model, usage=self.usage, metrics=self.metrics, settings=self.settings
+        )
+        notes = Notes(
+            table=self.table, clock=self.clock, summarizer=summarizer, settings=self.settings
+        )
+        records = Records(
+            table=self.table, clock=self.clock, summarizer=summarizer, settings=self.settings
+        )
+        return Renewing(notes=notes, records=records)
 
     @cached_property
     def ingest(self) -> Ingest:

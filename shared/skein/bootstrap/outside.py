@@ -2,7 +2,6 @@
 
 from functools import cached_property
 
-from skein.models.jobs import QueueName
 from skein.ports import (
     Clock,
     Ids,
@@ -65,12 +64,7 @@ class Outside:
         """The queues behind the workers."""
         from skein.adapters.sqs import SqsQueues, sqs_client
 
-        urls: dict[QueueName, str] = {
-            "turns": self.settings.turns_queue_url,
-            "deliveries": self.settings.deliveries_queue_url,
-            "upkeep": self.settings.upkeep_queue_url,
-        }
-        return SqsQueues(sqs_client(self.settings), urls)
+        return SqsQueues(sqs_client(self.settings), self.settings.queue_urls())
 
     @cached_property
     def secrets(self) -> Secrets:

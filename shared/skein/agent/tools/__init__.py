@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from skein.agent.tools.base import Tool
+from skein.agent.tools.borrowing import borrow_context
 from skein.agent.tools.chats import enter_chat, read_messages
 from skein.agent.tools.intents import (
     abandon_goal,
@@ -20,6 +21,7 @@ TOOLS: dict[str, Tool] = {
         send_message,
         enter_chat,
         read_messages,
+        borrow_context,
         get_my_runs,
         stop_run,
         set_goal,

@@ -8,12 +8,13 @@ from skein.agent.quoting import quoted
 from skein.agent.timeline import timeline_entry
 from skein.agent.tools.base import Call, tool
 from skein.errors import Failed, NotFound
-from skein.models.audience import may_show
+from skein.models.audience import Audience, may_show
 from skein.models.chat import Chat, Membership, Message, chat_partition
 from skein.services.audience import audience_of
 from skein.services.roster import read_room
 
 MOST_MESSAGES = 50
+ROWS_READ = 50  # at least, since some are keywords and notices
 MOST_CHARACTERS = 2_000
 MOST_BYTES = 20_000  # of a timeline; beyond, the oldest messages are left out
 
@@ -27,7 +28,7 @@ def enter_chat(
     limit: Limit = MOST_MESSAGES,
 ) -> str:
     """Make another of your chats the active one, and read its newest messages."""
-    chat, member = _own_chat(call, chat_id)
+    chat, member = own_chat(call, chat_id)
     shown = _shown(call, chat, member, limit, before=None)
     call.work.claim = call.work.claim.with_run(active_chat_id=chat.id)
     return f"ACTIVE CHAT: {quoted(chat.title or 'New Conversation')} (id: {chat.id})\n{shown}"
@@ -45,11 +46,16 @@ def read_messages(
     ] = None,
 ) -> str:
     """Read messages of one of your chats, the newest ones or those before a certain one."""
-    chat, member = _own_chat(call, call.target(chat_id))
+    chat, member = own_chat(call, call.target(chat_id))
     return _shown(call, chat, member, limit, before=before)
 
 
-def _own_chat(call: Call, chat_id: str) -> tuple[Chat, Membership]:
+def own_chat(call: Call, chat_id: str) -> tuple[Chat, Membership]:
+    """One of the agent's chats, and its place there.
+
+    Raises:
+        Failed: It is in no such chat, or the chat was discarded.
+    """
     try:
         room = read_room(call.desk.table, call.work.run.tenant, chat_id)
     except NotFound:
@@ -62,26 +68,46 @@ def _own_chat(call: Call, chat_id: str) -> tuple[Chat, Membership]:
     return room.chat, member
 
 
-def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: int | None) -> str:
-    """The messages as a timeline, if what was said there may be told here."""
-    end = f"MSG#{before - 1:012d}" if before is not None else "MSG#~"
+def newest_messages(
+    call: Call, chat: Chat, limit: int, *, place: Audience | None, before: int | None = None
+) -> tuple[list[Message], Audience]:
+    """What people and agents said last in a chat, and who was there for all of it.
+
+    Args:
+        call: Who asks.
+        chat: As it was just read; what has been said since then is left out, since it is not
+            known who was there for that.
+        limit: How many messages at most.
+        place: Who will be shown them; None in the chat itself.
+        before: Only messages before this number.
+
+    Raises:
+        Failed: They must not be shown there.
+    """
+    end = chat.last_seq if before is None else min(before - 1, chat.last_seq)
     page = call.desk.table.query(
         chat_partition(chat.tenant, chat.id),
         first="MSG#",
-        last=end,
-        limit=limit,
+        last=Message.key_of(chat.tenant, chat.id, end).sk,
+        limit=max(limit, ROWS_READ),
         newest_first=True,
     )
-    messages = [Message.from_item(item) for item in reversed(page.items)]
-    since = messages[0].seq if messages else chat.last_seq
-    here = call.reading.chat is not None and call.reading.chat.id == chat.id
-    if not here and not may_show(audience_of(chat, since_seq=since), call.reading.destination):
+    read = [Message.from_item(item) for item in reversed(page.items)]
+    messages = [message for message in read if message.kind == "text"][-limit:]
+    audience = audience_of(chat, since_seq=messages[0].seq if messages else chat.last_seq)
+    if place is not None and not may_show(audience, place):
         raise Failed("what was said there is private, and must not be told here")
+    return messages, audience
+
+
+def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: int | None) -> str:
+    """The messages as a timeline, if what was said there may be told here."""
+    here = call.reading.chat is not None and call.reading.chat.id == chat.id
+    place = None if here else call.reading.destination
+    messages, _ = newest_messages(call, chat, limit, place=place, before=before)
     lines: list[str] = []
     left = MOST_BYTES
     for message in reversed(messages):
-        if message.kind != "text":
-            continue
         line = timeline_entry(
             message,
             _cut(message.text),

@@ -1,0 +1,38 @@
+"""What woke a run: what is still to be read of it, and what was found."""
+
+from collections.abc import Sequence
+
+from skein.models.chat import Chat, Message
+from skein.models.run import Run
+from skein.models.storage import Item, Key
+
+
+def keys_of_trigger(run: Run, chat: Chat | None, messages: Sequence[Message]) -> list[Key]:
+    """What is still to be read of the run's trigger: its chat, its message, or nothing."""
+    if run.chat_id is None:
+        return []
+    here = chat is not None and chat.id == run.chat_id
+    keys = [] if here else [Chat.key_of(run.tenant, run.chat_id)]
+    seq = run.trigger.seq
+    if seq is not None and not (here and any(message.seq == seq for message in messages)):
+        keys.append(Message.key_of(run.tenant, run.chat_id, seq))
+    return keys
+
+
+def found_trigger(
+    run: Run, chat: Chat | None, messages: Sequence[Message], found: dict[Key, Item]
+) -> tuple[Chat | None, Message | None]:
+    """The chat and the message that triggered the run, wherever they were read."""
+    if run.chat_id is None:
+        return None, None
+    home = chat
+    if chat is None or chat.id != run.chat_id:
+        item = found.get(Chat.key_of(run.tenant, run.chat_id))
+        home = Chat.from_item(item) if item else None
+        messages = ()
+    seq = run.trigger.seq
+    if seq is None:
+        return home, None
+    item = found.get(Message.key_of(run.tenant, run.chat_id, seq))
+    read = Message.from_item(item) if item else None
+    return home, next((message for message in messages if message.seq == seq), read)
