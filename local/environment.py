@@ -14,7 +14,7 @@ from skein.settings import Settings
 
 AUDIENCE = "skein-local"
 LOOPBACK = "127.0.0.1,localhost"
-DEFAULT_MODEL = "SKEIN_DEFAULT_MODEL"
+CHOOSABLE = {"SKEIN_DEFAULT_MODEL": "DefaultModel", "SKEIN_LIGHT_MODEL": "LightModel"}
 # These would let an SDK look elsewhere for its endpoint or credentials.
 MISLEADING = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL")
 
@@ -56,8 +56,9 @@ class Surroundings:
             "OpenaiBaseUrl": self.model_url or "",
             "PublicBaseUrl": self.base_url,
         }
-        if DEFAULT_MODEL in self.chosen:
-            parameters["DefaultModel"] = self.chosen[DEFAULT_MODEL]
+        for name, parameter in CHOOSABLE.items():
+            if name in self.chosen:
+                parameters[parameter] = self.chosen[name]
         unknown = parameters.keys() - template.parameters().keys()
         if unknown:
             raise BadTemplateError(f"the template has no parameter {', '.join(sorted(unknown))}")

@@ -28,6 +28,7 @@ THREADS = 1  # a second one would wait for the first, busily, whenever the machi
 # tokens of Skein's counter are larger than the model's, hence the distance.
 SETTINGS = {
     "SKEIN_DEFAULT_MODEL": MODEL_NAME,
+    "SKEIN_LIGHT_MODEL": MODEL_NAME,
     "SKEIN_MAX_OUTPUT_TOKENS": "120",
     "SKEIN_MAX_PROMPT_TOKENS": "5000",
     "SKEIN_MAX_CONTEXT_TOKENS": "3000",

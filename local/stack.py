@@ -134,14 +134,7 @@ class Stack:
         app = bootstrap.build_app(
             settings,
             clock=clock,
-            queues=SqsQueues(
-                sqs,
-                {
-                    "turns": settings.turns_queue_url,
-                    "deliveries": settings.deliveries_queue_url,
-                    "upkeep": settings.upkeep_queue_url,
-                },
-            ),
+            queues=SqsQueues(sqs, settings.queue_urls()),
             secrets=LocalSecrets(
                 SecretsManager(secrets_client(settings), clock),
                 self.config.openai_api_key or NO_KEY,
