@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from skein.adapters.memory import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
 from skein.adapters.memory_outside import MemorySms, MemoryVerifier
@@ -15,7 +15,7 @@ from skein.models.agent import Agent
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import Chat, Membership, Message, SmsAddress, chat_partition
 from skein.models.delivery import Delivery
-from skein.models.jobs import DeliveryJob, RunJob, UpkeepJob
+from skein.models.jobs import DeliveryJob, QueueName, RunJob, SummaryJob, UpkeepJob
 from skein.models.run import Run
 from skein.models.storage import Put
 from skein.models.user import Line
@@ -23,6 +23,7 @@ from skein.services.chats import NewMessage, Posted
 from skein.settings import Settings
 from tests.doubles import ScriptedModel
 
+QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 TENANT = "acme"
 NOON = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
 LINE = "+15005550006"
@@ -138,6 +139,10 @@ class World:
             assert isinstance(upkeep, UpkeepJob)
             self.app.upkeep.keep(upkeep)
             played += 1
+        for summary in self.queues.ready("summaries"):
+            assert isinstance(summary, SummaryJob)
+            self.app.renewing.renew(summary)
+            played += 1
         return played
 
     def drain(self, *, rounds: int = 200) -> None:
@@ -145,11 +150,7 @@ class World:
         for _ in range(rounds):
             if self.run_ready():
                 continue
-            waiting = [
-                job
-                for queue in ("turns", "deliveries", "upkeep")
-                for job in self.queues.waiting(queue)
-            ]
+            waiting = [job for queue in QUEUES for job in self.queues.waiting(queue)]
             if not waiting:
                 return
             self.clock.set(min(job.due_at for job in waiting))

@@ -32,6 +32,7 @@ def says(text: str, **arguments: Any) -> Calls:
     return calls(("send_message", {"text": text, **arguments}))
 
 
+NOTHING_NEW = '{"lines": ["All is quiet.", "Nothing is open."], "summary": "They have spoken."}'
 Said = str | Calls
 Script = Said | Exception | Callable[[ModelRequest], Said]
 
@@ -43,13 +44,17 @@ class ScriptedModel:
     It refuses, as a provider does, a request in which a tool call and its result are not paired.
 
     Attributes:
-        requests: Everything it was asked.
+        requests: Everything it was asked, but for answers by a schema.
+        summaries: What it says when an answer by a schema is asked for; then `NOTHING_NEW`.
+        summary_requests: Those questions.
         ids: Of its calls of tools.
     """
 
     script: deque[Script] = field(default_factory=deque)
     default: Script | None = None
     requests: list[ModelRequest] = field(default_factory=list)
+    summaries: deque[Script] = field(default_factory=deque)
+    summary_requests: list[ModelRequest] = field(default_factory=list)
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
     @classmethod
@@ -57,9 +62,14 @@ class ScriptedModel:
         return cls(deque(script), default)
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
-        self.requests.append(request)
-        check_paired(request)
-        said = self.script.popleft() if self.script else self.default
+        said: Script | None
+        if request.answer_schema is not None:
+            self.summary_requests.append(request)
+            said = self.summaries.popleft() if self.summaries else NOTHING_NEW
+        else:
+            self.requests.append(request)
+            check_paired(request)
+            said = self.script.popleft() if self.script else self.default
         if said is None:
             raise AssertionError("the model was asked more often than the test scripted")
         if isinstance(said, Exception):

@@ -38,6 +38,10 @@ PLAN = re.compile(
     rf"(?P<zone>[A-Za-z/_]+), next: )(?P<next>{TIME}), in [0-9dhm ]+\)"
     rf"(?:  \[created via run_after: (?P<after>{QUOTED})\])?"
 )
+OTHER = re.compile(rf"  - (?P<title>{QUOTED}) \(id: (?P<id>{ID})\): (?P<note>{QUOTED})")
+SOURCE = re.compile(rf"  from (?P<title>{QUOTED}) \(id: (?P<id>{ID})\)")
+BORROWED = re.compile(rf"  (?P<author>{NAME}): (?P<text>{QUOTED})")
+HINT = re.compile(r"  \([A-Z][\w ,.]+\.\)")  # our own words, from `prompts/`
 TURN = re.compile(r"\[(?P<name>[^\[\]]+) \((?P<kind>human|agent)\)\] (?P<text>.*)", re.DOTALL)
 
 
@@ -111,6 +115,39 @@ def rows(section: str, name: str, row: re.Pattern[str]) -> list[dict[str, Any]]:
         assert match is not None, line
         found.append(match.groupdict())
     return found
+
+
+def others(section: str, *, hint: bool) -> list[tuple[str, str, str]]:
+    """Where other conversations stand: title, id and note of each."""
+    lines = lines_of(section, "OTHER ACTIVE CONVERSATIONS:")
+    if hint:
+        assert HINT.fullmatch(lines.pop(0))
+    found = []
+    for line in lines:
+        row = OTHER.fullmatch(line)
+        assert row is not None, line
+        found.append((plain(row["title"]), plain(row["id"]), plain(row["note"])))
+    return found
+
+
+def borrowed(section: str) -> tuple[str, str, list[tuple[str, str]]]:
+    """What was borrowed: the source's title and id, and who said what there."""
+    first, note, *lines = lines_of(section, "BORROWED CONTEXT:")
+    source = SOURCE.fullmatch(first)
+    assert source is not None, first
+    assert HINT.fullmatch(note), note
+    words = []
+    for line in lines:
+        match = BORROWED.fullmatch(line)
+        assert match is not None, line
+        words.append((plain(match["author"]), plain(match["text"])))
+    return plain(source["title"]), plain(source["id"]), words
+
+
+def summary(section: str) -> str:
+    """What a conversation's summary says."""
+    [line] = lines_of(section, "CONVERSATION SUMMARY (what was said before):")
+    return plain(line.removeprefix("  "))
 
 
 def members(row: dict[str, Any]) -> list[str]:

@@ -7,13 +7,15 @@ from typing import Any
 from skein.agent.reading import Reading
 from skein.agent.tools import enabled
 from skein.models.agent import Agent
-from skein.models.audience import Audience, Origin
+from skein.models.audience import OPEN, Audience, Origin
 from skein.models.base import MemberRef
+from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Chat, Membership
 from skein.models.intent import Owner
 from skein.models.run import Run, run_id_in
 from skein.models.step import PromptRecord
-from skein.models.storage import Update
+from skein.models.storage import Put, Update
+from skein.models.summary import PinnedSummary, Summary
 from skein.models.trigger import PlanTrigger, Resume, ServiceTrigger, Trigger, Wait
 from tests.builders import TENANT, World, bot, person
 
@@ -50,6 +52,7 @@ class Scene:
             ANALYST.id, ANALYST.name, **(fields | self.agent_fields)
         )
         self._chats()
+        self._notes()
         self._intents()
         self.world.clock.set(at("15:07:00"))
 
@@ -77,6 +80,24 @@ class Scene:
         wait = Wait(run_id=OTHER_RUN, seq=1, until=at("15:10:00"))
         self.mark(REPORTS, wait=wait.model_dump(mode="json"))
 
+    def _notes(self) -> None:
+        """What it has noted of each chat; nobody has spoken in `REPORTS` for over six hours."""
+        notes = {
+            ALPHA: "Finishing the Q4 report.\nHusam has yet to name the figures he needs.",
+            REPORTS: "The daily numbers are out.\nNothing is open.",
+            ONE_TO_ONE: 'Husam wants the Q4 report sent to "the team".\nIt went to Project Alpha.',
+        }
+        for chat_id, text in notes.items():
+            chat = self.world.stored_chat(chat_id)
+            note = Summary(
+                text=text,
+                from_seq=1,
+                seq=chat.last_seq,
+                audience=chat.readers,
+                at=self.world.clock.now(),
+            )
+            self.mark(chat_id, summary=note.model_dump(mode="json"))
+
     def _intents(self) -> None:
         goals, plans = self.world.app.goals, self.world.app.plans
         owner = Owner(tenant=TENANT, agent_id=ANALYST.id)
@@ -97,6 +118,37 @@ class Scene:
         plans.set(
             owner, name="Launch", instruction="Wish luck", scheduled_at="2026-03-01T08:00:00Z"
         )
+
+    def borrow(self) -> None:
+        """Stage the newest messages of `ONE_TO_ONE` for the next turn in `ALPHA`."""
+        said = [
+            BorrowedMessage(author=message.sender.name, text=message.text)
+            for message in self.world.messages(ONE_TO_ONE)
+        ]
+        borrowed = Borrowed(
+            tenant=TENANT,
+            chat_id=ALPHA,
+            agent_id=ANALYST.id,
+            staging="run_1:1:1",
+            source_chat_id=ONE_TO_ONE,
+            source_title="1:1 with Husam",
+            messages=tuple(said),
+            audience=OPEN,
+            created_at=self.world.clock.now(),
+        )
+        self.world.table.write(Put(borrowed.key, borrowed.to_item()))
+
+    def pin(self) -> None:
+        """Let the shared summary stand for the first two messages of `ALPHA`."""
+        pin = PinnedSummary(
+            text="DataAnalyst sent the Q4 report. Husam wants it finished.",
+            seq=3,
+            start=3,
+            from_seq=1,
+            audience=OPEN,
+        )
+        key = Chat.key_of(TENANT, ALPHA)
+        self.world.table.write(Update(key, set={"pinned": pin.model_dump(mode="json")}))
 
     def say(
         self, clock: str, text: str, sender: Any, *, chat_id: str = ALPHA, **fields: Any

@@ -8,7 +8,8 @@
 
 Answers are given in the order in which they were scripted, whatever the order of the questions;
 once they are used up, `default` answers, or, without one, the call is refused with 400 and stands
-in `unscripted`.
+in `unscripted`. Answers by a schema are scripted and counted apart, in `summaries` and
+`summary_calls`, since nobody waits for them; unscripted ones say that there is nothing new.
 """
 
 import json
@@ -20,6 +21,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+
+from tests.doubles import NOTHING_NEW
 
 PATH = "/v1/chat/completions"
 
@@ -66,6 +69,8 @@ class ScriptedOpenAI:
         self.default = default
         self.calls: list[Call] = []
         self.unscripted: list[Call] = []
+        self.summaries: deque[Script] = deque()
+        self.summary_calls: list[Call] = []
         self._script: deque[Script] = deque(script)
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -124,6 +129,8 @@ class ScriptedOpenAI:
             self._script.clear()
             self.calls.clear()
             self.unscripted.clear()
+            self.summaries.clear()
+            self.summary_calls.clear()
 
     @property
     def remaining(self) -> int:
@@ -137,9 +144,13 @@ class ScriptedOpenAI:
 
     def _next(self, call: Call) -> Answer:
         with self._lock:
-            self.calls.append(call)
-            if self._script:
-                script: Script | None = self._script.popleft()
+            script: Script | None
+            by_schema = "response_format" in call.body
+            (self.summary_calls if by_schema else self.calls).append(call)
+            if by_schema:
+                script = self.summaries.popleft() if self.summaries else NOTHING_NEW
+            elif self._script:
+                script = self._script.popleft()
             else:
                 script = self.default
             if script is None:

@@ -17,8 +17,9 @@ from skein.models.run import Run, SentMessage
 PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
 
 # What may hold words of a conversation, or be derived from them.
-TELLING = {"Message", "Goal", "Plan", "Run", "Step", "PromptRecord"}
-PREFIXES = ("MSG#", "GOAL#", "PLAN#", "LIVE#")
+TELLING = {"Message", "Goal", "Plan", "Run", "Step", "PromptRecord", "Borrowed"}
+PREFIXES = ("MSG#", "GOAL#", "PLAN#", "LIVE#", "BORROWED#")
+SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.
 SHOWN_TO_AGENTS = {
@@ -30,6 +31,7 @@ SHOWN_TO_AGENTS = {
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {
+    "agent/trigger_reading.py": "the run's own trigger, which `agent/reading.py` keeps back or not",
     "agent/turn.py": "the run's own recorded prompt and steps",
     "services/asking.py": "whether a reply is there; its number alone goes on",
     "services/chat_views.py": "for people, in chats that they are in",
@@ -37,9 +39,11 @@ OTHERS = {
     "services/claims.py": "the run that a worker is to carry on",
     "services/delivery.py": "the text, for the phone it is meant for",
     "services/firing.py": "the plan whose run starts with its audience",
+    "services/records.py": "the one chat whose summary is made, for those who were there",
     "services/respond.py": "the run, for the person who asked for it",
     "services/run_views.py": "for operators",
     "services/runs.py": "the run at work and its own steps",
+    "services/summaries.py": "the one chat on which a note is made, for those who were there",
 }
 
 
@@ -88,6 +92,18 @@ def test_everything_that_reads_what_was_said_is_known_here() -> None:
 @pytest.mark.parametrize("name", SHOWN_TO_AGENTS)
 def test_what_agents_are_shown_goes_through_may_show(name: str) -> None:
     assert any(_calls(MODULES[name], "may_show", "shows"))
+
+
+def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
+    showing = {
+        name
+        for name, tree in MODULES.items()
+        if name.startswith("agent/")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in SUMMARIES
+    }
+    assert showing == {"agent/elsewhere.py", "agent/reading.py"}
+    assert all(any(_calls(MODULES[name], "may_show")) for name in showing)
 
 
 def test_the_agents_own_room_reads_the_table_in_few_places() -> None:

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 import api_docs
 from local.template import ROOT, Template
 from skein import errors
-from skein.models import agent, chat, delivery, due, intent, run, source, step, user
+from skein.models import agent, borrowed, chat, delivery, due, intent, run, source, step, user
 from skein.models.base import MemberRef, Stored
 from skein.models.storage import Key
 from skein.models.trigger import Trigger
@@ -267,6 +267,7 @@ KEYS: dict[str, Key] = {
     "`Membership`": chat.Membership.key_of(TENANT, CHAT, PERSON),
     "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
     "`DedupeMark`": chat.DedupeMark.key_of(TENANT, CHAT, PERSON, "{client}"),
+    "`Borrowed`": borrowed.Borrowed.key_of(TENANT, CHAT, AGENT),
     "`Delivery`": delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"),
     "`Run`": run_key("chat_X"),
     "`Run` of a plan or a service": run_key("agt_X"),

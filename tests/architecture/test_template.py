@@ -65,7 +65,7 @@ def alarms_on(metric: str, dimension: str) -> list[str]:
 
 def test_every_queue_of_work_has_a_queue_for_dead_letters_of_its_own() -> None:
     dead = [queue.dead_letters for queue in WORK_QUEUES]
-    assert len(WORK_QUEUES) == 3
+    assert len(WORK_QUEUES) == 4
     assert len(set(dead)) == len(dead)
     assert set(dead) | {queue.logical_id for queue in WORK_QUEUES} == set(QUEUES)
 
@@ -156,6 +156,7 @@ def test_every_variable_is_a_setting_and_every_setting_that_needs_a_value_gets_o
 
 def test_the_default_of_a_parameter_is_that_of_the_setting() -> None:
     assert TEMPLATE.parameters()["DefaultModel"] == Settings().default_model
+    assert TEMPLATE.parameters()["LightModel"] == Settings().light_model
 
 
 @pytest.mark.parametrize(

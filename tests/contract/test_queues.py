@@ -11,7 +11,7 @@ from moto import mock_aws
 from skein.adapters.memory import FixedClock, MemoryQueues
 from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
-from skein.models.jobs import DeliveryJob, Job, QueueName, RunJob, UpkeepJob
+from skein.models.jobs import DeliveryJob, Job, QueueName, RunJob, SummaryJob, UpkeepJob
 from skein.ports import Queues
 from skein.settings import Settings
 
@@ -22,6 +22,7 @@ KINDS: dict[QueueName, type[Job]] = {
     "turns": RunJob,
     "deliveries": DeliveryJob,
     "upkeep": UpkeepJob,
+    "summaries": SummaryJob,
 }
 NAMES: tuple[QueueName, ...] = get_args(QueueName)
 BATCH_BYTES = 256 * 1024
@@ -52,7 +53,9 @@ class InMemory:
 class OnSqs:
     def __init__(self, client: "SQSClient") -> None:
         self.client = client
-        self.urls = {name: client.create_queue(QueueName=name)["QueueUrl"] for name in NAMES}
+        self.urls: dict[str, str] = {
+            name: client.create_queue(QueueName=name)["QueueUrl"] for name in NAMES
+        }
         self.queues = SqsQueues(client, self.urls)
 
     def received(self, queue: QueueName) -> list[Job]:
@@ -97,6 +100,7 @@ def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
         "turns": run_job(),
         "deliveries": DeliveryJob(tenant="demo", chat_id="chat_1", delivery_id="dlv_1"),
         "upkeep": UpkeepJob(tenant='d"é\u2028😀', chat_id="chat\x00_1"),
+        "summaries": SummaryJob(tenant="demo", chat_id="chat_1", agent_id=None),
     }
     for job in jobs.values():
         receiving.queues.send([job])
@@ -131,7 +135,7 @@ def test_sending_no_jobs_is_no_error(receiving: Receiving) -> None:
 def test_jobs_of_several_kinds_are_refused(receiving: Receiving) -> None:
     with pytest.raises(ValueError, match="several kinds"):
         receiving.queues.send([run_job(), UpkeepJob(tenant="demo", chat_id="chat_1")])
-    assert [receiving.received(name) for name in NAMES] == [[], [], []]
+    assert [receiving.received(name) for name in NAMES] == [[]] * len(NAMES)
 
 
 @pytest.mark.parametrize("seconds", [-1, 901])

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, get_args
 import mobile_api
 import run_worker
 import sms_delivery
+import summary_worker
 import tick
 import upkeep_worker
 from skein import bootstrap
@@ -58,6 +59,7 @@ WORKERS: dict[QueueName, Worker] = {
     "turns": Worker(run_worker, 120, 720),
     "deliveries": Worker(sms_delivery, 60, 360),
     "upkeep": Worker(upkeep_worker, 60, 360),
+    "summaries": Worker(summary_worker, 120, 720),
 }
 
 

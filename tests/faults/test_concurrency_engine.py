@@ -13,10 +13,12 @@ import pytest
 
 from skein.adapters.dynamodb import DynamoTable
 from skein.adapters.memory import FixedClock, MemoryQueues
+from skein.models.chat import Chat
 from skein.models.intent import Owner
-from skein.models.jobs import RunJob
+from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
 from skein.models.run import Run
 from skein.models.sms import InboundSms
+from skein.models.storage import Update
 from skein.models.user import PhoneChat
 from skein.services.claims import Claim
 from skein.settings import Settings
@@ -248,3 +250,38 @@ def test_ticks_at_once_fire_a_plan_once(world: Rivals) -> None:
         RunJob(tenant=TENANT, run_id=run.id, agent_id=world.coach.id)
     ]
     assert world.app.plans.active(owner.reach) == ()
+
+
+def test_messages_upkeep_and_summaries_at_once_lose_none_of_each_others_writes(
+    world: Rivals,
+) -> None:
+    of = {"tenant": TENANT, "chat_id": world.here}
+    record, note = SummaryJob(**of), SummaryJob(**of, agent_id=world.coach.id)
+    world.table.write(Update(Chat.key_of(TENANT, world.here), set={"respond": "manual"}))
+
+    def say() -> None:
+        world.say("And another thing")
+
+    def keep() -> None:
+        world.app.upkeep.keep(UpkeepJob(**of))
+
+    def renew(job: SummaryJob) -> None:
+        world.app.renewing.renew(job)
+
+    renewals = [partial(renew, record), partial(renew, note)]
+    cooldown = world.settings.summary_cooldown_seconds
+    for _ in range(5):
+        asked = len(world.model.summary_requests)
+        at_once(*[say] * 6, *[keep] * 3, *renewals * 3)
+        assert len(world.model.summary_requests) - asked <= len(renewals)
+        world.clock.advance(cooldown)
+    for _ in range(5):
+        keep()
+        world.run_ready()
+        world.clock.advance(cooldown)
+    chat, place = world.stored_chat(world.here), world.membership(world.coach, world.here)
+    assert [message.seq for message in world.messages(world.here)] == list(range(1, 31))
+    assert chat.record is not None
+    assert place.summary is not None
+    assert (chat.last_seq, chat.record.seq, place.summary.seq) == (30, 30, 30)
+    assert (chat.upkeep_at, chat.listed_hour) == (None, chat.activity_hour)

@@ -6,6 +6,7 @@ from typing import Any
 
 import sms_webhook
 import tick
+import upkeep_worker
 from skein.adapters.memory_outside import MemorySecrets
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.models.step import Step
@@ -75,6 +76,8 @@ class TextLine(Deployment):
         assert (runs[-1].status, runs[-1].usage, runs[-1].steps_taken) == ("done", step.usage, 1)
         assert self.deliveries(chat_id)[-1].status == "sent"
         place = self.membership(COACH, chat_id)
+        assert place.summary is not None
+        assert place.summary.seq == answer.seq
         assert (place.running_run, place.queued_run, place.wait) == (None, None, None)
         mine = self.membership(user, chat_id)
         assert (place.seen_seq, mine.seen_seq) == (asked.seq, asked.seq)
@@ -102,11 +105,11 @@ def known_phone() -> TextLine:
 
 
 def lost_jobs() -> TextLine:
-    """Whatever is not sent by the tick gets lost on its way to the queues."""
+    """Whatever the tick does not send, or upkeep at its call, gets lost on its way to a queue."""
     world = TextLine()
 
     def lose(function: ModuleType, _answer: Any) -> None:
-        if function is not tick:
+        if function not in {tick, upkeep_worker}:
             world.queues._waiting.clear()
 
     world.watchers.append(lose)

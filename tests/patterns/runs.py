@@ -3,7 +3,6 @@
 from skein.models.audience import OPEN
 from skein.models.base import MemberRef
 from skein.models.completion import TokenUsage
-from skein.models.jobs import UpkeepJob
 from skein.models.step import Step, ToolResult
 from skein.models.trigger import Trigger
 from skein.services.agent_runs import agent_run
@@ -258,10 +257,3 @@ def _busy_tick(meter: Meter) -> None:
     world.clock.advance(120)
     with meter(world):
         world.tick()
-
-
-@patterns.named("upkeep of a chat of two")
-def _upkeep(meter: Meter) -> None:
-    world = group()
-    with meter(world):
-        world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id="chat_1"))

@@ -5,11 +5,17 @@ import re
 import pytest
 
 from local.template import ROOT
-from tests.patterns import agents, chats, runs, texts
+from tests.patterns import agents, chats, runs, summaries, texts
 from tests.patterns.meter import Cost, Meter
 from tests.patterns.worlds import COACH, HUSAM, direct, job_of
 
-PATTERNS = {**chats.patterns, **runs.patterns, **agents.patterns, **texts.patterns}
+PATTERNS = {
+    **chats.patterns,
+    **runs.patterns,
+    **agents.patterns,
+    **texts.patterns,
+    **summaries.patterns,
+}
 ROW = re.compile(r"\| ([^|]+) \| ([^|]+) \| (\d+) \| ([^|]+) \|")
 
 

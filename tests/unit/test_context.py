@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.agent.quoting import quoted
-from skein.agent.window import window_start
 from skein.models.chat import Media
 from skein.models.step import MAX_PROMPT_BYTES, HistoryTurn, PromptRecord, PromptSection
 from skein.models.storage import Update
+from skein.services.windows import window_start
 from skein.settings import Settings
 from tests.builders import LINE, World, bot, person
 
@@ -155,6 +155,7 @@ def test_context_costs_the_same_calls_however_long_the_chat() -> None:
         world.chat(HUSAM, COACH)
         for n in range(already):
             world.post(f"message {n}", COACH)
+        world.drain()
         world.post("Hello", HUSAM)
         world.table.log.clear()
         world.drain()

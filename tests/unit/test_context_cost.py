@@ -15,10 +15,12 @@ from skein.agent.tools import enabled
 from skein.models.agent import DEFAULT_TOOLS
 from skein.models.audience import OPEN, Audience
 from skein.models.base import MemberRef, NamedMember
-from skein.models.chat import Chat, Membership, Message
+from skein.models.borrowed import Borrowed, BorrowedMessage
+from skein.models.chat import Chat, LastMessage, Membership, Message
 from skein.models.intent import Goal, Plan, private_scope
 from skein.models.run import Run, run_id_in
 from skein.models.storage import Item, Key, Page, Put
+from skein.models.summary import PinnedSummary, Summary
 from skein.models.trigger import Trigger
 from skein.settings import Settings
 from tests.builders import NOON, TENANT, World, bot, person
@@ -112,7 +114,9 @@ class Crowded:
         scope = private_scope(user_id=HUSAM.id) if self.private else None
         audience = Audience(open=False, people=(HUSAM.id,)) if self.private else OPEN
         self._messages(messages)
-        self._chats(chats, fields)
+        self._summary(audience)
+        self._borrowed(audience)
+        self._chats(chats, fields, audience)
         self._intents(intents, scope, audience)
         self._ended(ended, scope, audience)
 
@@ -139,7 +143,37 @@ class Crowded:
         self.chat = self.chat.model_copy(update=changed)
         self._put(self.chat)
 
-    def _chats(self, count: int, fields: dict[str, Any]) -> None:
+    def _summary(self, audience: Audience) -> None:
+        """A summary of what lies before the newest 50 messages."""
+        seq = max(self.chat.last_seq - 50, 0)
+        record = Summary(
+            text="They spoke of running. " * 80, from_seq=1, seq=seq, audience=audience, at=NOON
+        )
+        pin = PinnedSummary(**record.model_dump(exclude={"at"}), start=seq + 1)
+        self.chat = self.chat.model_copy(update={"record": record, "pinned": pin})
+        self._put(self.chat)
+
+    def _borrowed(self, audience: Audience) -> None:
+        said = BorrowedMessage(author="Somebody", text="How far shall I run today? " * 70)
+        self._put(
+            Borrowed(
+                tenant=TENANT,
+                chat_id="chat_1",
+                agent_id=COACH.id,
+                staging="run_1:1:1",
+                source_chat_id="chat_x00000",
+                source_title="Sales",
+                messages=(said,) * 10,
+                audience=audience,
+                created_at=NOON,
+            )
+        )
+
+    def _chats(self, count: int, fields: dict[str, Any], audience: Audience) -> None:
+        note = Summary(
+            text=f"{'a' * 249}\n{'b' * 250}", from_seq=1, seq=9, audience=audience, at=NOON
+        )
+        spoken = LastMessage(seq=9, text="Hi", sender=HUSAM, created_at=NOON)
         others = [person(f"usr_{n}", f"Somebody {n}") for n in range(4)]
         direct = fields.get("kind") == "direct"
         for n in range(count):
@@ -151,13 +185,16 @@ class Crowded:
                 kind="group",
                 visibility="private" if direct else "open",
                 roster=roster,
+                last_seq=9,
+                last_message=spoken,
                 activity_hour=NOON + timedelta(hours=n % 1_000),
                 created_at=NOON + timedelta(minutes=n),
             )
             self._put(chat)
             for member in (HUSAM, COACH):
                 place = Membership(tenant=TENANT, chat_id=chat.id, member=member)
-                self._put(place, chat)
+                noted = {"summary": note if member is COACH else None}
+                self._put(place.model_copy(update=noted), chat)
 
     def _intents(self, count: int, scope: str | None, audience: Audience) -> None:
         owned = {"tenant": TENANT, "agent_id": COACH.id, "scope": scope, "audience": audience}
@@ -228,6 +265,9 @@ def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> Non
     assert crowded.calls == FIRST_ROUND[kind] + 1 <= CALLS
     assert len(reading.goals) == len(reading.plans) == 100
     assert len(reading.chats) == 20
+    assert reading.before is not None
+    assert reading.borrowed is not None
+    assert all(own.member.summary for own in reading.elsewhere)
 
 
 @pytest.mark.parametrize("kind", ["direct", "group"])

@@ -15,10 +15,12 @@ from skein.agent.reading import Reading
 from skein.models.agent import Agent
 from skein.models.audience import OPEN, Origin
 from skein.models.base import MemberKind, NamedMember
-from skein.models.chat import Chat, Media, Membership, Message
+from skein.models.borrowed import Borrowed, BorrowedMessage
+from skein.models.chat import Chat, LastMessage, Media, Membership, Message
 from skein.models.intent import Goal, Plan
 from skein.models.run import Run
 from skein.models.step import PromptRecord
+from skein.models.summary import PinnedSummary, Summary
 from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger
 from skein.settings import Settings
 from tests import grammar
@@ -118,12 +120,15 @@ def _reading(chat: Chat | None, messages: Sequence[Message] = (), **given_: Any)
         "chat": chat,
         "member": member if chat else None,
         "messages": tuple(messages),
+        "before": None,
+        "borrowed": None,
         "home": chat,
         "trigger_message": None,
         "destination": OPEN,
         "audience": OPEN,
         "scope": None,
         "chats": (),
+        "elsewhere": (),
         "goals": (),
         "plans": (),
         "live_runs": (),
@@ -328,15 +333,89 @@ def test_plans_and_services_cannot_add_a_field_to_the_trigger(
     assert json.loads(json.loads(second["payload"])) == {"said": text}
 
 
-@given(conversations(), hostile())
-def test_no_one_can_begin_a_section(said: list[Message], title: str) -> None:
+def _noted(title: str, chat_id: str, note: str, minutes: int = 0) -> OwnChat:
+    """A chat that the agent has a note on, in which somebody wrote some minutes ago."""
+    spoken = LastMessage(
+        seq=9, text="Hi", sender=COACH, created_at=NOON - timedelta(minutes=minutes)
+    )
+    chat = _chat(title, [COACH], chat_id).model_copy(update={"last_message": spoken})
+    summary = Summary(text=note, from_seq=1, seq=9, audience=OPEN, at=NOON)
+    return OwnChat(chat, Membership(tenant=TENANT, chat_id=chat_id, member=COACH, summary=summary))
+
+
+def _pinned(text: str) -> PinnedSummary:
+    return PinnedSummary(text=text, seq=5, start=6, from_seq=1, audience=OPEN)
+
+
+def _borrowed(title: str, chat_id: str, said: Sequence[tuple[str, str]]) -> Borrowed:
+    messages = (BorrowedMessage(author=author, text=text) for author, text in said)
+    return Borrowed(
+        tenant=TENANT,
+        chat_id="chat_1",
+        agent_id="agt_a",
+        staging="run_1:1:1",
+        source_chat_id=chat_id,
+        source_title=title,
+        messages=tuple(messages),
+        audience=OPEN,
+        created_at=NOON,
+    )
+
+
+NOTES = hostile().filter(bool)
+CHAT_IDS = hostile(4).filter(bool).map(lambda text: text[:128])
+SAYINGS = st.lists(st.tuples(hostile(6), hostile()), min_size=1, max_size=10)
+
+
+@given(st.lists(st.tuples(hostile(), CHAT_IDS, NOTES), min_size=1, max_size=10), st.booleans())
+def test_other_conversations_read_back_the_newest_first(
+    rooms: list[tuple[str, str, str]], may_borrow: bool
+) -> None:
+    noted = [_noted(*room, minutes=n) for n, room in enumerate(rooms)]
+    reading = _reading(_chat("Alpha"), elsewhere=tuple(reversed(noted)))
+    tools = ("borrow_context",) if may_borrow else ()
+    prompt = _prompt(reading, _run(Trigger(type="manual")), enabled_tools=tools)
+    found = grammar.others(_section(prompt, "OTHER ACTIVE CONVERSATIONS"), hint=may_borrow)
+    shown = [room for room in rooms if room[1] != "chat_1"]
+    assert found == [(title or "New Conversation", id_, note) for title, id_, note in shown]
+
+
+@given(hostile(), CHAT_IDS, SAYINGS)
+def test_borrowed_context_reads_back_as_exactly_what_was_said(
+    title: str, chat_id: str, said: list[tuple[str, str]]
+) -> None:
+    reading = _reading(_chat("Alpha"), borrowed=_borrowed(title, chat_id, said))
+    prompt = _prompt(reading, _run(Trigger(type="manual")))
+    assert grammar.borrowed(_section(prompt, "BORROWED CONTEXT")) == (title, chat_id, said)
+
+
+@given(NOTES)
+def test_a_summary_reads_back_as_exactly_what_it_says(text: str) -> None:
+    prompt = _prompt(_reading(_chat("Alpha"), before=_pinned(text)), _run(Trigger(type="manual")))
+    assert grammar.summary(_section(prompt, "CONVERSATION SUMMARY")) == text
+
+
+@given(conversations(), hostile(), NOTES)
+def test_no_one_can_begin_a_section(said: list[Message], title: str, note: str) -> None:
     chat = _chat(title, [message.sender for message in said])
     own = Membership(tenant=TENANT, chat_id="chat_1", member=COACH)
-    reading = _reading(chat, said, trigger_message=said[-1], chats=(OwnChat(chat, own),), home=chat)
+    reading = _reading(
+        chat,
+        said,
+        trigger_message=said[-1],
+        chats=(OwnChat(chat, own),),
+        home=chat,
+        before=_pinned(note),
+        elsewhere=(_noted(title, "chat_2", note),),
+        borrowed=_borrowed(title, "chat_2", [(one.sender.name, one.text) for one in said]),
+    )
     prompt = _prompt(reading, _asked(said[-1]))
     system, nudge = prompt.messages()
     heads = [line for line in system.content.splitlines() if line and not line.startswith("  ")]
     assert [re.match("[A-Z ]+[A-Z]", head)[0] for head in heads] == [  # type: ignore[index]
         section.name for section in prompt.sections
     ]
+    assert {"CONVERSATION SUMMARY", "OTHER ACTIVE CONVERSATIONS", "BORROWED CONTEXT"} <= {
+        section.name for section in prompt.sections
+    }
     assert nudge.role == "user"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from skein.models.agent import DEFAULT_TOOLS
 from skein.models.run import Run
 from skein.models.step import PromptRecord
 from tests.goldens import agrees
@@ -16,6 +17,7 @@ WAKING: dict[str, Callable[[Scene], Run]] = {
     "reply": Scene.answered,
     "timeout": Scene.left_without_an_answer,
 }
+BORROWER = {"enabled_tools": (*DEFAULT_TOOLS, "borrow_context")}
 MANNERS = [("timeline", "tools"), ("timeline", "text"), ("roles", "tools"), ("roles", "text")]
 
 
@@ -81,6 +83,40 @@ def test_active_runs_say_what_started_this_one_and_for_whom_another_waits() -> N
     assert agrees("sections/active_runs", text)
 
 
+def test_other_conversations_say_where_they_stand_if_they_were_active_lately() -> None:
+    scene = Scene()
+    text = _section(scene.prompt(scene.asked_by_a_person()), "OTHER ACTIVE CONVERSATIONS")
+    assert agrees("sections/other_active_conversations", text)
+
+
+def test_who_may_borrow_is_told_how() -> None:
+    scene = Scene(BORROWER)
+    text = _section(scene.prompt(scene.asked_by_a_person()), "OTHER ACTIVE CONVERSATIONS")
+    assert agrees("sections/other_active_conversations_borrowing", text)
+
+
+def test_borrowed_context_says_where_it_is_from_and_that_it_will_not_return() -> None:
+    scene = Scene(BORROWER)
+    scene.borrow()
+    text = _section(scene.prompt(scene.asked_by_a_person()), "BORROWED CONTEXT")
+    assert agrees("sections/borrowed_context", text)
+
+
+def test_the_summary_says_for_what_it_stands() -> None:
+    scene = Scene()
+    scene.pin()
+    text = _section(scene.prompt(scene.asked_by_a_person()), "CONVERSATION SUMMARY")
+    assert agrees("sections/conversation_summary", text)
+
+
+def test_without_anything_of_them_these_sections_are_absent() -> None:
+    scene = Scene()
+    scene.mark(ONE_TO_ONE, summary=None)
+    names = [section.name for section in scene.prompt(scene.asked_by_a_person()).sections]
+    absent = {"OTHER ACTIVE CONVERSATIONS", "BORROWED CONTEXT", "CONVERSATION SUMMARY"}
+    assert absent.isdisjoint(names)
+
+
 def test_a_run_that_went_on_in_another_chat_is_shown_that_chat() -> None:
     scene = Scene()
     prompt = scene.prompt(scene.asked_by_a_person(), ONE_TO_ONE)
@@ -97,6 +133,17 @@ def test_a_whole_prompt_reads_as_it_should(waking: str, history: str, reply: str
     scene = Scene({"history_format": history, "reply_mode": reply})
     prompt = scene.prompt(WAKING[waking](scene))
     assert agrees(f"prompts/{waking}_{history}_{reply}", _whole(prompt))
+
+
+@pytest.mark.parametrize("history", ["timeline", "roles"])
+def test_a_whole_prompt_with_a_summary_and_something_borrowed_reads_as_it_should(
+    history: str,
+) -> None:
+    scene = Scene({"history_format": history, **BORROWER})
+    scene.pin()
+    scene.borrow()
+    prompt = scene.prompt(scene.asked_by_a_person())
+    assert agrees(f"prompts/elsewhere_{history}", _whole(prompt))
 
 
 @pytest.mark.parametrize(("history", "reply"), MANNERS)

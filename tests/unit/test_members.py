@@ -113,7 +113,7 @@ def test_coming_back_opens_the_old_place_afresh() -> None:
     world.agent()
     rooms = world.app.rooms
     rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
-    world.table.write(Update(world.membership(COACH).key, set={"summary": "kept"}))
+    world.table.write(Update(world.membership(COACH).key, set={"kept": "kept"}))
     world.post("One", HUSAM)
 
     rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
@@ -122,7 +122,7 @@ def test_coming_back_opens_the_old_place_afresh() -> None:
     assert (place.left_seq, place.joined_seq, place.seen_seq) == (None, 1, 1)
     item = world.table.get(place.key)
     assert item is not None
-    assert item["summary"] == "kept"
+    assert item["kept"] == "kept"
     assert item["gsi1pk"] == member_relation(TENANT, COACH)
 
 

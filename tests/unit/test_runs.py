@@ -60,15 +60,18 @@ def test_a_message_is_answered_and_the_run_is_done() -> None:
     member = world.membership(COACH)
     assert (member.running_run, member.queued_run, member.seen_seq) == (None, None, 1)
     assert world.app.usage.of_day(TENANT, "2026-02-18") == {
-        "answers": 1,
-        "input_tokens": 10,
-        "output_tokens": 5,
+        "answers": 2,  # one of them the agent's note on where the chat stands
+        "input_tokens": 20,
+        "output_tokens": 10,
     }
 
 
 def test_a_run_that_ended_leaves_nothing_due() -> None:
     world = _world()
     world.post("Hello", HUSAM)
+    world.drain()
+    world.clock.advance(24 * 3600)
+    world.tick()  # looks whether anything derived from the chat has fallen behind
     world.drain()
     world.clock.advance(24 * 3600)
     assert world.tick() == 0

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
+from skein.models.borrowed import Borrowed
 from skein.models.completion import ModelRequest
 from skein.models.run import MAX_STEPS
 from skein.models.storage import Update
@@ -147,6 +148,20 @@ def test_what_cannot_be_done_is_a_failure_and_the_run_goes_on() -> None:
     )
     assert [status for status, _ in _told(world)[:5]] == ["failed"] * 5
     assert world.texts() == ["Hello", "Sorry"]
+
+
+def test_nothing_is_borrowed_for_a_chat_that_the_agent_was_about_to_leave() -> None:
+    world = stage(
+        calls(("enter_chat", {"chat_id": "chat_9"}), ("borrow_context", {"chat_id": "chat_2"})), END
+    )
+    world.chat(HUSAM, COACH)
+    world.chat(AHMAD, COACH, chat_id="chat_2", respond="manual")
+    world.post("Figures", AHMAD, chat_id="chat_2")
+    world.post("Hello", HUSAM)
+    world.drain()
+    assert [status for status, _ in _told(world)[:2]] == ["failed", "correctable"]
+    staged = Borrowed.key_of(TENANT, "chat_1", COACH.id)
+    assert world.table.get(staged) is None
 
 
 def test_a_bug_ends_the_attempt_and_the_next_one_does_what_was_left_once() -> None:

@@ -189,9 +189,10 @@ def test_where_the_delayed_job_is_lost_the_tick_does_it_a_minute_later() -> None
     world = waiting_here(END)
     world.clock.advance(305)
     world.queues.ready("turns")
-    assert world.tick() == 0
+    world.tick()
+    assert world.queues.ready("turns") == ()
     world.clock.advance(60)
-    assert world.tick() == 1
+    world.tick()
     world.run_ready()
     assert_resumed(the_run(world), "timeout")
 

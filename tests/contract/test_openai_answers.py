@@ -1,0 +1,66 @@
+"""The OpenAI adapter asks for an answer by a schema where one is wanted, and gives its text."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from skein.adapters.openai_model import OpenAIModel
+from skein.errors import ModelRejected
+from skein.models.completion import ModelMessage, ModelRequest, TokenUsage
+from skein.services.summary_texts import AGENT_SCHEMA, CHAT_SCHEMA
+from tests.doubles import NOTHING_NEW
+from tests.scripted_openai import Answer, ScriptedOpenAI
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedOpenAI]:
+    with ScriptedOpenAI(default="Hello!") as server:
+        yield server
+
+
+def _request(schema: dict[str, object] | None) -> ModelRequest:
+    return ModelRequest(
+        model="gpt-4.1-nano",
+        messages=(ModelMessage(role="user", content="What is new?"),),
+        max_output_tokens=100,
+        timeout_seconds=10,
+        answer_schema=schema,
+    )
+
+
+@pytest.fixture
+def model(server: ScriptedOpenAI) -> Iterator[OpenAIModel]:
+    model = OpenAIModel(api_key=lambda: "key", base_url=server.base_url)
+    yield model
+    if model._client is not None:
+        model._client.close()
+
+
+@pytest.mark.parametrize("schema", [AGENT_SCHEMA, CHAT_SCHEMA])
+def test_an_answer_by_a_schema_is_asked_for_strictly(
+    server: ScriptedOpenAI, model: OpenAIModel, schema: dict[str, object]
+) -> None:
+    answer = model.complete(_request(schema))
+    assert (answer.text, answer.usage) == (
+        NOTHING_NEW,
+        TokenUsage(input_tokens=10, output_tokens=5),
+    )
+    [call] = server.summary_calls
+    assert call.body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "strict": True, "schema": schema},
+    }
+    assert "tools" not in call.body
+
+
+def test_without_a_schema_an_answer_has_no_form(server: ScriptedOpenAI, model: OpenAIModel) -> None:
+    assert model.complete(_request(None)).text == "Hello!"
+    assert "response_format" not in server.calls[0].body
+
+
+def test_a_provider_that_knows_no_schemas_refuses_the_request(
+    server: ScriptedOpenAI, model: OpenAIModel
+) -> None:
+    server.summaries.append(Answer("unknown parameter: response_format", status=400))
+    with pytest.raises(ModelRejected):
+        model.complete(_request(AGENT_SCHEMA))

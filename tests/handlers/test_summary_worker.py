@@ -1,0 +1,123 @@
+"""The summary queue's messages, in the shape in which Lambda gets them."""
+
+import hashlib
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+import summary_worker
+from skein.errors import Unavailable
+from skein.models.jobs import SummaryJob
+from tests.api_client import recorded
+from tests.builders import TENANT, World, bot, person
+from tests.webhooks import invoke
+
+SUMMARY = recorded("summary_worker")
+HUSAM, COACH = person(), bot()
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, COACH, respond="manual")
+    for n in range(10):
+        world.post(f"fact {n}", HUSAM)
+    return world
+
+
+def event(*jobs: SummaryJob) -> dict[str, Any]:
+    """The recorded event, with a record for each job."""
+    record = SUMMARY["Records"][0]
+    return {
+        "Records": [
+            deepcopy(record) | {"messageId": str(n), "body": job.model_dump_json()}
+            for n, job in enumerate(jobs)
+        ]
+    }
+
+
+def handle(world: World, event: dict[str, Any]) -> list[str]:
+    """Handle an event; returns the messages that SQS is to give again."""
+    answer = invoke(summary_worker, world, event)
+    return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+
+
+@pytest.mark.parametrize("name", ["summary_worker", "sms_delivery"])
+def test_a_recorded_message_has_the_checksum_of_its_body(name: str) -> None:
+    [record] = recorded(name)["Records"]
+    body = record["body"].encode()
+    assert record["md5OfBody"] == hashlib.md5(body, usedforsecurity=False).hexdigest()
+
+
+def test_the_recorded_event_has_an_agents_note_renewed(world: World) -> None:
+    assert handle(world, SUMMARY) == []
+    note = world.membership(COACH).summary
+    assert note is not None
+    assert note.text == "All is quiet.\nNothing is open."
+    assert world.stored_chat().record is None
+
+
+def test_a_job_without_an_agent_has_the_chats_own_summary_renewed(world: World) -> None:
+    assert handle(world, event(SummaryJob(tenant=TENANT, chat_id="chat_1"))) == []
+    record = world.stored_chat().record
+    assert record is not None
+    assert record.text == "They have spoken."
+    assert world.membership(COACH).summary is None
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        SummaryJob(tenant=TENANT, chat_id="chat_gone"),
+        SummaryJob(tenant=TENANT, chat_id="chat_gone", agent_id="agt_a"),
+        SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id="agt_gone"),
+        SummaryJob(tenant="other", chat_id="chat_1", agent_id="agt_a"),
+    ],
+)
+def test_a_job_for_what_is_not_there_any_more_does_nothing(world: World, job: SummaryJob) -> None:
+    assert handle(world, event(job)) == []
+    assert world.model.summary_requests == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "no JSON",
+        "[]",
+        "{}",
+        '{"v":2,"tenant":"acme","chat_id":"chat_1","agent_id":"agt_a"}',
+        '{"v":1,"tenant":"acme","agent_id":"agt_a"}',
+        '{"v":1,"tenant":"acme","chat_id":"chat_1","agent_id":7}',
+        '{"v":1,"tenant":"acme","chat_id":"chat_1","run_id":"run_1"}',
+    ],
+)
+def test_a_message_that_is_no_job_fails_alone(world: World, body: str) -> None:
+    batch = event(SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id="agt_a"))
+    poison = deepcopy(SUMMARY["Records"][0]) | {"messageId": "poison", "body": body}
+    batch["Records"].insert(0, poison)
+    assert handle(world, batch) == ["poison"]
+    assert world.membership(COACH).summary is not None
+
+
+def test_when_the_table_is_down_the_message_comes_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(*_: object, **__: object) -> None:
+        raise Unavailable("table")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.table, "query", down)
+        assert handle(world, SUMMARY) == [SUMMARY["Records"][0]["messageId"]]
+    assert handle(world, SUMMARY) == []
+    assert world.membership(COACH).summary is not None
+
+
+def test_a_model_that_is_down_is_no_reason_to_give_the_message_again(world: World) -> None:
+    world.model.summaries.append(Unavailable("503"))
+    assert handle(world, SUMMARY) == []  # the chat stays due, and the cooldown holds
+    assert world.membership(COACH).summary is None
+    assert world.metrics.counts["SummariesFailed"] == 1
+    assert world.stored_chat().upkeep_at is not None

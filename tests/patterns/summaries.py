@@ -1,0 +1,114 @@
+"""Summaries, what keeps them up to date, and borrowing."""
+
+from skein.agent.tools import TOOLS
+from skein.agent.tools.base import Call, Work
+from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
+from tests.builders import TENANT, World, person
+from tests.patterns.meter import Meter, Patterns
+from tests.patterns.worlds import COACH, HUSAM, claimed, group
+
+patterns = Patterns()
+
+NOTE = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=COACH.id)
+RECORD = SummaryJob(tenant=TENANT, chat_id="chat_1")
+
+
+def spoken(count: int) -> World:
+    """A group in which so much was said, and the agent was not woken."""
+    world = World()
+    world.agent(enabled_tools=tuple(TOOLS))
+    world.chat(HUSAM, COACH, respond="manual")
+    for n in range(count):
+        world.post(f"fact {n}", HUSAM)
+    return world
+
+
+def with_sales() -> World:
+    """A group, and another one in which something was said."""
+    world = group()
+    world.chat(person("usr_ann", "Ann"), COACH, chat_id="chat_2", respond="manual")
+    world.post("Hi", person("usr_ann", "Ann"), chat_id="chat_2")
+    return world
+
+
+def borrowing(world: World) -> Call:
+    """A call of a tool by a run that is at work in the group."""
+    claim = claimed(world)
+    reading = world.app.reader.read(claim.run, claim.chat, claim.member)
+    return Call(effect="run_1:1:1", work=Work(claim), reading=reading, desk=world.app.desk)
+
+
+@patterns.named("post a message that puts summaries behind")
+def _post(meter: Meter) -> None:
+    world = spoken(9)
+    with meter(world):
+        world.post("fact 9", HUSAM)
+
+
+@patterns.named("renew an agent's note")
+def _renew_note(meter: Meter) -> None:
+    world = spoken(10)
+    with meter(world):
+        world.app.renewing.renew(NOTE)
+
+
+@patterns.named("renew a chat's summary")
+def _renew_record(meter: Meter) -> None:
+    world = spoken(10)
+    with meter(world):
+        world.app.renewing.renew(RECORD)
+
+
+@patterns.named("find a note within its cooldown")
+def _refuse_note(meter: Meter) -> None:
+    world = spoken(10)
+    world.app.renewing.renew(NOTE)
+    with meter(world):
+        world.app.renewing.renew(NOTE)
+
+
+@patterns.named("find a chat's summary within its cooldown")
+def _refuse_record(meter: Meter) -> None:
+    world = spoken(10)
+    world.app.renewing.renew(RECORD)
+    with meter(world):
+        world.app.renewing.renew(RECORD)
+
+
+@patterns.named("upkeep of a chat of two")
+def _upkeep(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id="chat_1"))
+
+
+@patterns.named("upkeep of a chat whose summaries are behind")
+def _upkeep_behind(meter: Meter) -> None:
+    world = spoken(10)
+    world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id="chat_1"))
+    with meter(world):
+        world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id="chat_1"))
+
+
+@patterns.named("borrow another chat's messages")
+def _borrow(meter: Meter) -> None:
+    world = with_sales()
+    call = borrowing(world)
+    with meter(world):
+        TOOLS["borrow_context"].function(call, chat_id="chat_2")
+
+
+@patterns.named("a whole turn that is shown what was borrowed")
+def _borrowed_turn(meter: Meter) -> None:
+    world = with_sales()
+    call = borrowing(world)
+    TOOLS["borrow_context"].function(call, chat_id="chat_2")
+    world.app.endings.end(call.work.claim, "done")
+    world.queues.ready("turns")
+    world.post("And now?", HUSAM)
+    world.clock.advance(2)
+    job = world.queues.ready("turns")[-1]
+    assert isinstance(job, RunJob)
+    with meter(world):
+        world.take(job)
+    assert "BORROWED CONTEXT" in world.model.prompt
