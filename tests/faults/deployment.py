@@ -232,20 +232,23 @@ class Phone(Client):
         self.post(f"/v1/chats/{chat_id}/messages", {"text": text, "client_id": text})
 
 
-def deaths(calls: list[str]) -> list[Strike]:
-    """A death before every call, and one after each that changes something outside.
+def every_death(calls: list[str]) -> list[Strike]:
+    """A death before, and one after, every single call to the outside.
 
-    After any other, the death before the next call stands for it. Of the tick's many reads in a
-    row the first and the last stand for all.
+    Of the tick's many reads in a row the first and the last stand for all.
     """
-    strikes = []
     around = zip(["", *calls], calls, [*calls[1:], ""], strict=False)
-    for number, names in enumerate(around, 1):
-        if set(names) != {"table.query_index"}:
-            strikes.append(Strike(number, after=False))
-        if names[1] in CHANGING:
-            strikes.append(Strike(number, after=True))
-    return strikes
+    numbers = [n for n, names in enumerate(around, 1) if set(names) != {"table.query_index"}]
+    return [Strike(number, after) for number in numbers for after in (False, True)]
+
+
+def deaths(calls: list[str]) -> list[Strike]:
+    """Every death that leaves something else behind: before all calls, and after each change.
+
+    Until the next change the world outside stays as it is, wherever the process dies.
+    """
+    changes = [number for number, call in enumerate(calls, 1) if call in CHANGING]
+    return [Strike(1, after=False), *(Strike(number, after=True) for number in changes)]
 
 
 @contextmanager

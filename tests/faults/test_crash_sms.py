@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.deployment import deaths, named
+from tests.faults.deployment import deaths, every_death, named
 from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
 
-PAIRS = 60
+PAIRS = 30
 
 Story = Callable[[], TextLine]
 
@@ -38,7 +38,7 @@ def test_when_all_goes_well_every_function_has_its_part() -> None:
 @each_story
 def test_wherever_a_function_dies_one_answer_reaches_the_phone(story: Story) -> None:
     calls = undisturbed(story)
-    for strike in deaths(calls):
+    for strike in every_death(calls):
         with named(strike, calls=calls):
             world = story()
             world.plan(strike)

@@ -8,7 +8,7 @@ import pytest
 from tests.faults.deployment import deaths, named
 from tests.faults.team_story import STORIES, Team
 
-PAIRS = 25
+PAIRS = 12
 
 Story = Callable[[], Team]
 
