@@ -67,6 +67,20 @@ class Settings(BaseModel):
         int, Field(description="Messages from which on a chat has a shared summary.", ge=1)
     ] = 10
 
+    # Memories
+    core_memory_tokens: Annotated[
+        int, Field(description="Tokens of core memories in a prompt.", ge=100)
+    ] = 5_000
+    journal_tokens: Annotated[
+        int, Field(description="Tokens of journal entries in a prompt.", ge=100)
+    ] = 2_000
+    consolidation_idle_seconds: Annotated[
+        int, Field(description="How long a chat is quiet before it is consolidated.", ge=60)
+    ] = 21_600
+    consolidation_chunk_tokens: Annotated[
+        int, Field(description="Tokens of messages that are consolidated at once.", ge=1_000)
+    ] = 100_000
+
     # Turns
     reply_debounce_seconds: Annotated[
         int,

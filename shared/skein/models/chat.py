@@ -75,6 +75,9 @@ class Chat(Stored):
         activity_hour: The hour of the newest message, by which lists of chats are ordered roughly.
         listed_hour: The hour by which its members' lists know it; upkeep brings it up.
         upkeep_at: When something derived from the chat is to be renewed; the due mark's time.
+        consolidation_at: From when on the finder looks whether what was said since the last
+            consolidation is to be remembered; the due mark's time on `Consolidation`. None while
+            there is nothing new.
         epoch: Raised by an erasure; part of every cache key.
     """
 
@@ -98,6 +101,7 @@ class Chat(Stored):
     activity_hour: Instant
     listed_hour: Instant | None = None
     upkeep_at: Instant | None = None
+    consolidation_at: Instant | None = None
     created_at: Instant
     discarded_at: Instant | None = None
 
@@ -153,6 +157,8 @@ class Membership(Stored):
         paused: Agents' messages wake this agent no more, until a person writes.
         summary: The agent's own two lines on where the chat stands.
         summary_state: When they were last renewed, and whether that went well.
+        consolidated_seq: Up to here the agent has made memories of what was said.
+        consolidation_failures: How many attempts at the next ones have failed in a row.
     """
 
     tenant: Tenant
@@ -172,6 +178,8 @@ class Membership(Stored):
     paused: bool = False
     summary: Summary | None = None
     summary_state: SummaryState | None = None
+    consolidated_seq: int = 0
+    consolidation_failures: int = 0
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:

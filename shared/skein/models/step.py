@@ -12,6 +12,8 @@ MAX_PROMPT_BYTES = 300_000  # what one item can hold beside the answer (400 KB i
 HISTORY = "CHAT HISTORY"
 
 ToolStatus = Literal["done", "correctable", "failed"]
+PromptMark = Literal["core_memories_over_budget"]
+"""What may be noted of a prompt; `docs/runs.md` says what each means."""
 
 
 class PromptSection(Value):
@@ -40,6 +42,7 @@ class PromptRecord(Value):
         current: Position among the turns of the message that is to be answered; after them all,
             if there is none.
         nudge: The last message, where nobody else's stands there.
+        marks: What an operator should know of how it came about, e.g. that something was left out.
     """
 
     sections: tuple[PromptSection, ...]
@@ -48,6 +51,7 @@ class PromptRecord(Value):
     turns: tuple[HistoryTurn, ...] | None = None
     current: int = 0
     nudge: str = ""
+    marks: tuple[PromptMark, ...] = ()
 
     def messages(self) -> tuple[ModelMessage, ...]:
         """The prompt as a chat completion.

@@ -1,0 +1,108 @@
+"""What an agent has learnt and keeps: for good, or for a week."""
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import StringConstraints
+
+from skein.models.base import Identifier, Instant, key_part
+from skein.models.due import due_mark
+from skein.models.intent import Owned, owned_partition
+from skein.models.storage import Item, Key, Update
+
+MemoryKind = Literal["core", "journal"]
+MadeBy = Literal["consolidation", "tool", "api", "reflection"]
+MemoryText = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)
+]
+
+JOURNAL_DAYS = 7  # how long a journal entry is shown
+KEPT_DAYS = 7  # how long a faded one is still on record
+REFLECTION_LEAD = timedelta(hours=48)  # two nightly reflections see an entry before it fades
+
+LIVE = "REMEMBERED#"
+ENDED = f"ENDED#{LIVE}"
+
+
+class Memory(Owned):
+    """Something that an agent remembers, for those who were there when it learnt it.
+
+    Live ones stand under `REMEMBERED#`, ordered so that a query from the end meets first what must
+    not be missed: constitutional, then core, then journal, each the newest first. Those that were
+    removed or superseded stand out of its way, under `ENDED#REMEMBERED#`.
+
+    Attributes:
+        id: `mem_<ulid>`; its time is when it was made.
+        kind: `core` is for good, a `journal` entry fades.
+        from_seq: The first message of the source chat that it rests on; None without such a span.
+        to_seq: The last one.
+        made_by: Who made it.
+        constitutional: Neither the agent nor consolidation can remove or supersede it.
+        fades_at: When a journal entry fades; None for core memories.
+        superseded_by: The memory that took its place.
+        deleted_at: When it was removed.
+        promoted_from: The journal entry that reflection made it from.
+        version: Raised by every change, which holds only for the version that it read.
+    """
+
+    id: Identifier
+    kind: MemoryKind
+    text: MemoryText
+    from_seq: int | None = None
+    to_seq: int | None = None
+    made_by: MadeBy
+    constitutional: bool = False
+    fades_at: Instant | None = None
+    superseded_by: Identifier | None = None
+    deleted_at: Instant | None = None
+    promoted_from: Identifier | None = None
+    version: int = 1
+
+    @staticmethod
+    def sort_keys(memory_id: str) -> tuple[str, ...]:
+        """Under which a memory of this id may stand, live or ended."""
+        ranks = (_JOURNAL, _CORE, _CONSTITUTIONAL)
+        return tuple(
+            f"{prefix}{rank}#{key_part(memory_id)}" for prefix in (LIVE, ENDED) for rank in ranks
+        )
+
+    @property
+    def live(self) -> bool:
+        """Whether it was neither removed nor superseded; a journal entry may have faded still."""
+        return self.superseded_by is None and self.deleted_at is None
+
+    @property
+    def key(self) -> Key:
+        """This memory's key; it moves when the memory ends or is restored."""
+        rank = _JOURNAL if self.kind == "journal" else _CORE
+        if self.constitutional:
+            rank = _CONSTITUTIONAL
+        prefix = LIVE if self.live else ENDED
+        partition = owned_partition(self.tenant, self.agent_id, self.scope)
+        return Key(partition, f"{prefix}{rank}#{key_part(self.id)}")
+
+    def to_item(self) -> Item:
+        """The memory as table attributes; a live journal entry is due for reflection in time."""
+        item = self.attributes()
+        if self.fades_at is None:
+            return item
+        item["expires_at"] = int((self.fades_at + timedelta(days=KEPT_DAYS)).timestamp())
+        if self.live:
+            item |= due_mark("fading", self.key, self.fades_at - REFLECTION_LEAD)
+        return item
+
+
+_JOURNAL, _CORE, _CONSTITUTIONAL = "1", "2", "3"
+
+
+def touched(tenant: str, agent_id: str, scope: str | None) -> Update:
+    """Raises the revision of what an agent owns in one partition; part of every change to it.
+
+    Whoever has read the partition knows by the revision whether that still holds.
+    """
+    return Update(revision_key(tenant, agent_id, scope), add={"revision": 1})
+
+
+def revision_key(tenant: str, agent_id: str, scope: str | None) -> Key:
+    """The key of the item that holds a partition's revision."""
+    return Key(owned_partition(tenant, agent_id, scope), "REVISION")
