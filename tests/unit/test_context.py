@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.agent.quoting import quoted
 from skein.models.chat import Media
 from skein.models.step import MAX_PROMPT_BYTES, HistoryTurn, PromptRecord, PromptSection
 from skein.models.storage import Update
+from skein.services.quoting import quoted
 from skein.services.windows import window_start
 from skein.settings import Settings
 from tests.builders import LINE, World, bot, person

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from skein.agent import elsewhere, sections
 from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, total
-from skein.agent.quoting import quoted
 from skein.agent.reading import Reading
 from skein.agent.section import SEPARATOR, Section, arranged, closing
 from skein.agent.timeline import timeline_entry, turn_text
@@ -22,6 +21,7 @@ from skein.models.run import Run
 from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
 from skein.ports import TokenCounter
 from skein.prompts import render
+from skein.services.quoting import quoted
 from skein.services.windows import window_of
 from skein.settings import Settings
 

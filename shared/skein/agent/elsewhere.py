@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from skein.agent.places import OwnChat
-from skein.agent.quoting import label, quoted, quoted_id
 from skein.agent.section import SEPARATOR, Section, around, listing
 from skein.agent.sections import chat_name
 from skein.models.audience import Audience, may_show
@@ -13,6 +12,7 @@ from skein.models.chat import Chat
 from skein.models.summary import PinnedSummary
 from skein.ports import TokenCounter
 from skein.prompts import render
+from skein.services.quoting import label, quoted, quoted_id
 
 ACTIVE_FOR = timedelta(hours=6)
 MOST_CONVERSATIONS = 10

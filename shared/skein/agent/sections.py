@@ -11,7 +11,6 @@ from textwrap import indent
 from zoneinfo import ZoneInfo
 
 from skein.agent.places import LiveRun, OwnChat
-from skein.agent.quoting import label, quoted, quoted_id, time_of
 from skein.agent.section import SEPARATOR, Section, around, listing, prose
 from skein.agent.trigger_section import cause_of
 from skein.models.agent import Agent, HistoryFormat, ReplyMode
@@ -21,6 +20,7 @@ from skein.models.intent import Goal, Plan
 from skein.models.run import Run
 from skein.ports import TokenCounter
 from skein.prompts import render
+from skein.services.quoting import label, quoted, quoted_id, time_of
 
 NAMED_MEMBERS = 20  # of a chat; the others are counted
 

@@ -4,11 +4,11 @@ Whatever a person typed stays inside its own quoted entry (DESIGN section 5, inv
 names are JSON strings without a line break of any kind, and nothing else on a line is theirs.
 """
 
-from skein.agent.quoting import bracketed, label, quoted, quoted_id, time_of
 from skein.models.audience import Audience, may_show
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import Message
 from skein.models.trigger import Resume
+from skein.services.quoting import bracketed, label, quoted, quoted_id, time_of
 
 TRIGGER_MARK = "\u2190 TRIGGER"
 RESUME_MARK = "\u2190 RESUME"

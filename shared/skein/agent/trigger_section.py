@@ -2,13 +2,13 @@
 
 import json
 
-from skein.agent.quoting import label, quoted, quoted_id, time_of
 from skein.agent.section import Section, around
 from skein.agent.timeline import attached, named
 from skein.models.base import NamedMember
 from skein.models.chat import Chat, Message
 from skein.models.run import PREVIEW_CHARACTERS, Run
 from skein.ports import TokenCounter
+from skein.services.quoting import label, quoted, quoted_id, time_of
 
 Fields = list[tuple[str, str]]
 

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.quoting import quoted
 from skein.agent.timeline import attached
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.chats import newest_messages, own_chat
@@ -14,6 +13,7 @@ from skein.models.borrowed import MOST_CHARACTERS, MOST_MESSAGES, Borrowed, Borr
 from skein.models.intent import effect_id
 from skein.models.storage import Put
 from skein.services.audience import destination_of
+from skein.services.quoting import quoted
 
 
 @tool

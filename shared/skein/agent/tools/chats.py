@@ -4,13 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.quoting import quoted
 from skein.agent.timeline import timeline_entry
 from skein.agent.tools.base import Call, tool
 from skein.errors import Failed, NotFound
 from skein.models.audience import Audience, may_show
 from skein.models.chat import Chat, Membership, Message, chat_partition
 from skein.services.audience import audience_of
+from skein.services.quoting import quoted
 from skein.services.roster import read_room
 
 MOST_MESSAGES = 50

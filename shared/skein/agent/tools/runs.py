@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.quoting import quoted
 from skein.agent.tools.base import Call, tool
 from skein.errors import Conflict, Correctable, Failed, NotFound
 from skein.models.base import rfc3339
 from skein.models.run import Run, RunStatus
+from skein.services.quoting import quoted
 
 
 @tool
