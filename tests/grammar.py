@@ -42,6 +42,7 @@ OTHER = re.compile(rf"  - (?P<title>{QUOTED}) \(id: (?P<id>{ID})\): (?P<note>{QU
 SOURCE = re.compile(rf"  from (?P<title>{QUOTED}) \(id: (?P<id>{ID})\)")
 BORROWED = re.compile(rf"  (?P<author>{NAME}): (?P<text>{QUOTED})")
 HINT = re.compile(r"  \([A-Z][\w ,.]+\.\)")  # our own words, from `prompts/`
+PROFILE = re.compile(rf"  - (?P<field>{ID}): (?P<value>.+)")
 TURN = re.compile(r"\[(?P<name>[^\[\]]+) \((?P<kind>human|agent)\)\] (?P<text>.*)", re.DOTALL)
 
 

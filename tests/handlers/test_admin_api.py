@@ -49,6 +49,7 @@ def test_an_agent_from_its_beginning_to_its_end(admin: Client) -> None:
             "end_run",
         ],
         "summary_instruction": None,
+        "profile_fields": ["goals", "skill_level", "recent_topics", "preferences"],
         "time_zone": "UTC",
         "max_prompt_tokens": None,
         "max_concurrent_runs": None,
@@ -98,6 +99,31 @@ def test_a_person_from_their_beginning(admin: Client) -> None:
     changed = admin.patch("/v1/users/auth0|42", {"phones": [], "time_zone": "Asia/Amman"})
     assert changed.body == made.body | {"phones": [], "time_zone": "Asia/Amman"}
     assert [item["id"] for item in admin.all_pages("/v1/users", limit=1)] == ["auth0|42"]
+
+
+def test_a_profile_is_changed_field_by_field(admin: Client) -> None:
+    path = "/v1/users/usr_ann"
+    admin.post("/v1/users", {"id": "usr_ann", "name": "Ann", "profile": {"goals": ["5k"]}})
+    changed = admin.patch(path, {"profile": {"skill_level": 3, "pets": {"cats": 2}}})
+    everything_known = {"goals": ["5k"], "skill_level": 3, "pets": {"cats": 2}}
+    assert (changed.status, changed.body["profile"]) == (200, everything_known)
+    admin.patch(path, {"profile": {"pets": None, "goals": "10k"}, "name": "Ann B."})
+    assert admin.get(path).body["profile"] == {"goals": "10k", "skill_level": 3}
+    for wrong in ({"goals": 5}, {"skill_level": 1.5}, {"name": "Eve"}, {"time_zone": "UTC"}):
+        assert admin.patch(path, {"profile": wrong}).status == 422
+    too_much = admin.patch(path, {"profile": {"a": "x" * 16_350}})
+    assert (too_much.status, too_much.code) == (422, "unprocessable")
+    assert admin.get(path).body["profile"] == {"goals": "10k", "skill_level": 3}
+
+
+def test_an_agent_may_note_what_its_operator_allows(admin: Client) -> None:
+    given_ = {"name": "Coach", "enabled_tools": ["update_profile"], "profile_fields": ["name"]}
+    made = admin.post("/v1/agents", given_)
+    assert made.body["profile_fields"] == ["name"]
+    path = f"/v1/agents/{made.body['id']}"
+    assert admin.patch(path, {"profile_fields": []}).body["profile_fields"] == []
+    for wrong in (["Shoe Size"], ["x" * 65], [""], "name"):
+        assert admin.patch(path, {"profile_fields": wrong}).status == 422
 
 
 def test_a_line_from_its_beginning_to_its_end(world: World, admin: Client) -> None:

@@ -22,6 +22,8 @@ from skein.models.run import Run
 from skein.models.step import PromptRecord
 from skein.models.summary import PinnedSummary, Summary
 from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger
+from skein.models.user import User
+from skein.prompts import render
 from skein.settings import Settings
 from tests import grammar
 from tests.builders import NOON, TENANT, bot, tokens
@@ -133,6 +135,7 @@ def _reading(chat: Chat | None, messages: Sequence[Message] = (), **given_: Any)
         "plans": (),
         "live_runs": (),
         "now": NOON,
+        "person": None,
     }
     return Reading(**(known | given_))
 
@@ -333,6 +336,38 @@ def test_plans_and_services_cannot_add_a_field_to_the_trigger(
     assert json.loads(json.loads(second["payload"])) == {"said": text}
 
 
+JSON_VALUES = st.recursive(
+    hostile(6) | st.integers(-9, 9) | st.booleans(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(hostile(2).filter(bool), inner, max_size=3)
+    ),
+    max_leaves=4,
+)
+PROFILES = st.dictionaries(
+    hostile(3).filter(bool).filter(lambda name: name not in {"name", "time_zone"}),
+    JSON_VALUES.filter(lambda value: len(json.dumps(value, ensure_ascii=False)) < 1_000),
+    max_size=6,
+)
+
+
+@given(hostile(6).filter(str.strip), PROFILES)
+def test_a_profile_reads_back_field_by_field(name: str, profile: dict[str, Any]) -> None:
+    user = User(tenant=TENANT, id="usr_husam", name=name, profile=profile, created_at=NOON)
+    reading = _reading(_chat("Alpha"), person=user)
+    prompt = _prompt(
+        reading,
+        _run(Trigger(type="manual")),
+        enabled_tools=("update_profile",),
+        profile_fields=["a"],
+    )
+    head, hint, *rows = _section(prompt, "USER PROFILE").splitlines()
+    assert (head, hint) == ("USER PROFILE:", "  " + render("profile_hint", {"fields": "a"}))
+    matches = [grammar.PROFILE.fullmatch(row) for row in rows]
+    shown = [(grammar.plain(m["field"]), json.loads(m["value"])) for m in matches if m]
+    assert len(shown) == len(rows)
+    assert dict(shown) == {"name": user.name} | profile
+
+
 def _noted(title: str, chat_id: str, note: str, minutes: int = 0) -> OwnChat:
     """A chat that the agent has a note on, in which somebody wrote some minutes ago."""
     spoken = LastMessage(
@@ -395,8 +430,10 @@ def test_a_summary_reads_back_as_exactly_what_it_says(text: str) -> None:
     assert grammar.summary(_section(prompt, "CONVERSATION SUMMARY")) == text
 
 
-@given(conversations(), hostile(), NOTES)
-def test_no_one_can_begin_a_section(said: list[Message], title: str, note: str) -> None:
+@given(conversations(), hostile(), NOTES, PROFILES)
+def test_no_one_can_begin_a_section(
+    said: list[Message], title: str, note: str, profile: dict[str, Any]
+) -> None:
     chat = _chat(title, [message.sender for message in said])
     own = Membership(tenant=TENANT, chat_id="chat_1", member=COACH)
     reading = _reading(
@@ -408,6 +445,14 @@ def test_no_one_can_begin_a_section(said: list[Message], title: str, note: str) 
         before=_pinned(note),
         elsewhere=(_noted(title, "chat_2", note),),
         borrowed=_borrowed(title, "chat_2", [(one.sender.name, one.text) for one in said]),
+        person=User(
+            tenant=TENANT,
+            id="usr_husam",
+            name="Husam",
+            time_zone="Asia/Amman",
+            profile=profile,
+            created_at=NOON,
+        ),
     )
     prompt = _prompt(reading, _asked(said[-1]))
     system, nudge = prompt.messages()
@@ -415,7 +460,6 @@ def test_no_one_can_begin_a_section(said: list[Message], title: str, note: str) 
     assert [re.match("[A-Z ]+[A-Z]", head)[0] for head in heads] == [  # type: ignore[index]
         section.name for section in prompt.sections
     ]
-    assert {"CONVERSATION SUMMARY", "OTHER ACTIVE CONVERSATIONS", "BORROWED CONTEXT"} <= {
-        section.name for section in prompt.sections
-    }
+    from_people = {"USER PROFILE", "CONVERSATION SUMMARY", "OTHER ACTIVE CONVERSATIONS"}
+    assert from_people | {"BORROWED CONTEXT"} <= {section.name for section in prompt.sections}
     assert nudge.role == "user"

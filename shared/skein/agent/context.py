@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skein.agent import elsewhere, sections
+from skein.agent import elsewhere, people, sections
 from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, total
 from skein.agent.reading import Reading
 from skein.agent.section import SEPARATOR, Section, arranged, closing
@@ -110,6 +110,7 @@ class ContextBuilder:
         found = [
             sections.identity(reading.agent, self._tokens),
             sections.instructions(manner.reply_mode, manner.history_format, self._tokens),
+            people.user_profile(reading.person, reading.agent, room // LIST_SHARE, self._tokens),
             sections.goals(reading.goals, room // LIST_SHARE, self._tokens),
             self._your_chats(reading, room) if reading.all_chats else None,
             sections.active_chat(reading.chat, run, self._tokens),

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
+from skein.agent.people import person_at, profile_audience
 from skein.agent.places import (
     SHOWN_CHATS,
     LiveRun,
@@ -30,12 +31,13 @@ from skein.models.intent import Goal, Plan, owned_partition
 from skein.models.run import Run
 from skein.models.storage import Item, Key, Page
 from skein.models.summary import PinnedSummary
+from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
 from skein.services.windows import shown_from
 from skein.settings import Settings
 
-INDEX_ROWS = 48  # two keys each; with the agent, its trigger and what it borrowed, one batch
+INDEX_ROWS = 46  # two keys each; with the agent, the person, the trigger and so on, one batch
 LATE_MESSAGES = 5  # that may have come since the chat was read
 PARALLEL_READS = 6
 
@@ -48,6 +50,7 @@ class Reading:
         chat: The active chat; None for a run that has entered none.
         member: The agent's place there.
         messages: The window of the newest messages, and the trigger where it fell out of it.
+        person: The record of whom the agent talks to in a direct chat, if that may be told here.
         before: The summary that stands for the messages before the window.
         borrowed: Another chat's messages that the agent borrowed for this activation.
         home: The chat in which the run was triggered, if that may be told here.
@@ -83,6 +86,7 @@ class Reading:
     now: datetime
     all_chats: bool = False
     told: bool = True
+    person: User | None = None
 
     @property
     def shown_seq(self) -> int:
@@ -182,7 +186,8 @@ class Reader:
         wanted = keys_of_trigger(run, chat, messages)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
-        found = self._table.get_many([agent_key, *wanted, *borrowed_keys, *keys])
+        person_keys = _keys_of_person(chat)
+        found = self._table.get_many([agent_key, *wanted, *borrowed_keys, *person_keys, *keys])
         if agent_key not in found or found[agent_key].get("deleted_at"):
             raise NotFound("the agent is gone")
         home, trigger = found_trigger(run, chat, messages, found)
@@ -194,6 +199,7 @@ class Reader:
         elsewhere = own_chats(found, keys)
         shown = [other for other in elsewhere if may_show(destination_of(other.chat), destination)]
         borrowed = next((Borrowed.from_item(found[k]) for k in borrowed_keys if k in found), None)
+        person = next((User.from_item(found[k]) for k in person_keys if k in found), None)
         active = [OwnChat(chat, member)] if chat is not None and member is not None else []
         all_chats = known.all_rows and len(active) + len(shown) <= SHOWN_CHATS
         chats = as_made([*active, *shown]) if all_chats else newest_chats(active, shown)
@@ -225,6 +231,7 @@ class Reader:
             now=self._clock.now(),
             all_chats=all_chats,
             told=told,
+            person=person,
         )
 
     def _windowed(self, newest: Page, chat: Chat | None) -> list[Message]:
@@ -233,6 +240,16 @@ class Reader:
         start = self._start(chat)
         messages = [Message.from_item(item) for item in reversed(newest.items)]
         return [message for message in messages if message.seq >= start]
+
+
+def _keys_of_person(chat: Chat | None) -> list[Key]:
+    """Where the record of a direct chat's person stands, if they alone read what is said there."""
+    person = person_at(chat)
+    if chat is None or person is None:
+        return []
+    if not may_show(profile_audience(person.id), destination_of(chat)):
+        return []
+    return [User.key_of(chat.tenant, person.id)]
 
 
 def _before(chat: Chat | None) -> PinnedSummary | None:

@@ -30,6 +30,7 @@ from skein.services.lines import Lines
 from skein.services.own_runs import OwnRuns
 from skein.services.permits import Permits
 from skein.services.plans import Plans
+from skein.services.profiles import Profiles
 from skein.services.records import Records
 from skein.services.renewing import Renewing
 from skein.services.respond import Respond
@@ -139,6 +140,7 @@ class App(Outside):
             own_runs=OwnRuns(table=self.table, clock=self.clock),
             goals=self.goals,
             plans=self.plans,
+            profiles=Profiles(table=self.table, clock=self.clock),
         )
 
     @cached_property

@@ -22,6 +22,7 @@ ToolName = Literal[
     "abandon_goal",
     "set_plan",
     "cancel_plan",
+    "update_profile",
     "end_run",
 ]
 """What an agent may be given; `skein.agent.tools` has a tool for each of these names."""
@@ -33,6 +34,9 @@ DEFAULT_TOOLS: tuple[ToolName, ...] = (
     "get_my_runs",
     "end_run",
 )
+
+PROFILE_FIELDS: tuple[str, ...] = ("goals", "skill_level", "recent_topics", "preferences")
+"""What an agent may note about a person, unless its own `profile_fields` say otherwise."""
 
 
 def agent_partition(tenant: str, agent_id: str) -> str:
@@ -48,6 +52,7 @@ class Agent(Stored):
         reply_mode: None follows the chat (direct: `text`, else `tools`).
         history_format: None follows the chat (direct: `roles`, else `timeline`).
         enabled_tools: Names of tools; one that no longer exists is passed over.
+        profile_fields: What it may note about a person with `update_profile`.
         time_zone: IANA name, in which the agent is told the time.
         max_prompt_tokens: The bound of everything that a prompt may hold; None for the setting's.
         max_concurrent_runs: How many of its runs may be at work at once; None for the setting's.
@@ -63,6 +68,7 @@ class Agent(Stored):
     history_format: HistoryFormat | None = None
     enabled_tools: tuple[str, ...] = DEFAULT_TOOLS
     summary_instruction: Annotated[str, Field(max_length=10_000)] | None = None
+    profile_fields: tuple[str, ...] = PROFILE_FIELDS
     time_zone: str = "UTC"
     max_prompt_tokens: int | None = None
     max_concurrent_runs: int | None = None

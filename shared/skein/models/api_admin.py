@@ -1,21 +1,24 @@
 """What operators send to the HTTP API and get from it: agents, people and lines (DESIGN 7)."""
 
-import json
-from math import isfinite
 from typing import Annotated, Any, Self
 from zoneinfo import ZoneInfo
 
 import phonenumbers
 from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter
 
-from skein.models.agent import DEFAULT_TOOLS, Agent, HistoryFormat, ReplyMode, ToolName
+from skein.models.agent import (
+    DEFAULT_TOOLS,
+    PROFILE_FIELDS,
+    Agent,
+    HistoryFormat,
+    ReplyMode,
+    ToolName,
+)
 from skein.models.api import EntityId, Request, Resource
 from skein.models.base import E164, Instant, Name
+from skein.models.free_fields import Fields, Profile, ProfileFieldNames
 from skein.models.user import Line, User
 
-MAX_FIELDS_BYTES = 16_384
-MAX_FIELDS_DEPTH = 8
-LARGEST_NUMBER = 1e100  # far inside what the table holds
 MAX_PHONES = 20
 
 _E164: TypeAdapter[str] = TypeAdapter(E164)
@@ -50,41 +53,10 @@ def e164(phone: str) -> str:
     return _E164.validate_python(formatted)
 
 
-def _storable(fields: dict[str, Any]) -> dict[str, Any]:
-    """Free fields that the table can hold as they are."""
-    if len(json.dumps(fields, ensure_ascii=False).encode()) > MAX_FIELDS_BYTES:
-        raise ValueError(f"more than {MAX_FIELDS_BYTES:,} bytes")
-    _check_value(fields, MAX_FIELDS_DEPTH)
-    return fields
-
-
-def _check_value(value: Any, depth: int) -> None:
-    if depth < 0:
-        raise ValueError(f"nested more than {MAX_FIELDS_DEPTH} deep")
-    if isinstance(value, dict):
-        if "" in value:
-            raise ValueError("a field without a name")
-        for inner in value.values():
-            _check_value(inner, depth - 1)
-    elif isinstance(value, list):
-        for inner in value:
-            _check_value(inner, depth - 1)
-    elif isinstance(value, (int, float)):
-        _check_number(value)
-
-
-def _check_number(number: float) -> None:
-    if not isfinite(number) or abs(number) > LARGEST_NUMBER or 0 < abs(number) < 1 / LARGEST_NUMBER:
-        raise ValueError("a number that is too large or too small to keep")
-    if isinstance(number, int) and abs(number) > 2**63:
-        raise ValueError("a number that is too large to keep")
-
-
 TimeZone = Annotated[
     str, StringConstraints(min_length=1, max_length=64), AfterValidator(iana_time_zone)
 ]
 Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterValidator(e164)]
-Fields = Annotated[dict[str, Any], AfterValidator(_storable)]
 SystemPrompt = Annotated[str, Field(max_length=50_000)]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 SummaryInstruction = Annotated[
@@ -115,6 +87,7 @@ class NewAgent(Request):
     ] = None
     enabled_tools: ToolNames = DEFAULT_TOOLS
     summary_instruction: SummaryInstruction | None = None
+    profile_fields: ProfileFieldNames = PROFILE_FIELDS
     time_zone: Annotated[TimeZone, Field(description="IANA name.")] = "UTC"
     max_prompt_tokens: PromptTokens | None = None
     max_concurrent_runs: ConcurrentRuns | None = None
@@ -145,6 +118,7 @@ class AgentChange(Request):
     history_format: HistoryFormat | None = None
     enabled_tools: ToolNames | None = None
     summary_instruction: SummaryInstruction | None = None
+    profile_fields: ProfileFieldNames | None = None
     time_zone: TimeZone | None = None
     max_prompt_tokens: PromptTokens | None = None
     max_concurrent_runs: ConcurrentRuns | None = None
@@ -161,6 +135,7 @@ class AgentResource(Resource):
     history_format: HistoryFormat | None
     enabled_tools: tuple[str, ...]
     summary_instruction: str | None
+    profile_fields: tuple[str, ...]
     time_zone: str
     max_prompt_tokens: int | None
     max_concurrent_runs: int | None
@@ -192,18 +167,21 @@ class NewUser(Request):
         Field(description="With their country codes.", max_length=MAX_PHONES),
     ] = ()
     time_zone: Annotated[TimeZone | None, Field(description="IANA name.")] = None
-    profile: Fields = Field(description="Free fields, up to 16 KiB.", default_factory=dict)
+    profile: Profile = Field(default_factory=dict)
 
 
 class UserChange(Request):
-    """What of a person is to change; left out, a field stays. Null takes the time zone away."""
+    """What of a person is to change; left out, a field stays. Null takes the time zone away.
+
+    Fields of the profile that are left out stay, too; null takes one away.
+    """
 
     clearable = frozenset({"time_zone"})
 
     name: Name | None = None
     phones: Annotated[tuple[Phone, ...], Field(max_length=MAX_PHONES)] | None = None
     time_zone: TimeZone | None = None
-    profile: Fields | None = None
+    profile: Profile | None = None
 
 
 class UserResource(Resource):

@@ -13,7 +13,8 @@ class User(Stored):
 
     Attributes:
         phones: Every number that leads to this person.
-        profile: Free fields about them.
+        profile: Free fields about them; their name and time zone are fields of their own.
+        version: Raised by every change, which holds only for the version that it read.
     """
 
     tenant: Tenant

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import datetime
+from typing import Any
 
 from skein.models.base import to_utc
 
@@ -17,7 +18,12 @@ def quoted(text: str) -> str:
     The same holds for everything else that cannot be seen, such as marks that turn the direction
     of writing, so that what a reader sees is what was typed.
     """
-    plain = json.dumps(text, ensure_ascii=False)
+    return quoted_json(text)
+
+
+def quoted_json(value: Any) -> str:
+    """Any JSON value on one line, every text in it quoted as `quoted` does."""
+    plain = json.dumps(value, ensure_ascii=False)
     if plain.isprintable():
         return plain
     return "".join(c if c.isprintable() else _escaped(c) for c in plain)

@@ -1,16 +1,22 @@
 """The people of a tenant, and the phone numbers by which they are known."""
 
 from collections.abc import Iterable
+from typing import Any
 
-from skein.errors import ConditionFailed, Conflict, NotFound
+from pydantic import TypeAdapter, ValidationError
+
+from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.api_admin import NewUser, UserChange
 from skein.models.base import NamedMember
+from skein.models.free_fields import Profile
 from skein.models.storage import Delete, Is, Missing, Put, Write, any_of
 from skein.models.user import PhoneOwner, User, users_relation
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
+
+_PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
 
 class Users:
@@ -82,12 +88,13 @@ class Users:
         Raises:
             NotFound: There is no such person.
             Conflict: One of the numbers is somebody else's.
+            Unprocessable: The profile as a whole would hold too much.
         """
         return optimistic(self._clock, lambda: self._change_once(tenant, user_id, change))
 
     def _change_once(self, tenant: str, user_id: str, change: UserChange) -> User:
         user = self.get(tenant, user_id)
-        given = change.given
+        given = changes_of(user, change)
         if not given:
             return user
         if "phones" in given:
@@ -116,6 +123,23 @@ class Users:
         owner = PhoneOwner(tenant=user.tenant, phone=phone, user_id=user.id)
         free = any_of(Missing(), Is("user_id", user.id))
         return Put(owner.key, owner.to_item(), free)
+
+
+def changes_of(user: User, change: UserChange) -> dict[str, Any]:
+    """The fields of a person that a change gives new values; a profile is changed field by field.
+
+    Raises:
+        Unprocessable: The profile as a whole would hold too much.
+    """
+    given = change.given
+    if "profile" in given:
+        fields = user.profile | given["profile"]
+        kept = {name: value for name, value in fields.items() if value is not None}
+        try:
+            given["profile"] = _PROFILE.validate_python(kept)
+        except ValidationError as error:
+            raise Unprocessable(f"profile: {error.errors()[0]['msg']}") from None
+    return given
 
 
 def _number_taken(phones: Iterable[str], failure: ConditionFailed) -> Conflict:

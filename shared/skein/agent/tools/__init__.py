@@ -13,6 +13,7 @@ from skein.agent.tools.intents import (
     set_plan,
 )
 from skein.agent.tools.messages import send_message
+from skein.agent.tools.profile import update_profile
 from skein.agent.tools.runs import end_run, get_my_runs, stop_run
 
 TOOLS: dict[str, Tool] = {
@@ -29,6 +30,7 @@ TOOLS: dict[str, Tool] = {
         abandon_goal,
         set_plan,
         cancel_plan,
+        update_profile,
         end_run,
     )
 }

@@ -9,6 +9,7 @@ from skein.services.endings import Endings
 from skein.services.goals import Goals
 from skein.services.own_runs import OwnRuns
 from skein.services.plans import Plans
+from skein.services.profiles import Profiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +24,4 @@ class Desk:
     own_runs: OwnRuns
     goals: Goals
     plans: Plans
+    profiles: Profiles

@@ -1,0 +1,87 @@
+"""Fields that nobody foresaw: what the table can hold of them, and the few that are well known."""
+
+import json
+from math import isfinite
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, Strict, StringConstraints, TypeAdapter
+from typing_extensions import TypedDict
+
+MAX_FIELDS_BYTES = 16_384
+MAX_FIELDS_DEPTH = 8
+LARGEST_NUMBER = 1e100  # far inside what the table holds
+OWN_FIELDS = ("name", "time_zone")  # of a person, beside the profile
+
+
+def _storable(fields: dict[str, Any]) -> dict[str, Any]:
+    """Free fields that the table can hold as they are."""
+    if len(json.dumps(fields, ensure_ascii=False).encode()) > MAX_FIELDS_BYTES:
+        raise ValueError(f"more than {MAX_FIELDS_BYTES:,} bytes")
+    _check_value(fields, MAX_FIELDS_DEPTH)
+    return fields
+
+
+class _KnownFields(TypedDict, total=False):
+    """What some fields of a profile hold; all others are free."""
+
+    goals: str | list[str] | None
+    skill_level: str | Annotated[int, Strict()] | None
+    recent_topics: str | list[str] | None
+
+
+_KNOWN_FIELDS: TypeAdapter[_KnownFields] = TypeAdapter(_KnownFields)
+
+
+def _described(profile: dict[str, Any]) -> dict[str, Any]:
+    """A profile whose well-known fields hold what they should.
+
+    Raises:
+        ValueError: They do not, or it has a field that stands beside the profile.
+    """
+    for name in OWN_FIELDS:
+        if name in profile:
+            raise ValueError(f"{name} is a field of the person, not of the profile")
+    _KNOWN_FIELDS.validate_python(profile)
+    return profile
+
+
+def _check_value(value: Any, depth: int) -> None:
+    if depth < 0:
+        raise ValueError(f"nested more than {MAX_FIELDS_DEPTH} deep")
+    if isinstance(value, dict):
+        if "" in value:
+            raise ValueError("a field without a name")
+        for inner in value.values():
+            _check_value(inner, depth - 1)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_value(inner, depth - 1)
+    elif isinstance(value, (int, float)):
+        _check_number(value)
+
+
+def _check_number(number: float) -> None:
+    if not isfinite(number) or abs(number) > LARGEST_NUMBER or 0 < abs(number) < 1 / LARGEST_NUMBER:
+        raise ValueError("a number that is too large or too small to keep")
+    if isinstance(number, int) and abs(number) > 2**63:
+        raise ValueError("a number that is too large to keep")
+
+
+Fields = Annotated[dict[str, Any], AfterValidator(_storable)]
+Profile = Annotated[
+    dict[str, Any],
+    AfterValidator(_storable),
+    AfterValidator(_described),
+    Field(
+        description="Free fields, up to 16 KiB in all. `goals` and `recent_topics` are a text or a "
+        "list of texts, `skill_level` is a text or a whole number."
+    ),
+]
+ProfileFieldNames = Annotated[
+    tuple[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")], ...],
+    Field(
+        max_length=50,
+        description="What it may note about a person with `update_profile`; "
+        "`name` and `time_zone`, too, if they stand here.",
+    ),
+]
