@@ -87,14 +87,14 @@ class MemoryTable:
         self.log: list[Call] = []
         self._lock = threading.Lock()
         self._items: dict[Key, StoredItem] = {}
+        self._sizes: dict[Key, int] = {}
         self._partitions: dict[Partition, list[Position]] = defaultdict(list)
 
     def get(self, key: Key) -> Item | None:
         """See `skein.ports.Table`."""
         check_key(key)
         with self._lock:
-            found = self._found([key])
-            self._record("get", found)
+            found = self._found("get", [key])
         return unmarshal_item(found[0]) if found else None
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
@@ -103,8 +103,7 @@ class MemoryTable:
         if not keys:
             return {}
         with self._lock:
-            found = self._found(dict.fromkeys(keys))
-            self._record("get_many", found)
+            found = self._found("get_many", dict.fromkeys(keys))
         items = [unmarshal_item(item) for item in found]
         return {Key(item["pk"], item["sk"]): item for item in items}
 
@@ -165,11 +164,13 @@ class MemoryTable:
                 chosen.reverse()
             if query.limit is not None:
                 del chosen[query.limit :]
-            found = self._found(key for _, key in chosen)
-            if query.index is not None:
+            keys = [key for _, key in chosen]
+            if query.index is None:
+                found = self._found("query", keys)
+            else:
                 names = dict.fromkeys((*TABLE, *schema))
-                found = [{name: item[name] for name in names} for item in found]
-            self._record("query" if query.index is None else "query_index", found)
+                found = [{name: self._items[key][name] for name in names} for key in keys]
+                self.log.append(Call("query_index", len(found), sum(map(item_size, found))))
         items = tuple(unmarshal_item(item) for item in found)
         if query.limit is None or len(items) < query.limit:
             return Page(items)
@@ -192,15 +193,17 @@ class MemoryTable:
                 for write in writes
                 if not isinstance(write, Check)
             }
-            written = [item for item in after.values() if item is not None]
-            if sum(map(item_size, written)) > MAX_TRANSACTION_BYTES:
+            sizes = {key: item_size(item) for key, item in after.items() if item is not None}
+            size = sum(sizes.values())
+            if max(sizes.values(), default=0) > MAX_ITEM_BYTES or size > MAX_TRANSACTION_BYTES:
                 raise TooLarge("This is larger than the table holds.")
             for key, item in after.items():
                 self._replace(key, item)
-            size = sum(map(item_size, written))
+            self._sizes |= sizes
             self.log.append(Call(method, len(writes), size))
 
     def _replace(self, key: Key, item: StoredItem | None) -> None:
+        self._sizes.pop(key, None)
         for partition, position in _places(key, self._items.pop(key, None)):
             positions = self._partitions[partition]
             del positions[bisect_left(positions, position)]
@@ -209,11 +212,10 @@ class MemoryTable:
         if item is not None:
             self._items[key] = item
 
-    def _found(self, keys: Iterable[Key]) -> list[StoredItem]:
-        return [self._items[key] for key in keys if key in self._items]
-
-    def _record(self, method: str, items: Sequence[StoredItem]) -> None:
-        self.log.append(Call(method, len(items), sum(map(item_size, items))))
+    def _found(self, method: str, keys: Iterable[Key]) -> list[StoredItem]:
+        there = [key for key in keys if key in self._items]
+        self.log.append(Call(method, len(there), sum(self._sizes[key] for key in there)))
+        return [self._items[key] for key in there]
 
 
 def _places(key: Key, item: StoredItem | None) -> Iterator[tuple[Partition, Position]]:
@@ -240,10 +242,7 @@ def _after(write: Put | Update | Delete, before: StoredItem | None) -> StoredIte
                 if "N" not in old:
                     raise ValueError(f"{name} is no number and cannot be added to")
                 item[name] = marshal(Decimal(old["N"]) + by)
-    item |= {"pk": {"S": write.key.pk}, "sk": {"S": write.key.sk}}
-    if item_size(item) > MAX_ITEM_BYTES:
-        raise TooLarge("This is larger than the table holds.")
-    return item
+    return item | {"pk": {"S": write.key.pk}, "sk": {"S": write.key.sk}}
 
 
 def _holds(condition: Condition, item: StoredItem | None) -> bool:
