@@ -134,6 +134,8 @@ class DynamoDbLocal:
             [
                 "java",
                 "-Xmx256m",
+                # It lives for seconds: translating and collecting at leisure would not pay.
+                *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
                 "-Djava.library.path=./DynamoDBLocal_lib",
                 *("-jar", "DynamoDBLocal.jar"),
                 *("-disableTelemetry", "-sharedDb", *store),

@@ -88,7 +88,7 @@ def test_an_engine_with_a_folder_keeps_its_tables(
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
         )
         assert tables(client) == ["kept"]
-    with DynamoDbLocal(port=first.port, data_dir=tmp_path) as second:
+    with DynamoDbLocal(data_dir=tmp_path) as second:
         client = dynamo_client(Settings(aws_endpoint_url=second.endpoint_url))
         assert tables(client) == ["kept"]
 
