@@ -10,6 +10,9 @@ BIN := $(VENV)/bin
 # The lists are complete and hashed, so pip has nothing to resolve.
 INSTALL := -m pip install -qq --disable-pip-version-check --no-deps --require-hashes -r
 CODE := shared/skein functions local tools tests bench
+# A test for every core, and whoever has none left takes some of another's. It takes longer to get
+# going than a few tests take, so tests that are picked run in one process.
+SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export TIKTOKEN_CACHE_DIR := $(CURDIR)/.cache/tiktoken
 export SAM_CLI_TELEMETRY := 0
@@ -31,8 +34,8 @@ run: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Serve the whole stack on this machine
 	@exec $(BIN)/python -m local
 
 .PHONY: test
-test: $(DEVELOPMENT) $(RANKS) ## Run the tests, in random order (ARGS="-k name" picks some)
-	@$(BIN)/python -m pytest -m "not slow" $(ARGS)
+test: $(DEVELOPMENT) $(RANKS) ## Run the tests, on all cores, in random order (ARGS="-k name" picks some)
+	@$(BIN)/python -m pytest -m "not slow" $(or $(ARGS),$(SIDE_BY_SIDE))
 
 .PHONY: test-engine
 test-engine: engine $(RANKS) ## Run the tests that need the real DynamoDB engine
