@@ -86,6 +86,14 @@ class Settings(BaseModel):
         int,
         Field(description="How long a run waits for more messages before it starts.", ge=0, le=900),
     ] = 1
+    line_reply_debounce_seconds: Annotated[
+        int,
+        Field(description="How long the answer to a text waits for another one.", ge=0, le=900),
+    ] = 3
+    line_reply_debounce_max_seconds: Annotated[
+        int,
+        Field(description="How long it waits in all, however many texts come.", ge=0, le=900),
+    ] = 3
     model_timeout_seconds: Annotated[
         float, Field(description="For one model answer, its retry included.", gt=0, le=90)
     ] = 90

@@ -43,13 +43,22 @@ def test_a_text_that_twilio_sends_twice_is_answered_once(
     assert client.texts() == ["Ten."]
 
 
-def test_a_burst_of_texts_becomes_one_answer(start: StartStack, model: ScriptedOpenAI) -> None:
-    client = start(reply_debounce_seconds=600)
+def test_a_burst_of_texts_becomes_one_answer_that_has_read_them_all(
+    start: StartStack, model: ScriptedOpenAI
+) -> None:
+    client = start(line_reply_debounce_seconds=600, line_reply_debounce_max_seconds=900)
+    client.text("Hi")
+    client.turn(400)
+    client.text("it's me")
+    client.turn(400)
+    client.text("from the gym")
+    assert not model.calls
     model.say("Hello to all three.")
-    for text in ("Hi", "it's me", "from the gym"):
-        client.text(text)
-    client.drain()
+    client.turn(101)
     assert client.texts() == ["Hello to all three."]
+    (prompt,) = model.prompts()
+    asked = " ".join(message["content"] for message in prompt if message["role"] == "user")
+    assert all(text in asked for text in ("Hi", "it's me", "from the gym"))
 
 
 def test_people_and_agents_talk_through_the_api(client: Client, model: ScriptedOpenAI) -> None:

@@ -18,12 +18,13 @@ from tests.e2e.process import LocalProcess
 from tests.scripted_openai import ScriptedOpenAI
 
 PATIENCE_SECONDS = 15
+SLOW = {"line_reply_debounce_seconds": 600, "line_reply_debounce_max_seconds": 600}
 
 
 def test_a_delay_passes_with_the_clock_and_not_before(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
-    client = start(reply_debounce_seconds=600)
+    client = start(**SLOW)
     client.text("Hi")
     client.turn(590)
     assert not model.calls
@@ -35,7 +36,7 @@ def test_a_delay_passes_with_the_clock_and_not_before(
 def test_a_second_start_knows_everything_and_goes_on(
     start: StartStack, stop: ExitStack, model: ScriptedOpenAI
 ) -> None:
-    client = start(reply_debounce_seconds=600)
+    client = start(**SLOW)
     model.say("Ten.")
     client.text("How many push-ups?")
     client.drain()
@@ -44,7 +45,7 @@ def test_a_second_start_knows_everything_and_goes_on(
     client.text("And squats?")
     stop.close()
 
-    again = start(reply_debounce_seconds=600)
+    again = start(**SLOW)
     again.phone = client.phone
     assert _now(again) >= before
     assert not model.remaining

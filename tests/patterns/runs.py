@@ -8,6 +8,7 @@ from skein.models.trigger import Trigger
 from skein.services.agent_runs import agent_run
 from skein.services.chats import NewMessage
 from skein.services.claims import Claim
+from skein.services.debounce import Debounce
 from skein.services.permits import Permits
 from tests.builders import INVOCATION, NOON, TENANT, World, person
 from tests.patterns.meter import Meter, Patterns
@@ -61,6 +62,14 @@ def _claim(meter: Meter) -> None:
 def _refuse(meter: Meter) -> None:
     world = group()
     claimed(world)
+    with meter(world):
+        world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
+
+
+@patterns.named("refuse a claim while texts still come")
+def _refuse_early(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", HUSAM, debounce=Debounce(seconds=3, longest_seconds=3))
     with meter(world):
         world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
 

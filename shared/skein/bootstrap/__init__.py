@@ -221,7 +221,13 @@ class App(Outside):
     @cached_property
     def ingest(self) -> Ingest:
         """Texts on their way in."""
-        return Ingest(table=self.table, clock=self.clock, ids=self.ids, chats=self.chats)
+        return Ingest(
+            table=self.table,
+            clock=self.clock,
+            ids=self.ids,
+            chats=self.chats,
+            settings=self.settings,
+        )
 
     @cached_property
     def deliveries(self) -> Deliveries:

@@ -21,7 +21,7 @@ from skein.models.base import (
 from skein.models.due import NOT_DUE, due_mark
 from skein.models.storage import Item, Key
 from skein.models.summary import PinnedSummary, Summary, SummaryState
-from skein.models.trigger import QueuedRun, Wait
+from skein.models.trigger import Burst, QueuedRun, Wait
 
 ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]
@@ -152,6 +152,7 @@ class Membership(Stored):
         queued_run: The one that is to start; messages widen it until it is claimed.
         resuming: Runs of this chat that have waited, here or elsewhere, and go on before
             `queued_run` starts; usually none, never in an item when empty.
+        burst: Texts that have come just now, until when no answer to them begins.
         wait: The run that waits in this chat for a reply, whichever chat it belongs to.
         agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
         paused: Agents' messages wake this agent no more, until a person writes.
@@ -173,6 +174,7 @@ class Membership(Stored):
     running_run: Identifier | None = None
     queued_run: QueuedRun | None = None
     resuming: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
+    burst: Burst | None = None
     wait: Wait | None = None
     agent_wakes: tuple[Instant, ...] = ()
     paused: bool = False

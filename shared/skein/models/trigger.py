@@ -104,6 +104,18 @@ class QueuedRun(Value):
         )
 
 
+class Burst(Value):
+    """Texts of a person that come close upon each other, to be answered together.
+
+    Attributes:
+        until: Before this the answer does not begin; each text may put it off.
+        latest: The end of all putting off.
+    """
+
+    until: Instant
+    latest: Instant
+
+
 class Wait(Value):
     """A run that has asked something and waits for a reply; at most one per (chat, agent).
 

@@ -32,6 +32,7 @@ from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.audience import audience_of
 from skein.services.counters import counted
+from skein.services.debounce import Debounce, burst_with
 from skein.services.dispatch import Dispatch
 from skein.services.pace import paced
 from skein.services.retrying import optimistic
@@ -49,6 +50,7 @@ class NewMessage(Value):
         client_id: The sender's own id of it, by which a repetition is recognised.
         sms: The numbers it came over; answers then go there. None for the app.
         opted_out: True after STOP, False after START; None leaves it as it is.
+        debounce: How long the answer to a text waits for more of them.
         depth: 0 from a person, one more for each agent that passed the word on.
         run_id: The run that says it, for an agent's message.
         expects_reply: The sender waits for an answer.
@@ -65,6 +67,7 @@ class NewMessage(Value):
     reply_to: int | None = None
     sms: SmsAddress | None = None
     opted_out: bool | None = None
+    debounce: Debounce | None = None
     depth: int = 0
     run_id: Identifier | None = None
     expects_reply: bool = False
@@ -147,7 +150,7 @@ class Chats:
         commit.writes.append(moved_on.write)
         commit.others.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
-        self._wake(commit, room, message, now)
+        self._wake(commit, room, message, new.debounce, now)
         self._deliver(commit, room, message, now)
         riding = riders(room) if riders else ()
         try:
@@ -161,9 +164,14 @@ class Chats:
             if len(commit.writes) in failure.failed:
                 raise RiderFailed("nothing was posted") from failure
             raise
-        self._dispatch.send(commit.replies, delay_seconds=self._settings.reply_debounce_seconds)
+        self._dispatch.send(commit.replies, delay_seconds=self._delay_seconds(new))
         self._dispatch.send(commit.others)
         return Posted(message, created=True)
+
+    def _delay_seconds(self, new: NewMessage) -> int:
+        if new.debounce is not None:
+            return new.debounce.first_seconds
+        return self._settings.reply_debounce_seconds
 
     def _earlier(self, new: NewMessage) -> Message | None:
         mark_key = DedupeMark.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
@@ -190,7 +198,14 @@ class Chats:
             change["sms_opted_out_at"] = opted_out_at
         commit.writes.append(Update(sender.key, set=change, condition=Exists()))
 
-    def _wake(self, commit: _Commit, room: Room, message: Message, now: datetime) -> None:
+    def _wake(
+        self,
+        commit: _Commit,
+        room: Room,
+        message: Message,
+        debounce: Debounce | None,
+        now: datetime,
+    ) -> None:
         """Give a run to each agent that the message wakes, and let those go on that waited."""
         if message.kind != "text":
             return
@@ -204,12 +219,13 @@ class Chats:
         for agent in [*woken, *(agent for agent in others if agent not in woken)]:
             wakes = agent in woken
             pace = paced(agent, message, woken=wakes, now=now, settings=self._settings)
+            answering = {**pace.changes, **burst_with(agent, debounce, now)}
             if agent.wait is not None:
                 resumed = resumed_by(
                     self._table,
                     agent,
                     message,
-                    changes=pace.changes,
+                    changes=answering,
                     now=now,
                     settings=self._settings,
                 )
@@ -221,7 +237,7 @@ class Chats:
                     trigger,
                     depth=message.depth,
                     audience=audience,
-                    changes=pace.changes,
+                    changes=answering,
                     ids=self._ids,
                     now=now,
                     settings=self._settings,

@@ -79,6 +79,24 @@ def read_claim(table: Table, job: RunJob) -> Claim | None:
     return Claim(Run.from_item(run), Membership.from_item(member), Chat.from_item(chat))
 
 
+def place_in(table: Table, found: Claim, chat_id: str | None) -> Membership | None:
+    """The agent's open membership in a chat, which may be the run's own."""
+    if chat_id is None:
+        return None
+    item = table.get(Membership.key_of(found.run.tenant, chat_id, found.agent))
+    place = Membership.from_item(item) if item else None
+    return place if place is not None and place.active else None
+
+
+def shown_place(table: Table, found: Claim) -> Membership | None:
+    """The agent's place in the chat that a queued run will be shown once it begins or goes on."""
+    run, member = found.run, found.member
+    chat_id = run.active_chat_id or run.chat_id
+    if run.status != "queued" or (member is not None and member.chat_id == chat_id):
+        return member
+    return place_in(table, found, chat_id)
+
+
 def with_results(claim: Claim, tools: Sequence[str], sent: Sequence[SentMessage]) -> Claim:
     """The claim whose run remembers, besides, these tools and the newest messages that it sent."""
     used = dict.fromkeys([*claim.run.tools, *tools])

@@ -11,9 +11,11 @@ from skein.models.storage import Is, Missing, Put, Write
 from skein.models.user import Line, PhoneChat, PhoneOwner, User, caller_name
 from skein.ports import Clock, Ids, Table
 from skein.services.chats import Chats, NewMessage, Posted
+from skein.services.debounce import line_debounce
 from skein.services.keywords import could_start, keyword_in
 from skein.services.phone_numbers import e164
 from skein.services.retrying import optimistic
+from skein.settings import Settings
 
 
 class _Place(NamedTuple):
@@ -26,11 +28,14 @@ class _Place(NamedTuple):
 class Ingest:
     """Takes texts in."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids, chats: Chats) -> None:
+    def __init__(
+        self, *, table: Table, clock: Clock, ids: Ids, chats: Chats, settings: Settings
+    ) -> None:
         self._table = table
         self._clock = clock
         self._ids = ids
         self._chats = chats
+        self._settings = settings
 
     def receive(self, sms: InboundSms) -> Posted | None:
         """Put a text into the direct chat between its sender and the line's agent.
@@ -81,6 +86,7 @@ class Ingest:
                 kind="keyword" if keyword else "text",
                 media=sms.media,
                 sms=address,
+                debounce=line_debounce(self._settings),
                 opted_out={"stop": True, "start": False}.get(keyword or ""),
             )
         )

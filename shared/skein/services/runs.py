@@ -21,10 +21,13 @@ from skein.ports import Clock, Metrics, Table
 from skein.services.claims import (
     Claim,
     is_its_turn,
+    place_in,
     read_claim,
+    shown_place,
     why_pointless,
     with_results,
 )
+from skein.services.debounce import seconds_left
 from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings
 from skein.services.retrying import optimistic
@@ -69,7 +72,8 @@ class Runs:
 
         Returns:
             The claim, or None when there is nothing to do (now): the run has ended, is at work
-            elsewhere, waits, or is behind another one of the same agent in the same chat.
+            elsewhere, waits, or is behind another one of the same agent in the same chat. While a
+            person's texts still come, the job is sent anew for when the run may begin.
         """
         return optimistic(self._clock, lambda: self._claim_once(job, lease_until))
 
@@ -79,44 +83,49 @@ class Runs:
             found = read_claim(self._table, job) if self._wait_is_over(found) else None
         if found is None:
             return None
-        run, member = found.run, found.member
-        now = self._clock.now()
+        run, now = found.run, self._clock.now()
         if run.ended or (run.lease_until is not None and run.lease_until > now):
             return None
         pointless = why_pointless(found)
         if pointless is not None:
             self._endings.end(found, "canceled", error=pointless)
             return None
-        if member is not None and not is_its_turn(run, member):
+        place = shown_place(self._table, found)
+        if not self._may_begin(found, place, job, now):
             return None
         if run.attempts >= self._settings.max_attempts:
             last = run.error or "the worker vanished each time"
             reason = f"gave up after {run.attempts} attempts: {last}"
             self._endings.end(found, "failed", error=reason)
             return None
-        return self._take(found, now, lease_until)
+        return self._take(found, place, now, lease_until)
+
+    def _may_begin(
+        self, found: Claim, place: Membership | None, job: RunJob, now: datetime
+    ) -> bool:
+        """Whether it is the run's turn, and no more texts are to be waited for."""
+        if found.member is not None and not is_its_turn(found.run, found.member):
+            return False
+        seconds = seconds_left(place, now) if found.run.status == "queued" else 0
+        if seconds:
+            self._dispatch.send([job], delay_seconds=seconds)
+        return not seconds
 
     def _wait_is_over(self, found: Claim) -> bool:
         """Let a run go on whose time has run out; whether it had."""
         run, now = found.run, self._clock.now()
         if run.wait is None or run.wait_chat_id is None or run.wait.until > now:
             return False
-        place = self._place(found, run.wait_chat_id)
+        place = place_in(self._table, found, run.wait_chat_id)
         if place is None or place.wait != run.wait:
             return False
         over = timed_out(self._table, place, now=now, settings=self._settings)
         self._table.transact(over.writes)
         return True
 
-    def _place(self, found: Claim, chat_id: str | None) -> Membership | None:
-        """The agent's open membership in a chat, which may be the run's own."""
-        if chat_id is None:
-            return None
-        item = self._table.get(Membership.key_of(found.run.tenant, chat_id, found.agent))
-        place = Membership.from_item(item) if item else None
-        return place if place is not None and place.active else None
-
-    def _take(self, found: Claim, now: datetime, lease_until: datetime) -> Claim:
+    def _take(
+        self, found: Claim, place: Membership | None, now: datetime, lease_until: datetime
+    ) -> Claim:
         run, member = found.run, found.member
         changes: dict[str, Any] = {
             "status": "running",
@@ -140,10 +149,12 @@ class Runs:
                 "then": slot.then,
             }
         elif run.status == "queued" and run.activation:
-            joined = self._absorb(found, now)
+            joined = self._absorb(found, place, now)
             changes |= joined.run_changes
             change |= joined.place_changes
             writes.extend(joined.writes)
+        if member is not None and member.burst is not None and run.status == "queued":
+            change["burst"] = None
         taken = run.model_copy(update=changes)
         stored = {name: value for name, value in taken.attributes().items() if name in changes}
         claimed = stored | run.due(lease_until) | {"due_tries": None}
@@ -158,17 +169,13 @@ class Runs:
         self._table.transact(writes)
         return replace(found, run=taken, member=member)
 
-    def _absorb(self, found: Claim, now: datetime) -> Joining:
+    def _absorb(self, found: Claim, place: Membership | None, now: datetime) -> Joining:
         """What a run that goes on after a wait takes over in the chat that it will be shown."""
         run, member = found.run, found.member
-        chat_id = run.active_chat_id or run.chat_id
-        if member is not None and member.chat_id == chat_id:
-            return absorbing(run, member, now=now)
-        place = self._place(found, chat_id)
         if place is None:
             return Joining({}, {}, ())
         joined = absorbing(run, place, now=now)
-        if not joined.place_changes:
+        if not joined.place_changes or (member is not None and member.key == place.key):
             return joined
         there = Update(place.key, joined.place_changes, condition=slots_unchanged(place))
         return Joining(joined.run_changes, {}, (*joined.writes, there))

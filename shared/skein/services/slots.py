@@ -142,7 +142,7 @@ def absorbing(run: Run, place: Membership, *, now: datetime) -> Joining:
         set=over | NOT_DUE,
         condition=Is("status", "queued"),
     )
-    return Joining(changes, {"queued_run": None}, (joined,))
+    return Joining(changes, {"queued_run": None, "burst": None}, (joined,))
 
 
 def slot_write(

@@ -1,0 +1,66 @@
+"""Two texts in a row, with a death at every call: each is read, and no answer comes twice."""
+
+import sms_webhook
+from skein.settings import Settings
+from tests.faults.deployment import Strike, every_death, named
+from tests.faults.texting_story import TEXT, TextLine
+from tests.webhooks import SETTINGS
+
+FIRST, SECOND = "SM" + "1" * 32, "SM" + "2" * 32
+SECONDS = {"line_reply_debounce_seconds": 2, "line_reply_debounce_max_seconds": 3}
+
+
+class Burst(TextLine):
+    """Two texts, of which the second comes before the first is answered."""
+
+    def __post_init__(self) -> None:
+        self.settings = Settings(**(SETTINGS.model_dump() | SECONDS))
+        super().__post_init__()
+
+    def tell_both(self) -> None:
+        self.webhook(sms_webhook, TEXT.but(MessageSid=FIRST, Body="First").signed())
+        self.clock.advance(1)
+        self.webhook(sms_webhook, TEXT.but(MessageSid=SECOND, Body="Second").signed())
+        self.live()
+
+    def check_both(self) -> None:
+        assert self.chat_id is not None
+        messages = self.messages(self.chat_id)
+        assert [m.text for m in messages if m.sender.kind == "user"] == ["First", "Second"]
+        runs = self.runs(self.chat_id)
+        assert {run.status for run in runs} == {"done"}
+        answers = [m.text for m in messages if m.sender.kind == "agent"]
+        assert len(answers) == len(runs) == len(self.sms.bodies)
+        assert self.membership(messages[-1].sender, self.chat_id).seen_seq >= messages[1].seq
+        assert self.membership(messages[-1].sender, self.chat_id).burst is None
+        assert self.at_rest
+
+
+def undisturbed() -> list[str]:
+    world = Burst()
+    world.tell_both()
+    world.check_both()
+    assert world.sms.bodies == ["Answer 1"]
+    return list(world.fuse.calls)
+
+
+def test_wherever_a_function_dies_both_texts_are_answered() -> None:
+    calls = undisturbed()
+    for strike in every_death(calls):
+        with named(strike, calls=calls):
+            world = Burst()
+            world.plan(strike)
+            world.tell_both()
+            assert world.deaths == 1
+            world.check_both()
+
+
+def test_whoever_dies_once_both_are_read_leaves_one_answer() -> None:
+    calls = undisturbed()
+    for number in range(calls.index("model.complete") + 1, len(calls) + 1):
+        strike = Strike(number, after=True)
+        with named(strike, calls=calls):
+            world = Burst()
+            world.plan(strike)
+            world.tell_both()
+            assert len(world.sms.bodies) == 1
