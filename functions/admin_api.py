@@ -12,6 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import admin_intents
 import admin_services
+import admin_settings
 from api_app import (
     AgentId,
     Api,
@@ -43,7 +44,9 @@ from skein.models.api_admin import (
 from skein.models.api_runs import ContextResource, RunPage, RunResource
 from skein.services.cursors import DEFAULT_PAGE
 
-api = Api(scope="admin").including(admin_intents.router, admin_services.router)
+api = Api(scope="admin").including(
+    admin_intents.router, admin_services.router, admin_settings.router
+)
 
 InChat = Annotated[
     EntityId | None, Query(description="One of the agent's chats; without it, in no chat.")

@@ -7,15 +7,21 @@ but `Settings.from_environment`, and that only when the composition root is buil
 from collections.abc import Mapping
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from skein.errors import SkeinError
+from skein.models.overrides import ResetPhrases
 
 PREFIX = "SKEIN_"
 
 
 class BadSettings(SkeinError):
     """An environment variable has a value that its setting cannot take."""
+
+
+def _listed(value: object) -> object:
+    """A list as an environment variable spells it: with commas between."""
+    return tuple(value.split(",")) if isinstance(value, str) else value
 
 
 class Settings(BaseModel):
@@ -66,6 +72,9 @@ class Settings(BaseModel):
     summary_message_threshold: Annotated[
         int, Field(description="Messages from which on a chat has a shared summary.", ge=1)
     ] = 10
+    auto_summary: Annotated[
+        bool, Field(description="Whether chats are summed up by themselves.")
+    ] = True
 
     # Memories
     core_memory_tokens: Annotated[
@@ -94,6 +103,9 @@ class Settings(BaseModel):
         int,
         Field(description="How long it waits in all, however many texts come.", ge=0, le=900),
     ] = 3
+    apology: Annotated[
+        bool, Field(description="Whether a person on SMS is told, once, that the answer is late.")
+    ] = True
     model_timeout_seconds: Annotated[
         float, Field(description="For one model answer, its retry included.", gt=0, le=90)
     ] = 90
@@ -116,10 +128,41 @@ class Settings(BaseModel):
     direct_history_window: Annotated[
         int, Field(description="Messages of a direct chat that a prompt holds.", ge=2, le=200)
     ] = 20
+    line_history_window: Annotated[
+        int, Field(description="Messages of a chat on a line that a prompt holds.", ge=2, le=200)
+    ] = 5
+    include_system_messages: Annotated[
+        bool, Field(description="Whether agents are shown keywords such as STOP, and notices.")
+    ] = False
+    tokenizer_model: Annotated[
+        str | None,
+        Field(description="Model whose tokens are counted; unset for the agent's own."),
+    ] = None
     token_cache_bytes: Annotated[
         int,
         Field(description="Memory for remembered token counts, per container.", ge=0),
     ] = 32_000_000
+
+    # Sessions and what is kept of context
+    conversation_gap_minutes: Annotated[
+        int,
+        Field(
+            description="Silence after which a direct chat's next session begins.",
+            ge=1,
+            le=525_600,
+        ),
+    ] = 30
+    context_reset_phrases: Annotated[
+        ResetPhrases,
+        BeforeValidator(_listed),
+        Field(description="Whole messages that begin a new session; with commas between."),
+    ] = ("start over", "new topic", "reset")
+    context_caching: Annotated[
+        bool, Field(description="Whether a container keeps what changes rarely.")
+    ] = True
+    context_cache_seconds: Annotated[
+        int, Field(description="How long it keeps that.", ge=1, le=86_400)
+    ] = 300
 
     # Runs
     max_chain_depth: Annotated[

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import unquote
@@ -15,10 +15,23 @@ from pydantic.fields import FieldInfo
 import api_docs
 from local.template import ROOT, Template
 from skein import errors
-from skein.models import agent, borrowed, chat, delivery, due, intent, run, source, step, user
+from skein.models import (
+    agent,
+    borrowed,
+    chat,
+    delivery,
+    due,
+    intent,
+    overrides,
+    run,
+    source,
+    step,
+    user,
+)
 from skein.models.base import MemberRef, Stored
 from skein.models.storage import Key
 from skein.models.trigger import Trigger
+from skein.services.effective import resolved
 from skein.services.permits import Permits
 from skein.services.usage import UsageBook
 from skein.settings import PREFIX, Settings, variable
@@ -30,6 +43,8 @@ SOURCES = sorted([*(ROOT / "shared" / "skein").rglob("*.py"), *(ROOT / "function
 
 LOCAL_VARIABLES = {"SKEIN_PORT", "SKEIN_DATA_DIR", "OPENAI_API_KEY", "OPENAI_BASE_URL"}
 SPREAD_FIELDS = {"answers", "input_tokens", "output_tokens"}  # logged by way of `**counts`
+
+NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 
 Row = tuple[str, ...]
 
@@ -96,6 +111,8 @@ def first_texts(found: Iterable[ast.Call]) -> set[str]:
 def default_of(field: FieldInfo) -> str:
     if field.default is None:
         return "unset"
+    if isinstance(field.default, tuple):
+        return f"`{','.join(field.default)}`"
     return f"`{field.default}`" if field.default != "" else "empty"
 
 
@@ -106,7 +123,9 @@ def bounds_of(field: FieldInfo) -> str:
         annotated_types.Le: "to {0.le}",
         annotated_types.MinLen: "not empty",
     }
-    return " ".join(words[type(bound)].format(bound) for bound in field.metadata)
+    return " ".join(
+        words[type(bound)].format(bound) for bound in field.metadata if type(bound) in words
+    )
 
 
 def test_settings_stand_in_their_document_as_they_are() -> None:
@@ -115,6 +134,51 @@ def test_settings_stand_in_their_document_as_they_are() -> None:
         (f"`{variable(name)}`", default_of(field), bounds_of(field), str(field.description))
         for name, field in Settings.model_fields.items()
     ]
+
+
+OVERRIDES = {
+    "### By agent, line and tenant": overrides.ChatOverrides,
+    "### By tenant alone": overrides.TenantOverrides,
+}
+
+
+@pytest.mark.parametrize("heading", OVERRIDES)
+def test_what_can_be_overridden_stands_there_too(heading: str) -> None:
+    """A field without a row, or a row without a field, fails here."""
+    said = OVERRIDES[heading].model_fields
+    closer = overrides.ChatOverrides.model_fields if "alone" in heading else {}
+    documented = [(row[0], row[-2], row[-1]) for row in rows(part(page("settings.md"), heading))]
+    assert documented == [
+        (f"`{name}`", bounds_of(field), str(field.description))
+        for name, field in said.items()
+        if name not in closer
+    ]
+
+
+def test_defaults_of_what_can_be_overridden_stand_there_too() -> None:
+    """In the app, and on a line: what holds where nobody says anything."""
+    documented = rows(part(page("settings.md"), "### By agent, line and tenant"))
+    for name, app, on_line, *_ in documented:
+        for told, number in ((app, None), (on_line, "+15005550006")):
+            direct = chat.Chat(
+                tenant="acme",
+                id="chat_1",
+                kind="direct",
+                visibility="private",
+                line=number,
+                activity_hour=NOON,
+                created_at=NOON,
+            )
+            value = getattr(resolved(None, None, None, Settings(), chat=direct), name.strip("`"))
+            assert told == shown(value), name
+
+
+def shown(value: object) -> str:
+    if value is None:
+        return "the agent's `model`"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, tuple) else f"{value}"
 
 
 def test_other_variables_stand_there_too() -> None:
@@ -285,6 +349,7 @@ KEYS: dict[str, Key] = {
     "`PhoneOwner`": user.PhoneOwner.key_of(TENANT, "{phone}"),
     "`PhoneChat`": user.PhoneChat.key_of(TENANT, "{phone}", "{line}"),
     "`Line`": user.Line.key_of("{phone}"),
+    "`TenantSettings`": overrides.TenantSettings.key_of(TENANT),
     "`Source`": source.Source.key_of("{source}"),
     "usage": UsageBook.key_of(TENANT, "{day}", 7)._replace(pk="{tenant}#USAGE#{day}#{shard}"),
 }

@@ -53,6 +53,7 @@ def test_an_agent_from_its_beginning_to_its_end(admin: Client) -> None:
         "time_zone": "UTC",
         "max_prompt_tokens": None,
         "max_concurrent_runs": None,
+        "settings": {},
         "created_at": "2026-02-18T12:00:00.000Z",
     }
     path = f"/v1/agents/{agent_id}"
@@ -137,7 +138,9 @@ def test_a_line_from_its_beginning_to_its_end(world: World, admin: Client) -> No
     assert admin.get(path).body == made.body
     assert admin.post("/v1/lines", {"phone": LINE, "agent_id": "agt_a"}).status == 409
     assert admin.patch(path, {"agent_id": "agt_unknown"}).status == 422
-    assert admin.patch(path, {"settings": {"tone": "warm"}}).body["settings"] == {"tone": "warm"}
+    assert admin.patch(path, {"settings": {"apology": False}}).body["settings"] == {
+        "apology": False
+    }
     assert [item["phone"] for item in admin.all_pages("/v1/lines")] == [LINE]
     assert admin.delete(path).status == 204
     assert admin.get(path).status == 404
@@ -244,3 +247,48 @@ def test_the_scope_chat_is_not_enough(world: World, scope: Any) -> None:
     for answer in (caller.get("/v1/agents"), caller.post("/v1/agents", {"name": "Mine"})):
         assert (answer.status, answer.code) == (403, "forbidden")
     assert everything(world) == {}
+
+
+# ---------------------------------------------------------------------- settings
+
+
+def test_a_tenant_says_what_it_wants_of_its_settings_and_takes_it_back(admin: Client) -> None:
+    nothing = admin.get("/v1/settings").body
+    assert set(nothing.values()) == {None}
+    change = {"conversation_gap_minutes": 45, "context_reset_phrases": ["begin anew"]}
+    changed = admin.patch("/v1/settings", change)
+    assert changed.status == 200
+    assert changed.body == nothing | change
+    more = admin.patch("/v1/settings", {"conversation_gap_minutes": None, "run_days": 90})
+    assert more.body == nothing | {"context_reset_phrases": ["begin anew"], "run_days": 90}
+    assert admin.get("/v1/settings").body == more.body
+
+
+def test_settings_of_another_tenant_are_their_own(world: World, admin: Client) -> None:
+    admin.patch("/v1/settings", {"apology": False})
+    theirs = operator(world, tenant="other").get("/v1/settings").body
+    assert theirs["apology"] is None
+
+
+@pytest.mark.parametrize("body", [{"tone": "warm"}, {"apology": "perhaps"}, {"run_days": 0}])
+def test_settings_that_do_not_fit_are_refused_everywhere(
+    world: World, admin: Client, body: dict[str, Any]
+) -> None:
+    world.agent()
+    world.line()
+    assert admin.patch("/v1/settings", body).status == 422
+    for path in ("/v1/agents/agt_a", f"/v1/lines/{LINE}"):
+        assert admin.patch(path, {"settings": body}).status == 422
+    assert admin.get("/v1/settings").body["run_days"] is None
+
+
+def test_an_agents_and_a_lines_settings_are_changed_field_by_field(
+    world: World, admin: Client
+) -> None:
+    world.agent()
+    world.line()
+    for path in ("/v1/agents/agt_a", f"/v1/lines/{LINE}"):
+        admin.patch(path, {"settings": {"apology": False, "max_context_tokens": 900}})
+        changed = admin.patch(path, {"settings": {"apology": None}})
+        assert changed.body["settings"] == {"max_context_tokens": 900}
+        assert admin.get(path).body["settings"] == {"max_context_tokens": 900}

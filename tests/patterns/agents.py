@@ -2,6 +2,7 @@
 
 from skein.models.api_admin import AgentChange, NewAgent, NewLine, NewUser, UserChange
 from skein.models.intent import Owner, Reach
+from skein.models.overrides import TenantOverridesChange
 from skein.services.firing import Firing
 from skein.services.own_runs import OwnRuns
 from tests.builders import LINE, PHONE, TENANT, World
@@ -62,6 +63,20 @@ def _own_runs(meter: Meter) -> None:
     own = OwnRuns(table=world.table, clock=world.clock)
     with meter(world):
         own.newest(TENANT, "agt_a", place=claim.run.audience, status=None, limit=10)
+
+
+@patterns.named("read a tenant's settings")
+def _settings_read(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.tenant_settings.get(TENANT)
+
+
+@patterns.named("change a tenant's settings")
+def _settings_change(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.tenant_settings.change(TENANT, TenantOverridesChange(apology=False))
 
 
 @patterns.named("read an agent, a person, a line or a service")

@@ -15,6 +15,7 @@ from skein.models.api_admin import (
     NewUser,
     UserChange,
 )
+from skein.models.overrides import ChatOverrides, ChatOverridesChange
 from skein.models.storage import Update
 from skein.models.user import PhoneOwner, User
 from tests.builders import LINE, TENANT, World, person
@@ -116,7 +117,7 @@ def test_what_belongs_to_another_tenant_is_not_there() -> None:
         lambda: app.users.get("other", "usr_ann"),
         lambda: app.users.change("other", "usr_ann", UserChange(name="Mine")),
         lambda: app.lines.get("other", LINE),
-        lambda: app.lines.change("other", LINE, LineChange(settings={"mine": True})),
+        lambda: app.lines.change("other", LINE, LineChange(agent_id="agt_b")),
         lambda: app.lines.delete("other", LINE),
     ]
     for attempt in attempts:
@@ -243,10 +244,11 @@ def test_a_line_can_lead_elsewhere_and_be_disconnected() -> None:
     world.agent("agt_b", "Designer")
     world.line()
     lines = world.app.lines
-    change = LineChange(agent_id="agt_b", settings={"greeting": "Hi"})
+    change = LineChange(agent_id="agt_b", settings=ChatOverridesChange(apology=False))
     changed = lines.change(TENANT, LINE, change)
     assert lines.get(TENANT, LINE) == changed
-    assert (changed.agent_id, changed.settings, changed.version) == ("agt_b", {"greeting": "Hi"}, 2)
+    saying = ChatOverrides(apology=False)
+    assert (changed.agent_id, changed.settings, changed.version) == ("agt_b", saying, 2)
     lines.delete(TENANT, LINE)
     with pytest.raises(NotFound):
         lines.get(TENANT, LINE)

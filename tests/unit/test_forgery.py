@@ -24,6 +24,7 @@ from skein.models.summary import PinnedSummary, Summary
 from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger
 from skein.models.user import User
 from skein.prompts import render
+from skein.services.effective import resolved
 from skein.settings import Settings
 from tests import grammar
 from tests.builders import NOON, TENANT, bot, tokens
@@ -136,6 +137,7 @@ def _reading(chat: Chat | None, messages: Sequence[Message] = (), **given_: Any)
         "live_runs": (),
         "now": NOON,
         "person": None,
+        "effective": resolved(agent, None, None, ROOMY, chat=chat),
     }
     return Reading(**(known | given_))
 

@@ -70,8 +70,8 @@ def test_four_fifths_of_a_prompt_are_its_predecessors_head(history_format: str) 
 
 @pytest.mark.parametrize("history_format", ["timeline", "roles"])
 def test_so_they_are_on_a_line_whose_agent_has_much_to_heed(history_format: str) -> None:
-    """Prompts of direct chats hold 20 messages only, so it is the system prompt that counts."""
-    rules = "Be kind, be brief, and never promise what you cannot keep. " * 50
+    """Their prompts hold few messages, so it is the system prompt that counts."""
+    rules = "Be kind, be brief, and never promise what you cannot keep. " * 100
     chat = {"kind": "direct", "visibility": "private", "line": LINE}
     share = _shared(_conversation(history_format, rules, **chat))
     print(f"\na line as {history_format}: {share:.1%}")  # noqa: T201

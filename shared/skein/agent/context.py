@@ -74,11 +74,11 @@ class ContextBuilder:
             tools: What the agent may use; their size counts against the prompt's limit.
         """
         manner = Manner.of(reading.agent, reading.chat)
-        room = self._room(reading.agent, tools)
+        room = self._room(reading, tools)
         entries = self._entries(run, reading, roles=manner.history_format == "roles")
         stable = self._stable(run, reading, manner, room)
         volatile = self._volatile(run, reading, entries, manner, room)
-        limit = self._history_limit(reading.chat) - _size_of(stable, "CONVERSATION SUMMARY")
+        limit = reading.effective.max_context_tokens - _size_of(stable, "CONVERSATION SUMMARY")
         head = _history_head(reading.chat)
         around = self._tokens.count(head + SEPARATOR) if head else 0
         least = min(total(entries), room // HISTORY_SHARE, limit) + around
@@ -93,17 +93,12 @@ class ContextBuilder:
         parts = [*stable, *history, *volatile]
         return _record([*parts[:-1], closing(parts[-1], self._tokens)], nudge=render(NUDGE))
 
-    def _room(self, agent: Agent, tools: Sequence[ToolSpec]) -> int:
+    def _room(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
         """How many tokens all sections may take: what the answer, tools and frames leave."""
-        whole = agent.max_prompt_tokens or self._settings.max_prompt_tokens
+        whole = reading.agent.max_prompt_tokens or self._settings.max_prompt_tokens
         offered = self._tokens.count(json.dumps([tool.model_dump() for tool in tools]))
         frames = MOST_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self._tokens.count(render(NUDGE))
-        return max(whole - self._settings.max_output_tokens - offered - frames, 0)
-
-    def _history_limit(self, chat: Chat | None) -> int:
-        on_line = chat is not None and chat.line is not None
-        settings = self._settings
-        return settings.line_context_tokens if on_line else settings.max_context_tokens
+        return max(whole - reading.effective.reserved_response_tokens - offered - frames, 0)
 
     def _stable(self, run: Run, reading: Reading, manner: Manner, room: int) -> list[Section]:
         """What stays the same from turn to turn in one chat, and so stands before its history."""
@@ -115,7 +110,7 @@ class ContextBuilder:
             self._your_chats(reading, room) if reading.all_chats else None,
             sections.active_chat(reading.chat, run, self._tokens),
             elsewhere.conversation_summary(
-                reading.before, self._history_limit(reading.chat) // SUMMARY_SHARE, self._tokens
+                reading.before, reading.effective.max_context_tokens // SUMMARY_SHARE, self._tokens
             ),
         ]
         return [part for part in found if part is not None]

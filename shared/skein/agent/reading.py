@@ -34,10 +34,11 @@ from skein.models.summary import PinnedSummary
 from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
+from skein.services.effective import Effective, found_settings, keys_of_settings, resolved
 from skein.services.windows import shown_from
 from skein.settings import Settings
 
-INDEX_ROWS = 46  # two keys each; with the agent, the person, the trigger and so on, one batch
+INDEX_ROWS = 46  # two keys each; with the agent, the person, settings and so on, one batch
 LATE_MESSAGES = 5  # that may have come since the chat was read
 PARALLEL_READS = 6
 
@@ -63,6 +64,7 @@ class Reading:
         elsewhere: All others that were read, whose notes may be shown where their chats may not.
         all_chats: `chats` are all, so that the list stays as it is while they are written in.
         live_runs: Those that may be shown here.
+        effective: The settings that hold for the agent here.
         told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
             from those who were not there.
     """
@@ -84,6 +86,7 @@ class Reading:
     plans: tuple[Plan, ...]
     live_runs: tuple[LiveRun, ...]
     now: datetime
+    effective: Effective
     all_chats: bool = False
     told: bool = True
     person: User | None = None
@@ -187,7 +190,8 @@ class Reader:
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
         person_keys = _keys_of_person(chat)
-        found = self._table.get_many([agent_key, *wanted, *borrowed_keys, *person_keys, *keys])
+        named = [agent_key, *keys_of_settings(run.tenant, chat), *person_keys]
+        found = self._table.get_many([*named, *wanted, *borrowed_keys, *keys])
         if agent_key not in found or found[agent_key].get("deleted_at"):
             raise NotFound("the agent is gone")
         home, trigger = found_trigger(run, chat, messages, found)
@@ -211,8 +215,10 @@ class Reader:
             if item["sk"].startswith("LIVE#")
             and may_show(Audience.model_validate(item["audience"]), destination)
         ]
+        agent = Agent.from_item(found[agent_key])
+        line, tenant = found_settings(run.tenant, chat, found)
         return Reading(
-            agent=Agent.from_item(found[agent_key]),
+            agent=agent,
             chat=chat,
             member=member,
             messages=tuple(messages),
@@ -229,6 +235,7 @@ class Reader:
             plans=tuple(plan for plan in plans if may_show(plan.audience, destination)),
             live_runs=live_runs(chats, lone),
             now=self._clock.now(),
+            effective=resolved(agent, line, tenant, self._settings, chat=chat),
             all_chats=all_chats,
             told=told,
             person=person,

@@ -242,7 +242,7 @@ class Turns:
             model=reading.agent.model or self._settings.default_model,
             messages=tuple(messages),
             tools=tuple(tool.spec for tool in tools),
-            max_output_tokens=self._settings.max_output_tokens,
+            max_output_tokens=reading.effective.reserved_response_tokens,
             timeout_seconds=min(seconds, self._settings.model_timeout_seconds),
         )
         try:

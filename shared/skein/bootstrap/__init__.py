@@ -39,6 +39,7 @@ from skein.services.run_views import RunViews
 from skein.services.runs import Runs
 from skein.services.sources import Sources
 from skein.services.summaries import Notes, Summarizer
+from skein.services.tenant_settings import TenantBook
 from skein.services.upkeep import Upkeep
 from skein.services.usage import UsageBook
 from skein.services.users import Users
@@ -271,6 +272,11 @@ class App(Outside):
     def lines(self) -> Lines:
         """The tenant's phone numbers."""
         return Lines(table=self.table, clock=self.clock)
+
+    @cached_property
+    def tenant_settings(self) -> TenantBook:
+        """What tenants say of their settings."""
+        return TenantBook(table=self.table, clock=self.clock)
 
 
 def build_app(settings: Settings, **overrides: object) -> App:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from skein.models.base import Identifier, Instant, Name, NamedMember, Stored, Tenant, key_part
+from skein.models.overrides import ChatOverrides
 from skein.models.storage import Item, Key
 
 ReplyMode = Literal["tools", "text"]
@@ -56,6 +57,7 @@ class Agent(Stored):
         time_zone: IANA name, in which the agent is told the time.
         max_prompt_tokens: The bound of everything that a prompt may hold; None for the setting's.
         max_concurrent_runs: How many of its runs may be at work at once; None for the setting's.
+        settings: What it says of settings that a line, its tenant or the deployment would decide.
         deleted_at: Set once it is gone; runs that still mention it are canceled.
     """
 
@@ -72,6 +74,7 @@ class Agent(Stored):
     time_zone: str = "UTC"
     max_prompt_tokens: int | None = None
     max_concurrent_runs: int | None = None
+    settings: ChatOverrides = ChatOverrides()
     version: int = 1
     created_at: Instant
     deleted_at: Instant | None = None

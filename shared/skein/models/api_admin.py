@@ -16,7 +16,8 @@ from skein.models.agent import (
 )
 from skein.models.api import EntityId, Request, Resource
 from skein.models.base import E164, Instant, Name
-from skein.models.free_fields import Fields, Profile, ProfileFieldNames
+from skein.models.free_fields import Profile, ProfileFieldNames
+from skein.models.overrides import ChatOverridesChange, TenantOverrides
 from skein.models.user import Line, User
 
 MAX_PHONES = 20
@@ -68,6 +69,10 @@ SummaryInstruction = Annotated[
 ]
 PromptTokens = Annotated[int, Field(ge=1_000, le=1_000_000)]
 ToolNames = Annotated[tuple[ToolName, ...], Field(max_length=64)]
+Overridden = Annotated[
+    ChatOverridesChange,
+    Field(description="Settings that it decides itself; a null in it leaves one to others again."),
+]
 ConcurrentRuns = Annotated[
     int, Field(ge=1, le=1_000, description="Its runs at work at once; null: the deployment's.")
 ]
@@ -91,6 +96,7 @@ class NewAgent(Request):
     time_zone: Annotated[TimeZone, Field(description="IANA name.")] = "UTC"
     max_prompt_tokens: PromptTokens | None = None
     max_concurrent_runs: ConcurrentRuns | None = None
+    settings: Overridden = ChatOverridesChange()
 
 
 class AgentChange(Request):
@@ -122,6 +128,7 @@ class AgentChange(Request):
     time_zone: TimeZone | None = None
     max_prompt_tokens: PromptTokens | None = None
     max_concurrent_runs: ConcurrentRuns | None = None
+    settings: Overridden | None = None
 
 
 class AgentResource(Resource):
@@ -139,12 +146,14 @@ class AgentResource(Resource):
     time_zone: str
     max_prompt_tokens: int | None
     max_concurrent_runs: int | None
+    settings: dict[str, Any]
     created_at: Instant
 
     @classmethod
     def of(cls, agent: Agent) -> Self:
         """The resource of an agent."""
-        return cls(**{name: getattr(agent, name) for name in cls.model_fields})
+        values = {name: getattr(agent, name) for name in cls.model_fields}
+        return cls(**values | {"settings": agent.settings.said})
 
 
 class AgentPage(Resource):
@@ -219,14 +228,14 @@ class NewLine(Request):
 
     phone: Phone
     agent_id: EntityId
-    settings: Fields = Field(description="Free fields, up to 16 KiB.", default_factory=dict)
+    settings: Overridden = ChatOverridesChange()
 
 
 class LineChange(Request):
     """What of a line is to change; left out or null, a field stays."""
 
     agent_id: EntityId | None = None
-    settings: Fields | None = None
+    settings: Overridden | None = None
 
 
 class LineResource(Resource):
@@ -239,7 +248,7 @@ class LineResource(Resource):
     @classmethod
     def of(cls, line: Line) -> Self:
         """The resource of a line."""
-        return cls(phone=line.phone, agent_id=line.agent_id, settings=line.settings)
+        return cls(phone=line.phone, agent_id=line.agent_id, settings=line.settings.said)
 
 
 class LinePage(Resource):
@@ -247,3 +256,7 @@ class LinePage(Resource):
 
     items: tuple[LineResource, ...]
     next_cursor: str | None
+
+
+class SettingsResource(TenantOverrides):
+    """What a tenant says of its settings; null is left to the deployment."""

@@ -19,6 +19,7 @@ from skein.models.base import (
     rfc3339,
 )
 from skein.models.due import NOT_DUE, due_mark
+from skein.models.overrides import ChatOverrides
 from skein.models.storage import Item, Key
 from skein.models.summary import PinnedSummary, Summary, SummaryState
 from skein.models.trigger import Burst, QueuedRun, Wait
@@ -79,6 +80,8 @@ class Chat(Stored):
             consolidation is to be remembered; the due mark's time on `Consolidation`. None while
             there is nothing new.
         epoch: Raised by an erasure; part of every cache key.
+        overrides: Of a direct chat: what its agent, line and tenant said of settings when a person
+            last wrote here; None as long as they say nothing.
     """
 
     tenant: Tenant
@@ -98,6 +101,7 @@ class Chat(Stored):
     joined_late: dict[str, int] = Field(default_factory=dict)
     version: int = 1
     epoch: int = 0
+    overrides: ChatOverrides | None = None
     activity_hour: Instant
     listed_hour: Instant | None = None
     upkeep_at: Instant | None = None

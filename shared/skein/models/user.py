@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from skein.models.base import E164, Identifier, Instant, Name, NamedMember, Stored, Tenant, key_part
+from skein.models.overrides import ChatOverrides
 from skein.models.storage import Item, Key
 
 
@@ -57,12 +58,16 @@ def caller_name(phone: str) -> str:
 
 
 class Line(Stored):
-    """A phone number that belongs to one agent; the number alone finds the tenant."""
+    """A phone number that belongs to one agent; the number alone finds the tenant.
+
+    Attributes:
+        settings: What it says of settings that its tenant or the deployment would decide.
+    """
 
     tenant: Tenant
     phone: E164
     agent_id: Identifier
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: ChatOverrides = ChatOverrides()
     version: int = 1
     created_at: Instant
 

@@ -71,7 +71,10 @@ class Agents:
             agent = self.get(tenant, agent_id)
             if not change.given:
                 return agent
-            revised, write = revise(agent, change.given)
+            given = change.given
+            if change.settings is not None:
+                given["settings"] = change.settings.applied_to(agent.settings)
+            revised, write = revise(agent, given)
             self._table.write(write)
             return revised
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from skein.models.chat import Chat, Membership
 from skein.models.jobs import SummaryJob
 from skein.models.summary import Summary, SummaryState
+from skein.services.effective import effective_in
 from skein.settings import Settings
 
 LEAST_MESSAGES = 2
@@ -46,7 +47,7 @@ def agent_renewal_at(chat: Chat, member: Membership, settings: Settings) -> date
 
 def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
     """From when on the shared summary of `chat` may be renewed; None if it is not behind."""
-    least = settings.summary_message_threshold
+    least = effective_in(chat, settings).summary_message_threshold
     return _renewal_at(chat, chat.record, chat.record_state, least=least, settings=settings)
 
 
@@ -60,6 +61,8 @@ def _renewal_at(
 ) -> datetime | None:
     """The end of the cooldown, which grows where the model fails again and again."""
     state = known or SummaryState()
+    if not effective_in(chat, settings).auto_summary:
+        return None
     covered = max(summary.seq if summary else 0, state.tried_seq)
     if chat.discarded_at is not None or chat.last_seq < least or chat.last_seq <= covered:
         return None

@@ -2,6 +2,7 @@
 
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.api_admin import LineChange, NewLine
+from skein.models.overrides import ChatOverrides
 from skein.models.storage import Delete, Is, Missing, Put, Write
 from skein.models.user import Line, lines_relation
 from skein.ports import Clock, Table
@@ -29,7 +30,7 @@ class Lines:
             tenant=tenant,
             phone=new.phone,
             agent_id=new.agent_id,
-            settings=new.settings,
+            settings=new.settings.applied_to(ChatOverrides()),
             created_at=self._clock.now(),
         )
         try:
@@ -84,7 +85,10 @@ class Lines:
         line = self.get(tenant, phone)
         if not change.given:
             return line
-        revised, write = revise(line, change.given)
+        given = change.given
+        if change.settings is not None:
+            given["settings"] = change.settings.applied_to(line.settings)
+        revised, write = revise(line, given)
         writes: list[Write] = [write]
         if change.agent_id is not None:
             writes.append(agent_is_there(tenant, change.agent_id))

@@ -5,11 +5,12 @@ from typing import Any, TypeVar
 
 from skein.models.agent import Agent
 from skein.models.chat import Chat
+from skein.models.overrides import TenantSettings
 from skein.models.source import Source
 from skein.models.storage import Is, Update
 from skein.models.user import Line, User
 
-Versioned = TypeVar("Versioned", Agent, Chat, Line, Source, User)
+Versioned = TypeVar("Versioned", Agent, Chat, Line, Source, TenantSettings, User)
 
 
 def revise(

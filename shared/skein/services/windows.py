@@ -2,6 +2,7 @@
 
 from skein.models.chat import Chat
 from skein.models.summary import PinnedSummary, Summary
+from skein.services.effective import effective_in
 from skein.settings import Settings
 
 MOST_WINDOWS = 2  # how many windows of messages a prompt holds while it waits for a summary
@@ -9,8 +10,7 @@ MOST_WINDOWS = 2  # how many windows of messages a prompt holds while it waits f
 
 def window_of(chat: Chat, settings: Settings) -> int:
     """How many of a chat's newest messages a prompt may hold."""
-    direct = chat.kind == "direct"
-    return settings.direct_history_window if direct else settings.history_window
+    return effective_in(chat, settings).message_history_limit
 
 
 def window_start(last_seq: int, window: int) -> int:

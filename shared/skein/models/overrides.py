@@ -1,0 +1,210 @@
+"""What agents, lines and tenants may say of settings that would otherwise be the deployment's.
+
+Each field is optional: None means "not said here", and the next one in the order agent, line,
+tenant, environment decides (`services/effective.py`).
+"""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from skein.models.base import Instant, Stored, Tenant, key_part
+from skein.models.storage import Item, Key
+
+MAX_PHRASES = 50
+
+
+def _distinct(phrases: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(phrases))
+
+
+ResetPhrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+ResetPhrases = Annotated[
+    tuple[ResetPhrase, ...], Field(max_length=MAX_PHRASES), AfterValidator(_distinct)
+]
+
+
+class Overrides(BaseModel):
+    """Values that win over those further out; what a newer writer added is left alone."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What is said here, by name."""
+        return {
+            name: value
+            for name in type(self).model_fields
+            if (value := getattr(self, name)) is not None
+        }
+
+
+class ContextOverrides(Overrides):
+    """What a prompt in a direct chat is made of."""
+
+    message_history_limit: Annotated[
+        int | None,
+        Field(
+            description="Messages of the session that a prompt holds, the current one included; "
+            "up to twice as many while no summary stands for those before.",
+            ge=2,
+            le=200,
+        ),
+    ] = None
+    include_system_messages: Annotated[
+        bool | None,
+        Field(description="Whether keywords such as STOP, and notices, are shown to the agent."),
+    ] = None
+    max_context_tokens: Annotated[
+        int | None,
+        Field(description="Tokens of history and summary.", ge=100, le=1_000_000),
+    ] = None
+    reserved_response_tokens: Annotated[
+        int | None,
+        Field(description="Tokens reserved for the model's answer.", ge=16, le=32_000),
+    ] = None
+    tokenizer_model: Annotated[
+        str | None,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
+        Field(description="Model whose tokens are counted."),
+    ] = None
+    conversation_gap_minutes: Annotated[
+        int | None,
+        Field(
+            description="Silence, in minutes, after which a new session begins.", ge=1, le=525_600
+        ),
+    ] = None
+    context_reset_phrases: Annotated[
+        ResetPhrases | None,
+        Field(description="Whole messages, in any case, that begin a new session."),
+    ] = None
+    context_caching: Annotated[
+        bool | None,
+        Field(description="Whether a container keeps what changes rarely."),
+    ] = None
+    context_cache_seconds: Annotated[
+        int | None, Field(description="How long it keeps that.", ge=1, le=86_400)
+    ] = None
+    auto_summary: Annotated[
+        bool | None, Field(description="Whether the chat is summed up by itself.")
+    ] = None
+    summary_message_threshold: Annotated[
+        int | None,
+        Field(description="Messages from which on the chat has a shared summary.", ge=1, le=10_000),
+    ] = None
+
+
+class ReplyOverrides(Overrides):
+    """How an agent's answer comes about in a direct chat."""
+
+    reply_debounce_seconds: Annotated[
+        int | None,
+        Field(description="How long an answer waits for another message.", ge=0, le=900),
+    ] = None
+    reply_debounce_max_seconds: Annotated[
+        int | None,
+        Field(description="How long it waits in all, however many come.", ge=0, le=900),
+    ] = None
+    apology: Annotated[
+        bool | None,
+        Field(description="Whether a person on SMS is told, once, that the answer is late."),
+    ] = None
+
+
+class ChatOverrides(ReplyOverrides, ContextOverrides):
+    """What an agent or a line may say."""
+
+
+class TenantLimits(Overrides):
+    """How much is let through; 0 is without limit."""
+
+    user_messages_per_minute: Annotated[
+        int | None, Field(description="Messages of one person in a minute.", ge=0)
+    ] = None
+    user_tokens_per_day: Annotated[
+        int | None, Field(description="Model tokens on behalf of one person in a day.", ge=0)
+    ] = None
+    tenant_messages_per_minute: Annotated[
+        int | None, Field(description="Messages of all people in a minute.", ge=0)
+    ] = None
+    tenant_tokens_per_day: Annotated[
+        int | None, Field(description="Model tokens in a day.", ge=0)
+    ] = None
+
+
+class Retention(Overrides):
+    """How long things are kept; None is for good."""
+
+    message_days: Annotated[
+        int | None, Field(description="Days that messages are kept.", ge=1, le=36_500)
+    ] = None
+    run_days: Annotated[
+        int | None, Field(description="Days that runs are kept.", ge=1, le=36_500)
+    ] = None
+
+
+class RolloutOverride(Overrides):
+    """Who gets context at all."""
+
+    context_enabled: Annotated[
+        bool | None, Field(description="Whether prompts hold more than the current message.")
+    ] = None
+    context_rollout_percent: Annotated[
+        int | None, Field(description="For how many of the people, in percent.", ge=0, le=100)
+    ] = None
+
+
+class TenantOverrides(RolloutOverride, Retention, TenantLimits, ChatOverrides):
+    """What a tenant may say."""
+
+
+class ChatOverridesChange(ChatOverrides):
+    """What an agent or a line is to say: left out, a field stays; null, it is said no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def applied_to(self, current: ChatOverrides) -> ChatOverrides:
+        """What is said from now on."""
+        return current.model_copy(update=_changes(self))
+
+
+class TenantOverridesChange(TenantOverrides):
+    """What a tenant is to say: left out, a field stays; null, it is said no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def applied_to(self, current: TenantOverrides) -> TenantOverrides:
+        """What is said from now on."""
+        return current.model_copy(update=_changes(self))
+
+
+def _changes(change: Overrides) -> dict[str, Any]:
+    return {name: getattr(change, name) for name in change.model_fields_set}
+
+
+class TenantSettings(Stored):
+    """What a tenant says of its settings; without the item, nothing."""
+
+    tenant: Tenant
+    settings: TenantOverrides = TenantOverrides()
+    version: int = 1
+    changed_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str) -> Key:
+        """The key of a tenant's settings."""
+        return Key(f"{key_part(tenant)}#SETTINGS", "META")
+
+    @property
+    def key(self) -> Key:
+        """The key of these settings."""
+        return self.key_of(self.tenant)
+
+    def to_item(self) -> Item:
+        """The settings as table attributes."""
+        return self.attributes()
+
+    @classmethod
+    def found_in(cls, item: Item | None) -> TenantOverrides:
+        """What a tenant says whose item was looked for."""
+        return cls.from_item(item).settings if item is not None else TenantOverrides()
