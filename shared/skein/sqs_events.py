@@ -35,7 +35,14 @@ def process(
     """
 
     def take(record: SQSRecord) -> None:
-        handle(job_type.model_validate_json(record.body))
+        job = job_type.model_validate_json(record.body)
+        try:
+            handle(job)
+        except Exception:
+            # What it was is logged next, by the processor, which knows no ids.
+            ids = job.model_dump(exclude={"v"})
+            logger.warning("a job failed", extra={"queue": job.queue, **ids})
+            raise
 
     return process_partial_response(
         event=event,

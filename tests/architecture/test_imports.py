@@ -14,6 +14,8 @@ PACKAGE = ROOT / "shared" / "skein"
 # Each room may import itself and what stands to its right.
 ORDER = ["functions", "bootstrap", "agent", "services", "ports", "models", "errors"]
 BESIDE = {  # what stands beside the row, and from where it may be imported
+    "correlation": {"logs", "agent", "services"},
+    "masking": {"functions", "logs", "agent", "services"},
     "prompts": {"agent", "services"},
     "settings": {"functions", "bootstrap", "agent", "services", "adapters", "local"},
     "adapters": {"bootstrap", "local"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from skein.errors import ModelRejected, Throttled, Unavailable
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
 SDK_RETRIES = 1
+WORD = re.compile(r"[A-Za-z0-9_.:\[\]-]{1,80}")
 PAUSE_SECONDS = 2.0  # more than the SDK waits before its one retry
 
 
@@ -136,5 +138,13 @@ def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:
 
 
 def _reason(error: Exception) -> str:
-    """What the SDK says, in at most 300 characters; it never holds the key."""
-    return f"{type(error).__name__}: {error}"[:300]
+    """What kind of failure it was, as far as the API has words for it that a program may read.
+
+    Its sentences are left out, since they may quote the prompt. `request_id` is the provider's own.
+    """
+    told = [type(error).__name__]
+    for name in ("status_code", "code", "type", "param", "request_id"):
+        value = str(getattr(error, name, None) or "")
+        if WORD.fullmatch(value):
+            told.append(f"{name}={value}")
+    return " ".join(told)

@@ -121,7 +121,8 @@ def _meaning_of(error: Exception) -> SkeinError:
             return Throttled("Twilio asks to slow down")
         if error.status in CLIENT_FAULTS:
             known = error.code if error.code and error.code >= LEAST_ERROR_CODE else None
-            return SmsRejected(f"Twilio refuses the text: {error}", code=known)
+            # Its own words may name the number.
+            return SmsRejected(f"Twilio refuses the text: {error.status}, code {known}", code=known)
     if isinstance(error, requests.ConnectionError) and _never_connected(error):
         return Unavailable("Twilio was not reached")
     return Ambiguous(f"Twilio gave no clear answer: {type(error).__name__}")

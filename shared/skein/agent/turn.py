@@ -15,6 +15,7 @@ from skein.agent.tools import enabled
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.base import Tool, Work
 from skein.agent.tools.runs import end_run
+from skein.correlation import correlated
 from skein.errors import (
     Conflict,
     LostLease,
@@ -23,6 +24,7 @@ from skein.errors import (
     Rejected,
     Transient,
 )
+from skein.masking import in_our_words
 from skein.models.chat import Chat, Membership
 from skein.models.completion import ModelMessage, ModelRequest
 from skein.models.jobs import RunJob
@@ -82,6 +84,7 @@ class Turns:
         self._clock = clock
         self._settings = settings
 
+    @correlated()
     def take(self, job: RunJob, *, deadline: datetime) -> None:
         """Carry a run on as far as it goes in this invocation.
 
@@ -125,7 +128,7 @@ class Turns:
         else:
             # A bug must not hold the agent's slot until the lease runs out: note it, try again.
             logger.error("an attempt failed", extra={"run_id": run_id}, exc_info=error)
-            self._runs.retry_later(claim, f"{type(error).__name__}: {error}")
+            self._runs.retry_later(claim, in_our_words(error))
 
     def _carry_on(self, work: Work, deadline: datetime) -> None:
         activation = work.run.activation

@@ -240,6 +240,7 @@ class Message(Stored):
         run_id: The run that said it, for an agent's message.
         expects_reply: The sender waits for an answer.
         origin: Why it was said, where the sender was asked in another chat.
+        correlation_id: Of the request that led to it, for the logs.
     """
 
     tenant: Tenant
@@ -256,6 +257,7 @@ class Message(Stored):
     run_id: Identifier | None = None
     expects_reply: bool = False
     origin: Origin | None = None
+    correlation_id: str | None = None
     created_at: Instant
 
     @staticmethod

@@ -64,6 +64,7 @@ class Delivery(Stored):
         version: Raised by every write but the tick's; each is conditional on the one before, since
             worker and status callbacks write the same parts.
         error: Why it was canceled, for the operator.
+        correlation_id: Of the request that led to it, for the logs.
     """
 
     tenant: Tenant
@@ -79,6 +80,7 @@ class Delivery(Stored):
     version: int = 1
     lease_until: Instant | None = None
     error: str | None = None
+    correlation_id: str | None = None
     created_at: Instant
     ended_at: Instant | None = None
 
@@ -91,6 +93,11 @@ class Delivery(Stored):
     def key(self) -> Key:
         """This delivery's key."""
         return self.key_of(self.tenant, self.chat_id, self.id)
+
+    @property
+    def followed_by(self) -> str:
+        """The correlation id of what is done with it; its own id, if no request led to it."""
+        return self.correlation_id or self.id
 
     @property
     def settled(self) -> bool:

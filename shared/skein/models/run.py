@@ -69,7 +69,8 @@ class Run(Stored):
         resumed: How the newest wait ended.
         sent: The newest messages that it sent.
         tools: The names of the tools that it used, in order of first use.
-        error: Why it failed or was canceled, for the operator.
+        error: Why it failed or was canceled, for the operator; never what anybody wrote.
+        correlation_id: Of the request that started it, for the logs; None for a plan's run.
     """
 
     tenant: Tenant
@@ -98,6 +99,7 @@ class Run(Stored):
     lease_until: Instant | None = None
     usage: TokenUsage = TokenUsage()
     error: str | None = None
+    correlation_id: str | None = None
     created_at: Instant
     started_at: Instant | None = None
     ended_at: Instant | None = None
@@ -129,6 +131,11 @@ class Run(Stored):
     def key(self) -> Key:
         """This run's key."""
         return self.key_of(self.tenant, self.id)
+
+    @property
+    def followed_by(self) -> str:
+        """The correlation id of what is done in it; its own id, if no request started it."""
+        return self.correlation_id or self.id
 
     @property
     def ended(self) -> bool:

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from skein.correlation import current
 from skein.models.audience import OPEN, Audience
 from skein.models.intent import effect_id
 from skein.models.jobs import RunJob
@@ -54,6 +55,7 @@ def agent_run(
         agent_id=agent_id,
         trigger=trigger,
         audience=audience,
+        correlation_id=current(),
         created_at=now,
     )
     due_at = now + timedelta(seconds=settings.outbox_grace_seconds)

@@ -6,12 +6,12 @@ SMS, a queued delivery (DESIGN section 2). Then their jobs are sent.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
+from skein.correlation import current
 from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFailed, Unprocessable
 from skein.models.audience import Origin
 from skein.models.base import Identifier, MemberRef, Tenant, Value
@@ -26,11 +26,12 @@ from skein.models.chat import (
     SmsAddress,
 )
 from skein.models.delivery import Delivery
-from skein.models.jobs import DeliveryJob, Job
+from skein.models.jobs import DeliveryJob
 from skein.models.storage import Exists, Missing, Put, Update, Write
 from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.audience import audience_of
+from skein.services.commit import Commit
 from skein.services.counters import counted
 from skein.services.debounce import Debounce, burst_with
 from skein.services.dispatch import Dispatch
@@ -84,15 +85,6 @@ class Posted(NamedTuple):
 Riders = Callable[[Room], Sequence[Write]]
 
 
-@dataclass(slots=True)
-class _Commit:
-    """The writes of one transaction, and the jobs that follow it."""
-
-    writes: list[Write] = field(default_factory=list)
-    replies: list[Job] = field(default_factory=list)
-    others: list[Job] = field(default_factory=list)
-
-
 class Chats:
     """Puts messages into chats."""
 
@@ -144,7 +136,7 @@ class Chats:
         now = self._clock.now()
         message = _numbered(new, message_id, room.chat, sender, now)
         mark = DedupeMark.of(message)
-        commit = _Commit([Put(mark.key, mark.to_item(), Missing())])
+        commit = Commit([Put(mark.key, mark.to_item(), Missing())])
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
         moved_on = counted(room, message, now, self._settings)
         commit.writes.append(moved_on.write)
@@ -164,6 +156,7 @@ class Chats:
             if len(commit.writes) in failure.failed:
                 raise RiderFailed("nothing was posted") from failure
             raise
+        commit.log(message)
         self._dispatch.send(commit.replies, delay_seconds=self._delay_seconds(new))
         self._dispatch.send(commit.others)
         return Posted(message, created=True)
@@ -183,9 +176,7 @@ class Chats:
         return Message.from_item(item) if item else None
 
     @staticmethod
-    def _move_sender(
-        commit: _Commit, new: NewMessage, sender: Membership, message: Message
-    ) -> None:
+    def _move_sender(commit: Commit, new: NewMessage, sender: Membership, message: Message) -> None:
         """A person has seen what they answer; an agent has seen what its prompt held, not more."""
         if sender.member.kind == "agent":
             return
@@ -200,7 +191,7 @@ class Chats:
 
     def _wake(
         self,
-        commit: _Commit,
+        commit: Commit,
         room: Room,
         message: Message,
         debounce: Debounce | None,
@@ -229,6 +220,7 @@ class Chats:
                     now=now,
                     settings=self._settings,
                 )
+                commit.run_ids.append(agent.wait.run_id)
                 commit.writes.extend(resumed.writes)
                 commit.replies.extend([resumed.job] if resumed.job else [])
             elif wakes and pace.allowed:
@@ -242,13 +234,14 @@ class Chats:
                     now=now,
                     settings=self._settings,
                 )
+                commit.run_ids.append(enqueued.run_id)
                 commit.writes.extend(enqueued.writes)
                 commit.replies.extend([enqueued.job] if enqueued.job else [])
             elif pace.changes:
                 unchanged = slots_unchanged(agent)
                 commit.writes.append(Update(agent.key, set=pace.changes, condition=unchanged))
 
-    def _deliver(self, commit: _Commit, room: Room, message: Message, now: datetime) -> None:
+    def _deliver(self, commit: Commit, room: Room, message: Message, now: datetime) -> None:
         if room.chat.kind != "direct" or message.sender.kind != "agent":
             return
         for person in room.members:
@@ -262,8 +255,10 @@ class Chats:
                 seq=message.seq,
                 to=person.sms,
                 after=person.last_delivery,
+                correlation_id=current(),
                 created_at=now,
             )
+            commit.delivery_ids.append(delivery.id)
             due_at = now + timedelta(seconds=self._settings.outbox_grace_seconds)
             commit.writes.append(Put(delivery.key, delivery.to_item(due_at), Missing()))
             commit.writes.append(
@@ -306,5 +301,6 @@ def _numbered(
         run_id=new.run_id,
         expects_reply=new.expects_reply,
         origin=new.origin,
+        correlation_id=current(),
         created_at=max(now, chat.last_message_at or now),
     )

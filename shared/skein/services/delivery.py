@@ -8,6 +8,7 @@ without an outcome waits for its status callback, then looks the text up, and on
 import logging
 from datetime import datetime, timedelta
 
+from skein.correlation import correlated, follow
 from skein.errors import (
     Ambiguous,
     LostLease,
@@ -68,6 +69,7 @@ class Deliveries:
         self._book = DeliveryBook(table=table, clock=clock, metrics=metrics, settings=settings)
         self._lookup = Lookup(book=self._book, clock=clock, sms=sms, settings=settings)
 
+    @correlated()
     def deliver(self, job: DeliveryJob, *, deadline: datetime) -> None:
         """Do what can be done for a delivery now.
 
@@ -87,6 +89,7 @@ class Deliveries:
         except NotFound:
             logger.warning("a job names no delivery", extra={"delivery_id": job.delivery_id})
             return
+        follow(found.followed_by)
         now = self._clock.now()
         if found.settled or not _free(found, now):
             return
@@ -110,6 +113,7 @@ class Deliveries:
         except (LostLease, NotFound):
             logger.info("a delivery was taken over", extra={"delivery_id": found.id})
 
+    @correlated()
     def report(self, report: StatusReport) -> None:
         """Record what Twilio says of a part, in whatever order and however often it says it.
 
@@ -118,6 +122,11 @@ class Deliveries:
             Contention: 20 tries were lost to other writers.
         """
         delivery = self._book.read(report.tenant, report.chat_id, report.delivery_id)
+        follow(delivery.followed_by)
+        logger.info(
+            "Twilio reports on a text",
+            extra={"status": report.status, "delivery_id": delivery.id, "part": report.part},
+        )
         if report.part >= len(delivery.parts):
             raise NotFound("there is no such part of this delivery")
         now = self._clock.now()
@@ -204,6 +213,9 @@ class Deliveries:
             hold.save_part(index, lambda part: not_taken(part, self._clock.now()))
         else:
             hold.save_part(index, lambda part: answered(part, sent, self._clock.now()))
+            logger.info(
+                "Twilio took a text", extra={"delivery_id": hold.delivery.id, "part": index}
+            )
             self._metrics.count("SegmentsSent", hold.delivery.parts[index].segments)
 
     def _refused(self, hold: Hold, index: int, code: int | None) -> None:

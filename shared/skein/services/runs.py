@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from skein.correlation import follow
 from skein.errors import ConditionFailed, LostLease
 from skein.models.base import rfc3339
 from skein.models.chat import Membership
@@ -84,6 +85,7 @@ class Runs:
         if found is None:
             return None
         run, now = found.run, self._clock.now()
+        follow(run.followed_by)
         if run.ended or (run.lease_until is not None and run.lease_until > now):
             return None
         pointless = why_pointless(found)
@@ -167,6 +169,7 @@ class Runs:
             writes.append(here)
             member = member.model_copy(update=change | {"resuming": tuple(left or ())})
         self._table.transact(writes)
+        logger.info("a run is at work", extra={"run_id": run.id, "attempt": taken.attempts})
         return replace(found, run=taken, member=member)
 
     def _absorb(self, found: Claim, place: Membership | None, now: datetime) -> Joining:

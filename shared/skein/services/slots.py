@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from skein.correlation import current
 from skein.models.audience import Audience
 from skein.models.base import rfc3339
 from skein.models.chat import Membership
@@ -82,6 +83,7 @@ def enqueue(
         audience=audience,
         chain_depth=depth,
         then=tuple(then),
+        correlation_id=current(),
         created_at=now,
     )
     slot = QueuedRun(

@@ -116,7 +116,8 @@ class Actor:
         except ToolError as error:
             status = "correctable" if isinstance(error, Correctable) else "failed"
             content = f"error: {error}"
-            logger.info("a tool refused", extra={"tool": asked.name, "status": status})
+            known = asked.name if asked.name in TOOLS else "unknown"  # a model may say anything
+            logger.info("a tool refused", extra={"tool": known, "status": status})
         if asked.name == enter_chat.name:
             work.astray = status != "done"
         return ToolResult(call_id=asked.id, name=asked.name, status=status, content=content)
