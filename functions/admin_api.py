@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+import admin_audit
 import admin_intents
 import admin_services
 import admin_settings
@@ -24,6 +25,7 @@ from api_app import (
     documented,
     no_content,
 )
+from api_audit import changes, creates, deletes, reads
 from skein.bootstrap import app
 from skein.logs import logged
 from skein.models.api import EntityId
@@ -45,7 +47,7 @@ from skein.models.api_runs import ContextResource, RunPage, RunResource
 from skein.services.cursors import DEFAULT_PAGE
 
 api = Api(scope="admin").including(
-    admin_intents.router, admin_services.router, admin_settings.router
+    admin_audit.router, admin_intents.router, admin_services.router, admin_settings.router
 )
 
 InChat = Annotated[
@@ -66,6 +68,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     tags=["agents"],
     status_code=201,
     responses=documented(201, AgentResource, 400, 413, 422),
+    middlewares=creates("agent"),
 )
 def create_agent(new: NewAgent) -> AgentResource:
     """Whatever is left out has its default."""
@@ -77,6 +80,7 @@ def create_agent(new: NewAgent) -> AgentResource:
     summary="List the agents, the oldest first",
     tags=["agents"],
     responses=documented(200, AgentPage, 400, 422),
+    middlewares=reads("agent"),
 )
 def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> AgentPage:
     """Deleted ones are left out."""
@@ -89,6 +93,7 @@ def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Agent
     summary="Read an agent",
     tags=["agents"],
     responses=documented(200, AgentResource, 404, 422),
+    middlewares=reads("agent"),
 )
 def get_agent(agent_id: AgentId) -> AgentResource:
     """Unless it was deleted."""
@@ -100,6 +105,7 @@ def get_agent(agent_id: AgentId) -> AgentResource:
     summary="Change an agent",
     tags=["agents"],
     responses=documented(200, AgentResource, 400, 404, 413, 422),
+    middlewares=changes("agent"),
 )
 def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
     """Its next activation goes by the new values."""
@@ -112,6 +118,7 @@ def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
     tags=["agents"],
     status_code=204,
     responses=documented(204, None, 404, 422),
+    middlewares=deletes("agent"),
 )
 def delete_agent(agent_id: AgentId) -> Response[None]:
     """Chats keep it in their rosters; it responds no more."""
@@ -124,6 +131,7 @@ def delete_agent(agent_id: AgentId) -> Response[None]:
     summary="List an agent's runs of one day, the newest first",
     tags=["runs"],
     responses=documented(200, RunPage, 400, 404, 422),
+    middlewares=reads("run"),
 )
 def list_runs(
     agent_id: AgentId, day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
@@ -140,6 +148,7 @@ def list_runs(
     summary="Look at what an agent would be shown now",
     tags=["runs"],
     responses=documented(200, ContextResource, 404, 422),
+    middlewares=reads("context"),
 )
 def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
     """As if somebody asked it to respond at this moment; nothing is sent, and nothing changes."""
@@ -151,6 +160,7 @@ def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
     summary="Read a run",
     tags=["runs"],
     responses=documented(200, RunResource, 404, 422),
+    middlewares=reads("run"),
 )
 def get_run(run_id: RunId) -> RunResource:
     """With its newest prompt, section by section, and every step."""
@@ -164,6 +174,7 @@ def get_run(run_id: RunId) -> RunResource:
     tags=["users"],
     status_code=201,
     responses=documented(201, UserResource, 400, 409, 413, 422),
+    middlewares=creates("user"),
 )
 def create_user(new: NewUser) -> UserResource:
     """With the `sub` of their sign-in as the id, if they have one."""
@@ -175,6 +186,7 @@ def create_user(new: NewUser) -> UserResource:
     summary="List the people, by id",
     tags=["users"],
     responses=documented(200, UserPage, 400, 422),
+    middlewares=reads("user"),
 )
 def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPage:
     """Those who were seen only by phone, too."""
@@ -187,6 +199,7 @@ def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPa
     summary="Read a person",
     tags=["users"],
     responses=documented(200, UserResource, 404, 422),
+    middlewares=reads("user"),
 )
 def get_user(user_id: UserId) -> UserResource:
     """As they are on record."""
@@ -198,6 +211,7 @@ def get_user(user_id: UserId) -> UserResource:
     summary="Change a person",
     tags=["users"],
     responses=documented(200, UserResource, 400, 404, 409, 413, 422),
+    middlewares=changes("user"),
 )
 def change_user(user_id: UserId, change: UserChange) -> UserResource:
     """Numbers that are left out of `phones` are theirs no more."""
@@ -210,6 +224,7 @@ def change_user(user_id: UserId, change: UserChange) -> UserResource:
     tags=["lines"],
     status_code=201,
     responses=documented(201, LineResource, 400, 409, 413, 422),
+    middlewares=creates("line", made="phone"),
 )
 def create_line(new: NewLine) -> LineResource:
     """A number belongs to one tenant only."""
@@ -221,6 +236,7 @@ def create_line(new: NewLine) -> LineResource:
     summary="List the lines, by number",
     tags=["lines"],
     responses=documented(200, LinePage, 400, 422),
+    middlewares=reads("line"),
 )
 def list_lines(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> LinePage:
     """Each with the agent that answers."""
@@ -233,6 +249,7 @@ def list_lines(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> LinePa
     summary="Read a line",
     tags=["lines"],
     responses=documented(200, LineResource, 404, 422),
+    middlewares=reads("line"),
 )
 def get_line(phone: PhoneNumber) -> LineResource:
     """The number as it was stored, with its country code."""
@@ -244,6 +261,7 @@ def get_line(phone: PhoneNumber) -> LineResource:
     summary="Change a line",
     tags=["lines"],
     responses=documented(200, LineResource, 400, 404, 413, 422),
+    middlewares=changes("line"),
 )
 def change_line(phone: PhoneNumber, change: LineChange) -> LineResource:
     """Chats that it has led to already stay with their agent."""
@@ -256,6 +274,7 @@ def change_line(phone: PhoneNumber, change: LineChange) -> LineResource:
     tags=["lines"],
     status_code=204,
     responses=documented(204, None, 404, 422),
+    middlewares=deletes("line"),
 )
 def delete_line(phone: PhoneNumber) -> Response[None]:
     """The chats that came over it stay."""

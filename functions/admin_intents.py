@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from api_app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
+from api_audit import changes, creates, deletes, reads
 from skein.bootstrap import app
 from skein.errors import Unprocessable
 from skein.models.api import EntityId
@@ -57,6 +58,7 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
     tags=["goals"],
     status_code=201,
     responses=documented(201, GoalResource, 400, 404, 409, 413, 422),
+    middlewares=creates("goal"),
 )
 def create_goal(agent_id: AgentId, new: NewGoal) -> GoalResource:
     """An agent has at most 100 active ones."""
@@ -70,6 +72,7 @@ def create_goal(agent_id: AgentId, new: NewGoal) -> GoalResource:
     summary="List an agent's goals, active ones first",
     tags=["goals"],
     responses=documented(200, GoalPage, 400, 404, 422),
+    middlewares=reads("goal"),
 )
 def list_goals(
     agent_id: AgentId,
@@ -91,6 +94,7 @@ def list_goals(
     summary="Read a goal",
     tags=["goals"],
     responses=documented(200, GoalResource, 404, 422),
+    middlewares=reads("goal"),
 )
 def get_goal(
     agent_id: AgentId, goal_id: GoalId, user_id: OfUser = None, chat_id: OfChat = None
@@ -104,6 +108,7 @@ def get_goal(
     summary="Change or end a goal",
     tags=["goals"],
     responses=documented(200, GoalResource, 400, 404, 409, 413, 422),
+    middlewares=changes("goal"),
 )
 def change_goal(
     agent_id: AgentId,
@@ -123,6 +128,7 @@ def change_goal(
     tags=["goals"],
     status_code=204,
     responses=documented(204, None, 404, 422),
+    middlewares=deletes("goal"),
 )
 def delete_goal(
     agent_id: AgentId, goal_id: GoalId, user_id: OfUser = None, chat_id: OfChat = None
@@ -138,6 +144,7 @@ def delete_goal(
     tags=["plans"],
     status_code=201,
     responses=documented(201, PlanResource, 400, 404, 409, 413, 422),
+    middlewares=creates("plan"),
 )
 def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     """It replaces the open plan of the same name; an agent has at most 100 active ones."""
@@ -152,6 +159,7 @@ def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     summary="List an agent's plans, active ones first",
     tags=["plans"],
     responses=documented(200, PlanPage, 400, 404, 422),
+    middlewares=reads("plan"),
 )
 def list_plans(
     agent_id: AgentId,
@@ -173,6 +181,7 @@ def list_plans(
     summary="Read a plan",
     tags=["plans"],
     responses=documented(200, PlanResource, 404, 422),
+    middlewares=reads("plan"),
 )
 def get_plan(
     agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None
@@ -187,6 +196,7 @@ def get_plan(
     tags=["plans"],
     status_code=204,
     responses=documented(204, None, 404, 422),
+    middlewares=deletes("plan"),
 )
 def cancel_plan(
     agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None

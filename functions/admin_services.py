@@ -6,6 +6,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from api_app import ApiRouter, Limit, PageCursor, documented, no_content
+from api_audit import changes, creates, deletes, reads
 from skein.bootstrap import app
 from skein.models.api import EntityId
 from skein.models.api_services import (
@@ -28,6 +29,7 @@ ServiceId = Annotated[EntityId, Path(description="A service's id.")]
     tags=["services"],
     status_code=201,
     responses=documented(201, ServiceWithSecret, 400, 413, 422),
+    middlewares=creates("service"),
 )
 def create_service(new: NewService) -> ServiceWithSecret:
     """The secret is shown this once; deliveries go to `/webhooks/services/<id>`."""
@@ -40,6 +42,7 @@ def create_service(new: NewService) -> ServiceWithSecret:
     summary="List the services, the oldest first",
     tags=["services"],
     responses=documented(200, ServicePage, 400, 422),
+    middlewares=reads("service"),
 )
 def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ServicePage:
     """Each with the agents that it wakes."""
@@ -54,6 +57,7 @@ def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Ser
     summary="Read a service",
     tags=["services"],
     responses=documented(200, ServiceResource, 404, 422),
+    middlewares=reads("service"),
 )
 def get_service(service_id: ServiceId) -> ServiceResource:
     """Without its secret."""
@@ -65,6 +69,7 @@ def get_service(service_id: ServiceId) -> ServiceResource:
     summary="Change a service",
     tags=["services"],
     responses=documented(200, ServiceResource, 400, 404, 413, 422),
+    middlewares=changes("service"),
 )
 def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResource:
     """Its secret stays."""
@@ -76,6 +81,7 @@ def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResou
     summary="Give a service a new secret",
     tags=["services"],
     responses=documented(200, ServiceWithSecret, 400, 404, 413, 422),
+    middlewares=changes("service"),
 )
 def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
     """It is shown this once, and the old one counts no more."""
@@ -88,6 +94,7 @@ def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
     tags=["services"],
     status_code=204,
     responses=documented(204, None, 404, 422),
+    middlewares=deletes("service"),
 )
 def delete_service(service_id: ServiceId) -> Response[None]:
     """Its deliveries are refused from now on."""

@@ -1,6 +1,7 @@
 """What a tenant says of its settings, for operators: routes of the function `admin_api`."""
 
 from api_app import ApiRouter, documented
+from api_audit import changes, reads
 from skein.bootstrap import app
 from skein.models.api_admin import SettingsResource
 from skein.models.overrides import TenantOverrides, TenantOverridesChange
@@ -13,6 +14,7 @@ router = ApiRouter()
     summary="Read the tenant's settings",
     tags=["settings"],
     responses=documented(200, SettingsResource),
+    middlewares=reads("settings"),
 )
 def get_settings() -> SettingsResource:
     """What is null is left to the deployment; agents and lines may have their own."""
@@ -24,6 +26,7 @@ def get_settings() -> SettingsResource:
     summary="Change the tenant's settings",
     tags=["settings"],
     responses=documented(200, SettingsResource, 400, 413, 422),
+    middlewares=changes("settings"),
 )
 def change_settings(change: TenantOverridesChange) -> SettingsResource:
     """What is left out stays; what is null is left to the deployment again."""

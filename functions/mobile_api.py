@@ -15,6 +15,7 @@ from api_app import (
     documented,
     no_content,
 )
+from api_audit import changes, creates, deletes, unaudited
 from skein.bootstrap import app
 from skein.logs import logged
 from skein.models.api import (
@@ -42,6 +43,8 @@ from skein.services.cursors import DEFAULT_PAGE
 
 api = Api(scope="chat", public=frozenset({"/healthz"}))
 
+CONVERSATION = "the chat itself says who was in it, and who wrote what"
+
 Kind = Annotated[MemberKind, Path(description="Whether it is a person or an agent.")]
 After = Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="Only higher `seq`s.")]
 Before = Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Only lower `seq`s.")]
@@ -58,6 +61,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     summary="Whether the service is there",
     tags=["service"],
     responses={200: documented(200, Health)[200]},
+    middlewares=unaudited("it tells nothing of anybody"),
 )
 def health() -> Health:
     """Nothing behind it is asked."""
@@ -69,6 +73,7 @@ def health() -> Health:
     summary="Who the caller is",
     tags=["me"],
     responses=documented(200, Myself),
+    middlewares=unaudited("it shows the callers themselves"),
 )
 def me() -> Myself:
     """The caller's record, or what the sign-in says."""
@@ -83,6 +88,7 @@ def me() -> Myself:
     tags=["chats"],
     status_code=201,
     responses=documented(201, ChatResource, 400, 413, 422),
+    middlewares=creates("chat"),
 )
 def create_chat(new: NewChat) -> ChatResource:
     """The caller is its first member."""
@@ -94,6 +100,7 @@ def create_chat(new: NewChat) -> ChatResource:
     summary="List the caller's chats, newest first",
     tags=["chats"],
     responses=documented(200, ChatPage, 400, 422),
+    middlewares=unaudited(CONVERSATION),
 )
 def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPage:
     """Discarded chats are left out; a page may be short, the end is a null `next_cursor`."""
@@ -108,6 +115,7 @@ def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPa
     summary="Read a chat",
     tags=["chats"],
     responses=documented(200, OwnChatResource, 404, 422),
+    middlewares=unaudited(CONVERSATION),
 )
 def get_chat(chat_id: ChatId) -> OwnChatResource:
     """A discarded one, too; `discarded_at` says so."""
@@ -120,6 +128,7 @@ def get_chat(chat_id: ChatId) -> OwnChatResource:
     summary="Change a chat",
     tags=["chats"],
     responses=documented(200, ChatResource, 400, 404, 409, 413, 422),
+    middlewares=changes("chat"),
 )
 def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
     """Its title, its respond policy and whether it is consolidated; never its visibility."""
@@ -133,6 +142,7 @@ def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
     tags=["chats"],
     status_code=204,
     responses=documented(204, None, 404, 422),
+    middlewares=deletes("chat"),
 )
 def discard_chat(chat_id: ChatId) -> Response[None]:
     """Nothing is posted in it any more; its members can still read it."""
@@ -145,6 +155,7 @@ def discard_chat(chat_id: ChatId) -> Response[None]:
     summary="Let somebody in",
     tags=["members"],
     responses=documented(200, ChatResource, 400, 404, 409, 413, 422),
+    middlewares=changes("member"),
 )
 def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource:
     """What was said before counts as seen; direct chats admit nobody."""
@@ -159,6 +170,7 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
     tags=["members"],
     status_code=204,
     responses=documented(204, None, 404, 409, 422),
+    middlewares=deletes("member"),
 )
 def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:
     """Oneself, perhaps; an agent's queued run is canceled."""
@@ -172,6 +184,7 @@ def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[
     summary="Read messages, the oldest of the page first",
     tags=["messages"],
     responses=documented(200, MessagePage, 400, 404, 422),
+    middlewares=unaudited(CONVERSATION),
 )
 def list_messages(
     chat_id: ChatId,
@@ -202,6 +215,7 @@ def list_messages(
     status_code=201,
     responses=documented(201, MessageResource, 400, 404, 409, 413, 422)
     | {200: documented(200, MessageResource)[200] | {"description": "It had been posted before."}},
+    middlewares=unaudited(CONVERSATION),
 )
 def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:
     """The same `client_id` again is the same message, and changes nothing."""
@@ -224,6 +238,7 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
     summary="Say up to where the caller has read",
     tags=["messages"],
     responses=documented(200, ReadState, 400, 404, 413, 422),
+    middlewares=unaudited(CONVERSATION),
 )
 def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     """The mark never moves back, and never past the last message."""
@@ -238,6 +253,7 @@ def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     tags=["runs"],
     status_code=202,
     responses=documented(202, RunPage, 400, 404, 409, 413, 422),
+    middlewares=unaudited(CONVERSATION),
 )
 def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     """One agent, or all of them in the order of their ids, each after the one before has ended."""

@@ -90,6 +90,11 @@ class Settings(BaseModel):
         int, Field(description="Tokens of messages that are consolidated at once.", ge=1_000)
     ] = 100_000
 
+    # Audit
+    audit_days: Annotated[
+        int, Field(description="How long it is on record who read or changed what.", ge=1)
+    ] = 400
+
     # Turns
     reply_debounce_seconds: Annotated[
         int,

@@ -17,8 +17,10 @@ from local.template import ROOT, Template
 from skein import errors
 from skein.models import (
     agent,
+    audit,
     borrowed,
     chat,
+    dedupe,
     delivery,
     due,
     intent,
@@ -322,6 +324,12 @@ def live_key() -> Key:
     return Key(found.pk.replace("agt_X", AGENT), found.sk.replace("ULID", "{ulid}"))
 
 
+def audit_key() -> Key:
+    found = audit.AuditEntry.key_of(TENANT, datetime(2026, 2, 18, tzinfo=UTC), "{entry}")
+    time = "2026-02-18T00:00:00.000Z"
+    return Key(found.pk.replace("2026-02-18", "{day}"), found.sk.replace(time, "{time}"))
+
+
 def numbered(key: Key) -> Key:
     return Key(key.pk, key.sk.replace("000000000007", "{seq}"))
 
@@ -330,7 +338,7 @@ KEYS: dict[str, Key] = {
     "`Chat`": chat.Chat.key_of(TENANT, CHAT),
     "`Membership`": chat.Membership.key_of(TENANT, CHAT, PERSON),
     "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
-    "`DedupeMark`": chat.DedupeMark.key_of(TENANT, CHAT, PERSON, "{client}"),
+    "`DedupeMark`": dedupe.DedupeMark.key_of(TENANT, CHAT, PERSON, "{client}"),
     "`Borrowed`": borrowed.Borrowed.key_of(TENANT, CHAT, AGENT),
     "`Delivery`": delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"),
     "`Run`": run_key("chat_X"),
@@ -351,6 +359,7 @@ KEYS: dict[str, Key] = {
     "`Line`": user.Line.key_of("{phone}"),
     "`TenantSettings`": overrides.TenantSettings.key_of(TENANT),
     "`Source`": source.Source.key_of("{source}"),
+    "`AuditEntry`": audit_key(),
     "usage": UsageBook.key_of(TENANT, "{day}", 7)._replace(pk="{tenant}#USAGE#{day}#{shard}"),
 }
 RELATIONS = {

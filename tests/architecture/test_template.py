@@ -5,11 +5,15 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from datetime import date
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
 from local.template import ROOT, Function, Template
+from skein.models.audit import AuditEntry
+from skein.models.chat import Chat
 from skein.settings import PREFIX, Settings, variable
 
 TEMPLATE = Template.load()
@@ -48,6 +52,7 @@ def permissions(logical_id: str) -> set[tuple[str, str]]:
     return {
         (action, str(resource))
         for statement in statements(properties(logical_id).get("Policies", []))
+        if statement["Effect"] == "Allow"
         for action in aslist(statement["Action"])
         for resource in aslist(statement["Resource"])
     }
@@ -191,6 +196,20 @@ def test_no_function_may_scan_or_change_the_table_itself() -> None:
         "dynamodb:Query",
         "dynamodb:UpdateItem",
     }
+
+
+@pytest.mark.parametrize("logical_id", FUNCTIONS)
+def test_no_function_may_change_or_remove_what_stands_in_the_audit(logical_id: str) -> None:
+    mine = list(statements(properties(logical_id).get("Policies", [])))
+    if not any("dynamodb:" in str(statement["Action"]) for statement in mine):
+        return
+    [denied] = [statement for statement in mine if statement["Effect"] == "Deny"]
+    assert set(denied["Action"]) == {"dynamodb:DeleteItem", "dynamodb:UpdateItem"}
+    pattern = denied["Condition"]["ForAnyValue:StringLike"]["dynamodb:LeadingKeys"]
+    entry = AuditEntry.partition("acme", date(2026, 2, 18))
+    assert fnmatchcase(entry, pattern)
+    hostile = Chat.key_of("a#AUDIT#b", "c#AUDIT#d").pk
+    assert not fnmatchcase(hostile, pattern)
 
 
 def test_only_the_tick_reads_what_is_due() -> None:

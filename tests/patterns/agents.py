@@ -3,6 +3,7 @@
 from skein.models.api_admin import AgentChange, NewAgent, NewLine, NewUser, UserChange
 from skein.models.intent import Owner, Reach
 from skein.models.overrides import TenantOverridesChange
+from skein.services.audit import Deed
 from skein.services.firing import Firing
 from skein.services.own_runs import OwnRuns
 from tests.builders import LINE, PHONE, TENANT, World
@@ -11,6 +12,8 @@ from tests.patterns.worlds import HUSAM, claimed, group
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")
 REACH = Reach(tenant=TENANT, agent_id="agt_a")
+
+DEED = Deed(who="usr_op", scope="admin", verb="read", kind="agent", route="GET /v1/agents")
 
 patterns = Patterns()
 
@@ -161,3 +164,18 @@ def _usage_of_day(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.usage.of_day(TENANT, "2026-02-18")
+
+
+@patterns.named("add to the audit")
+def _audit(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.audit.add(TENANT, DEED)
+
+
+@patterns.named("list who read or changed what on a day")
+def _list_audit(meter: Meter) -> None:
+    world = group()
+    world.app.audit.add(TENANT, DEED)
+    with meter(world):
+        world.app.audit.of_day(TENANT)

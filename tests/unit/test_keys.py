@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.models.base import MemberRef, key_part, rfc3339
-from skein.models.chat import Chat, DedupeMark, Membership, Message, chat_partition
+from skein.models.chat import Chat, Membership, Message, chat_partition
+from skein.models.dedupe import DedupeMark
 from skein.models.due import DUE_SHARDS, due_before, due_mark
 from skein.models.run import Run, run_id_in
 from skein.models.storage import Key

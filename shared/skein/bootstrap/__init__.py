@@ -14,39 +14,32 @@ from skein.agent.reading import Reader
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.desk import Desk
 from skein.agent.turn import Turns
-from skein.bootstrap.outside import PORTS, Outside
-from skein.services.agents import Agents
+from skein.bootstrap.outside import PORTS
+from skein.bootstrap.records import OnRecord
 from skein.services.asking import Asking
-from skein.services.chat_views import ChatViews
 from skein.services.chats import Chats
 from skein.services.delivery import Deliveries
 from skein.services.dispatch import Dispatch
 from skein.services.due import Tick
 from skein.services.endings import Endings
 from skein.services.firing import Firing
-from skein.services.goals import Goals
 from skein.services.ingest import Ingest
-from skein.services.lines import Lines
 from skein.services.own_runs import OwnRuns
 from skein.services.permits import Permits
-from skein.services.plans import Plans
 from skein.services.profiles import Profiles
 from skein.services.records import Records
 from skein.services.renewing import Renewing
 from skein.services.respond import Respond
 from skein.services.rooms import Rooms
-from skein.services.run_views import RunViews
 from skein.services.runs import Runs
 from skein.services.sources import Sources
 from skein.services.summaries import Notes, Summarizer
-from skein.services.tenant_settings import TenantBook
 from skein.services.upkeep import Upkeep
 from skein.services.usage import UsageBook
-from skein.services.users import Users
 from skein.settings import Settings
 
 
-class App(Outside):
+class App(OnRecord):
     """All of Skein, wired: services built from ports."""
 
     @cached_property
@@ -88,11 +81,6 @@ class App(Outside):
             endings=self.endings,
             settings=self.settings,
         )
-
-    @cached_property
-    def run_views(self) -> RunViews:
-        """Runs as the API shows them."""
-        return RunViews(table=self.table, clock=self.clock)
 
     @cached_property
     def respond(self) -> Respond:
@@ -178,16 +166,6 @@ class App(Outside):
         )
 
     @cached_property
-    def goals(self) -> Goals:
-        """What agents are after."""
-        return Goals(table=self.table, clock=self.clock, ids=self.ids)
-
-    @cached_property
-    def plans(self) -> Plans:
-        """What will wake agents."""
-        return Plans(table=self.table, clock=self.clock)
-
-    @cached_property
     def sources(self) -> Sources:
         """Services outside that wake agents."""
         return Sources(
@@ -252,31 +230,6 @@ class App(Outside):
             dispatch=self.dispatch,
             settings=self.settings,
         )
-
-    @cached_property
-    def views(self) -> ChatViews:
-        """Chats and messages as the API shows them."""
-        return ChatViews(table=self.table, clock=self.clock)
-
-    @cached_property
-    def agents(self) -> Agents:
-        """The tenant's agents."""
-        return Agents(table=self.table, clock=self.clock, ids=self.ids)
-
-    @cached_property
-    def users(self) -> Users:
-        """The tenant's people."""
-        return Users(table=self.table, clock=self.clock, ids=self.ids)
-
-    @cached_property
-    def lines(self) -> Lines:
-        """The tenant's phone numbers."""
-        return Lines(table=self.table, clock=self.clock)
-
-    @cached_property
-    def tenant_settings(self) -> TenantBook:
-        """What tenants say of their settings."""
-        return TenantBook(table=self.table, clock=self.clock)
 
 
 def build_app(settings: Settings, **overrides: object) -> App:

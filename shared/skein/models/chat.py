@@ -1,7 +1,7 @@
-"""A chat, who is in it, what was said in it, and the marks that keep a message from doubling."""
+"""A chat, who is in it, and what was said in it."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -282,41 +282,3 @@ class Message(Stored):
             sender=self.sender,
             created_at=self.created_at,
         )
-
-
-class DedupeMark(Stored):
-    """Says that this sender's `client_id` is already message `seq`; kept as long as the chat."""
-
-    tenant: Tenant
-    chat_id: Identifier
-    sender: MemberRef
-    client_id: str
-    seq: int
-
-    @staticmethod
-    def key_of(tenant: str, chat_id: str, sender: MemberRef, client_id: str) -> Key:
-        """The key of the mark of one sender's one `client_id`."""
-        return Key(
-            chat_partition(tenant, chat_id),
-            f"DEDUPE#{sender.kind}#{key_part(sender.id)}#{key_part(client_id)}",
-        )
-
-    @classmethod
-    def of(cls, message: Message) -> Self:
-        """The mark of a message."""
-        return cls(
-            tenant=message.tenant,
-            chat_id=message.chat_id,
-            sender=message.sender.ref,
-            client_id=message.client_id,
-            seq=message.seq,
-        )
-
-    @property
-    def key(self) -> Key:
-        """This mark's key."""
-        return self.key_of(self.tenant, self.chat_id, self.sender, self.client_id)
-
-    def to_item(self) -> Item:
-        """The mark as table attributes."""
-        return self.attributes()

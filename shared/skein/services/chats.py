@@ -18,13 +18,13 @@ from skein.models.base import Identifier, MemberRef, Tenant, Value
 from skein.models.chat import (
     MAX_TEXT,
     Chat,
-    DedupeMark,
     Media,
     Membership,
     Message,
     MessageKind,
     SmsAddress,
 )
+from skein.models.dedupe import DedupeMark
 from skein.models.delivery import Delivery
 from skein.models.jobs import DeliveryJob
 from skein.models.storage import Exists, Missing, Put, Update, Write

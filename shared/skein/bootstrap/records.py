@@ -1,0 +1,63 @@
+"""The services that keep and show what is on record, and need nothing but ports and each other."""
+
+from functools import cached_property
+
+from skein.bootstrap.outside import Outside
+from skein.services.agents import Agents
+from skein.services.audit import AuditBook
+from skein.services.chat_views import ChatViews
+from skein.services.goals import Goals
+from skein.services.lines import Lines
+from skein.services.plans import Plans
+from skein.services.run_views import RunViews
+from skein.services.tenant_settings import TenantBook
+from skein.services.users import Users
+
+
+class OnRecord(Outside):
+    """What tenants keep, and what is seen of it."""
+
+    @cached_property
+    def views(self) -> ChatViews:
+        """Chats and messages as the API shows them."""
+        return ChatViews(table=self.table, clock=self.clock)
+
+    @cached_property
+    def agents(self) -> Agents:
+        """The tenant's agents."""
+        return Agents(table=self.table, clock=self.clock, ids=self.ids)
+
+    @cached_property
+    def audit(self) -> AuditBook:
+        """Who read or changed what."""
+        return AuditBook(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
+
+    @cached_property
+    def users(self) -> Users:
+        """The tenant's people."""
+        return Users(table=self.table, clock=self.clock, ids=self.ids)
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The tenant's phone numbers."""
+        return Lines(table=self.table, clock=self.clock)
+
+    @cached_property
+    def tenant_settings(self) -> TenantBook:
+        """What tenants say of their settings."""
+        return TenantBook(table=self.table, clock=self.clock)
+
+    @cached_property
+    def run_views(self) -> RunViews:
+        """Runs as the API shows them."""
+        return RunViews(table=self.table, clock=self.clock)
+
+    @cached_property
+    def goals(self) -> Goals:
+        """What agents are after."""
+        return Goals(table=self.table, clock=self.clock, ids=self.ids)
+
+    @cached_property
+    def plans(self) -> Plans:
+        """What will wake agents."""
+        return Plans(table=self.table, clock=self.clock)

@@ -1,0 +1,79 @@
+"""Who read or changed what of whom: one entry for each such call, never changed, by day."""
+
+from datetime import date, datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from skein.models.base import Identifier, Instant, Stored, Tenant, key_part, rfc3339
+from skein.models.storage import Item, Key
+
+AuditScope = Literal["chat", "admin"]
+AuditVerb = Literal["read", "create", "change", "delete"]
+# Of what; others may follow.
+AuditKind = Literal[
+    "agent",
+    "audit",
+    "chat",
+    "context",
+    "document",
+    "erasure",
+    "export",
+    "goal",
+    "line",
+    "member",
+    "memory",
+    "plan",
+    "profile",
+    "run",
+    "service",
+    "settings",
+    "skill",
+    "thread",
+    "user",
+]
+
+
+class AuditEntry(Stored):
+    """That somebody did something; holds ids only, never what anybody wrote.
+
+    Attributes:
+        id: `aud_<ulid>`.
+        who: The `sub` of the token.
+        scope: By which scope of it.
+        verb: What they did.
+        kind: To what.
+        ids: Which, by the names of the call's parameters; none for a list.
+        route: The call, such as `GET /v1/runs/{run_id}`.
+        request_id: The gateway's, which stands in the logs as correlation id.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    who: Identifier
+    scope: AuditScope
+    verb: AuditVerb
+    kind: AuditKind
+    ids: dict[str, Annotated[str, Field(max_length=300)]] = Field(default_factory=dict)
+    route: Annotated[str, Field(max_length=200)]
+    request_id: str | None = None
+    at: Instant
+
+    @staticmethod
+    def partition(tenant: str, day: date) -> str:
+        """The partition of a day's entries (UTC)."""
+        return f"{key_part(tenant)}#AUDIT#{day:%Y-%m-%d}"
+
+    @staticmethod
+    def key_of(tenant: str, at: datetime, entry_id: str) -> Key:
+        """The key of an entry made at `at`, a time in UTC; a day's entries sort by time."""
+        return Key(AuditEntry.partition(tenant, at), f"{rfc3339(at)}#{entry_id}")
+
+    @property
+    def key(self) -> Key:
+        """This entry's key."""
+        return self.key_of(self.tenant, self.at, self.id)
+
+    def to_item(self, *, days: int) -> Item:
+        """The entry as table attributes, kept for so many days."""
+        return self.attributes() | {"expires_at": int(self.at.timestamp()) + days * 86_400}

@@ -1,0 +1,45 @@
+"""The mark that keeps a message from doubling: whose `client_id` is already which message."""
+
+from typing import Self
+
+from skein.models.base import Identifier, MemberRef, Stored, Tenant, key_part
+from skein.models.chat import Message, chat_partition
+from skein.models.storage import Item, Key
+
+
+class DedupeMark(Stored):
+    """Says that this sender's `client_id` is already message `seq`; kept as long as the chat."""
+
+    tenant: Tenant
+    chat_id: Identifier
+    sender: MemberRef
+    client_id: str
+    seq: int
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, sender: MemberRef, client_id: str) -> Key:
+        """The key of the mark of one sender's one `client_id`."""
+        return Key(
+            chat_partition(tenant, chat_id),
+            f"DEDUPE#{sender.kind}#{key_part(sender.id)}#{key_part(client_id)}",
+        )
+
+    @classmethod
+    def of(cls, message: Message) -> Self:
+        """The mark of a message."""
+        return cls(
+            tenant=message.tenant,
+            chat_id=message.chat_id,
+            sender=message.sender.ref,
+            client_id=message.client_id,
+            seq=message.seq,
+        )
+
+    @property
+    def key(self) -> Key:
+        """This mark's key."""
+        return self.key_of(self.tenant, self.chat_id, self.sender, self.client_id)
+
+    def to_item(self) -> Item:
+        """The mark as table attributes."""
+        return self.attributes()

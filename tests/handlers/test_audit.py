@@ -1,0 +1,274 @@
+"""Who read or changed what: each call says whether it is audited, and then leaves an entry."""
+
+import json
+from typing import Any
+
+import pytest
+
+import admin_api
+import mobile_api
+from api_audit import Audited, Unaudited
+from skein.errors import Ambiguous, ConditionFailed, Unavailable
+from skein.models.audit import AuditEntry
+from skein.models.storage import Missing, Put, Write
+from skein.settings import Settings
+from tests.api_client import Client, everything, operator, recorded
+from tests.builders import LINE, NOON, TENANT, World, bot, person
+
+ROUTES = [
+    (f"{route.method} {route.openapi_path}", route)
+    for api in (mobile_api.api, admin_api.api)
+    for route in [*api._static_routes, *api._dynamic_routes]
+]
+DAY_SECONDS = 86_400
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.agent()
+    world.chat(person(), bot())
+    return world
+
+
+@pytest.fixture
+def admin(world: World) -> Client:
+    return operator(world)
+
+
+def entries(world: World, tenant: str = TENANT) -> list[AuditEntry]:
+    """All of today's, in order."""
+    page = world.table.query(AuditEntry.partition(tenant, world.clock.now()))
+    return [AuditEntry.from_item(item) for item in page.items]
+
+
+def told(world: World) -> list[tuple[str, str, str, dict[str, str]]]:
+    return [(entry.who, entry.verb, entry.kind, entry.ids) for entry in entries(world)]
+
+
+# ---------------------------------------------------------------------- declarations
+
+
+@pytest.mark.parametrize(("name", "route"), ROUTES, ids=[name for name, _ in ROUTES])
+def test_every_call_says_whether_it_is_audited(name: str, route: Any) -> None:
+    """A new route names what it does: `middlewares=reads("run")`, or `unaudited("why not")`."""
+    said = [each for each in route.middlewares if isinstance(each, Audited | Unaudited)]
+    assert len(said) == 1, name
+    if isinstance(said[0], Unaudited):
+        assert said[0].why
+        return
+    verbs = {"GET": {"read"}, "DELETE": {"delete"}, "PATCH": {"change"}, "PUT": {"change"}}
+    assert said[0].verb in verbs.get(route.method, {"create", "change"})
+
+
+def test_operators_have_no_call_that_leaves_nothing() -> None:
+    routes = [*admin_api.api._static_routes, *admin_api.api._dynamic_routes]
+    assert not [
+        route.path
+        for route in routes
+        if any(isinstance(each, Unaudited) for each in route.middlewares)
+    ]
+
+
+# ---------------------------------------------------------------------- entries
+
+
+def test_what_an_operator_does_stands_in_the_audit(world: World, admin: Client) -> None:
+    made = admin.post("/v1/users", {"name": "Ahmad"}).body["id"]
+    admin.patch(f"/v1/users/{made}", {"name": "Ahmed"})
+    admin.get("/v1/agents")
+    admin.get("/v1/agents/agt_a/context", chat_id="chat_1")
+    admin.get("/v1/agents/agt_a/goals", user_id="usr_husam", limit=5)
+    admin.delete("/v1/agents/agt_a")
+    assert told(world) == [
+        ("usr_op", "create", "user", {"user_id": made}),
+        ("usr_op", "change", "user", {"user_id": made}),
+        ("usr_op", "read", "agent", {}),
+        ("usr_op", "read", "context", {"agent_id": "agt_a", "chat_id": "chat_1"}),
+        ("usr_op", "read", "goal", {"agent_id": "agt_a", "user_id": "usr_husam"}),
+        ("usr_op", "delete", "agent", {"agent_id": "agt_a"}),
+    ]
+
+
+def test_an_entry_says_when_by_which_call_and_leads_to_the_logs(
+    world: World, admin: Client
+) -> None:
+    admin.get("/v1/agents/agt_a")
+    [entry] = entries(world)
+    assert entry.at == NOON
+    assert entry.scope == "admin"
+    assert entry.route == "GET /v1/agents/{agent_id}"
+    assert entry.request_id == recorded("mobile_api")["requestContext"]["requestId"]
+
+
+def test_a_line_is_named_by_its_number(world: World, admin: Client) -> None:
+    assert admin.post("/v1/lines", {"phone": LINE, "agent_id": "agt_a"}).status == 201
+    assert admin.get("/v1/lines/+15005550006").status == 200
+    assert told(world) == [
+        ("usr_op", "create", "line", {"phone": LINE}),
+        ("usr_op", "read", "line", {"phone": LINE}),
+    ]
+
+
+def test_who_lets_whom_into_a_chat_stands_in_the_audit(world: World) -> None:
+    world.agent("agt_b", "Nova")
+    husam = Client(world)
+    assert husam.put("/v1/chats/chat_1/members/agent/agt_b").status == 200
+    ids = {"chat_id": "chat_1", "kind": "agent", "member_id": "agt_b"}
+    assert told(world) == [("usr_husam", "change", "member", ids)]
+    assert entries(world)[0].scope == "chat"
+
+
+def test_talking_leaves_no_entry(world: World) -> None:
+    husam = Client(world)
+    husam.post("/v1/chats/chat_1/messages", {"text": "Hi", "client_id": "1"})
+    husam.get("/v1/chats/chat_1/messages")
+    husam.post("/v1/chats/chat_1/read", {"seq": 1})
+    husam.get("/v1/me")
+    assert entries(world) == []
+
+
+def test_an_entry_never_holds_what_was_written(world: World, admin: Client) -> None:
+    secret = "MARKEDWORD"
+    world.post(f"My {secret}", person())
+    world.drain()
+    [run] = world.runs()
+    admin.get(f"/v1/runs/{run.id}")
+    admin.post("/v1/agents/agt_a/goals", {"text": f"Win {secret}"})
+    admin.post("/v1/agents", {"name": secret, "system_prompt": secret})
+    admin.get("/v1/agents", cursor=secret)
+    assert [entry.kind for entry in entries(world)] == ["run", "goal", "agent"]
+    assert secret not in json.dumps([entry.attributes() for entry in entries(world)])
+
+
+def test_what_was_refused_changed_and_showed_nothing_and_leaves_no_entry(
+    world: World, admin: Client
+) -> None:
+    before = everything(world)
+    assert admin.get("/v1/agents/agt_none").status == 404
+    assert admin.post("/v1/agents", {}).status == 422
+    assert Client(world, api=admin_api, scope="chat").get("/v1/agents").status == 403
+    assert everything(world) == before
+    assert entries(world) == []
+
+
+# ---------------------------------------------------------------------- nothing goes unrecorded
+
+
+def failing(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception, *, stored: bool, times: int = 1
+) -> list[Write]:
+    """Let the next writes of an entry fail, before or after they reach the table."""
+    written: list[Write] = []
+    reach = type(world.table).write
+
+    def write(one: Write) -> None:
+        if isinstance(one.key.pk, str) and "#AUDIT#" in one.key.pk:
+            written.append(one)
+            if len(written) <= times:
+                if stored:
+                    reach(world.table, one)
+                raise error
+        reach(world.table, one)
+
+    monkeypatch.setattr(world.table, "write", write)
+    return written
+
+
+def test_nothing_is_shown_that_could_not_be_written_down(
+    world: World, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(world, monkeypatch, Unavailable("the table is gone"), stored=False)
+    answer = admin.get("/v1/agents/agt_a")
+    assert (answer.status, answer.code) == (503, "unavailable")
+    assert admin.get("/v1/agents/agt_a").status == 200
+    assert len(entries(world)) == 1
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_an_entry_whose_answer_was_lost_is_there_once(
+    world: World, admin: Client, monkeypatch: pytest.MonkeyPatch, stored: bool
+) -> None:
+    written = failing(world, monkeypatch, Ambiguous("no answer"), stored=stored)
+    assert admin.get("/v1/agents/agt_a").status == 200
+    assert len(written) == 2
+    assert len(entries(world)) == 1
+
+
+def test_an_entry_is_never_written_over(
+    world: World, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin.get("/v1/agents/agt_a")
+    [entry] = entries(world)
+    with pytest.raises(ConditionFailed):
+        world.table.write(Put(entry.key, entry.to_item(days=1), Missing()))
+    written = failing(world, monkeypatch, Unavailable("never"), stored=False, times=0)
+    admin.get("/v1/agents/agt_a")
+    assert all(isinstance(one, Put) and one.condition == Missing() for one in written)
+
+
+def test_entries_expire_as_the_setting_says() -> None:
+    world = World(Settings(audit_days=30))
+    world.agent()
+    operator(world).get("/v1/agents/agt_a")
+    [item] = world.table.query(AuditEntry.partition(TENANT, NOON)).items
+    assert item["expires_at"] == NOON.timestamp() + 30 * DAY_SECONDS
+
+
+# ---------------------------------------------------------------------- looking
+
+
+def test_operators_read_the_audit_by_day(world: World, admin: Client) -> None:
+    admin.get("/v1/agents/agt_a")
+    world.clock.advance(DAY_SECONDS)
+    admin.get("/v1/agents")
+    [today] = admin.get("/v1/audit").body["items"]
+    assert (today["verb"], today["kind"], today["ids"]) == ("read", "agent", {})
+    [yesterday] = admin.get("/v1/audit", day="2026-02-18").body["items"]
+    assert yesterday == {
+        "id": yesterday["id"],
+        "at": "2026-02-18T12:00:00.000Z",
+        "who": "usr_op",
+        "scope": "admin",
+        "verb": "read",
+        "kind": "agent",
+        "ids": {"agent_id": "agt_a"},
+        "route": "GET /v1/agents/{agent_id}",
+        "request_id": yesterday["request_id"],
+    }
+
+
+def test_reading_the_audit_is_audited(world: World, admin: Client) -> None:
+    admin.get("/v1/audit", day="2026-02-17")
+    assert told(world) == [("usr_op", "read", "audit", {"day": "2026-02-17"})]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 100])
+def test_pages_hold_every_entry_once_the_newest_first(
+    world: World, admin: Client, limit: int
+) -> None:
+    for _ in range(7):
+        admin.get("/v1/agents/agt_a")
+        world.clock.advance(60)
+    listed = admin.all_pages("/v1/audit", limit=limit, day="2026-02-18")
+    times = [item["at"] for item in listed if item["kind"] == "agent"]
+    assert len(set(times)) == 7
+    assert times == sorted(times, reverse=True)
+
+
+def test_a_cursor_goes_on_in_its_own_day_and_list_only(world: World, admin: Client) -> None:
+    for _ in range(3):
+        admin.get("/v1/agents/agt_a")
+    first = admin.get("/v1/audit", limit=1).body
+    world.clock.advance(DAY_SECONDS)
+    cursor = first["next_cursor"]
+    [second] = admin.get("/v1/audit", limit=1, cursor=cursor).body["items"]
+    assert second["at"] == "2026-02-18T12:00:00.000Z"
+    assert admin.get("/v1/audit", day="2026-02-19", cursor=cursor).status == 400
+    assert admin.get("/v1/agents", cursor=cursor).status == 400
+
+
+def test_tenants_do_not_see_each_others_audit(world: World, admin: Client) -> None:
+    admin.get("/v1/agents/agt_a")
+    assert operator(world, tenant="other").get("/v1/audit").body["items"] == []
+    assert Client(world, api=admin_api, scope="chat").get("/v1/audit").status == 403
