@@ -122,6 +122,11 @@ def test_what_is_followed_ends_with_the_piece_of_work() -> None:
     assert current() is None
 
 
+def test_outside_of_any_piece_of_work_nothing_is_followed() -> None:
+    follow("run-1")
+    assert current() is None
+
+
 def test_a_function_that_is_one_piece_of_work_starts_with_nothing_each_time() -> None:
     seen = []
 
