@@ -14,6 +14,7 @@ SkeinError
     Contention        an optimistic write lost every one of its tries
     Throttled         an outside service asks us to slow down
     Unavailable       an outside service is down or out of reach
+      CircuitOpen     it failed too often just now, and is left alone for a while
     Ambiguous         the call may or may not have taken effect
   ConditionFailed     a conditional write found another state; services decide what that means
   RiderFailed         what was to be committed with a message no longer holds; nothing was posted
@@ -27,6 +28,7 @@ SkeinError
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, ClassVar
 
 
@@ -118,6 +120,19 @@ class Throttled(Transient):
 
 class Unavailable(Transient):
     """An outside service is down or out of reach; nothing was done there."""
+
+
+class CircuitOpen(Unavailable):
+    """An outside service failed too often just now, and is left alone for a while.
+
+    Args:
+        dependency: Which.
+        until: From when on it may be tried again.
+    """
+
+    def __init__(self, dependency: str, *, until: datetime) -> None:
+        super().__init__(f"{dependency} failed too often just now and is left alone for a while")
+        self.until = until
 
 
 class Ambiguous(Transient):

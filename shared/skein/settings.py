@@ -213,6 +213,22 @@ class Settings(BaseModel):
         Field(description="How long an unclear post waits for its status callback.", ge=0, le=600),
     ] = 60
 
+    # When the outside fails
+    breaker_failures: Annotated[
+        int,
+        Field(description="Failures after which a dependency is left alone for a while.", ge=1),
+    ] = 5
+    breaker_window_seconds: Annotated[
+        int, Field(description="The time in which those failures are counted.", ge=1)
+    ] = 30
+    breaker_open_seconds: Annotated[
+        int, Field(description="How long it is left alone until one call may try it.", ge=1, le=900)
+    ] = 30
+    context_read_seconds: Annotated[
+        float,
+        Field(description="For reading a context; then the current message must do.", gt=0, le=20),
+    ] = 1.5
+
     def queue_urls(self) -> dict[str, str]:
         """The URL of each queue, by the queue's name."""
         end = "_queue_url"

@@ -96,7 +96,7 @@ class App(OnRecord):
     @cached_property
     def reader(self) -> Reader:
         """Reads what prompts are made from."""
-        return Reader(table=self.table, clock=self.clock, settings=self.settings)
+        return Reader(table=self.context_table, clock=self.clock, settings=self.settings)
 
     @cached_property
     def context(self) -> ContextBuilder:
@@ -143,7 +143,7 @@ class App(OnRecord):
             reader=self.reader,
             context=self.context,
             actor=Actor(self.desk),
-            model=self.model,
+            model=self.guarded_model,
             usage=self.usage,
             clock=self.clock,
             settings=self.settings,
@@ -187,7 +187,7 @@ class App(OnRecord):
     def renewing(self) -> Renewing:
         """Renews summaries."""
         summarizer = Summarizer(
-            model=self.model, usage=self.usage, metrics=self.metrics, settings=self.settings
+            model=self.guarded_model, usage=self.usage, metrics=self.metrics, settings=self.settings
         )
         notes = Notes(
             table=self.table, clock=self.clock, summarizer=summarizer, settings=self.settings
@@ -214,7 +214,7 @@ class App(OnRecord):
         return Deliveries(
             table=self.table,
             clock=self.clock,
-            sms=self.sms,
+            sms=self.guarded_sms,
             dispatch=self.dispatch,
             metrics=self.metrics,
             settings=self.settings,

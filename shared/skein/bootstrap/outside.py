@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+from skein.bootstrap.guards import GuardedModel, GuardedReads, GuardedSms
 from skein.ports import (
     Clock,
     Ids,
@@ -14,6 +15,7 @@ from skein.ports import (
     TokenCounter,
     WebhookVerifier,
 )
+from skein.services.breaker import Breaker
 from skein.settings import Settings
 
 PORTS = frozenset(
@@ -110,3 +112,38 @@ class Outside:
         from skein.adapters.metrics import EmfMetrics
 
         return EmfMetrics()
+
+    # ------------------------------------------------------------------ behind circuit breakers
+
+    @cached_property
+    def model_breaker(self) -> Breaker:
+        """Stands before the model's API; a deployment asks one."""
+        return self._breaker(f"model {self.settings.openai_base_url or 'OpenAI'}")
+
+    @cached_property
+    def guarded_model(self) -> LanguageModel:
+        """The language model, left alone for a while when it fails."""
+        return GuardedModel(self.model, self.model_breaker)
+
+    @cached_property
+    def guarded_sms(self) -> Sms:
+        """The SMS provider, likewise."""
+        return GuardedSms(self.sms, self._breaker("Twilio"))
+
+    @cached_property
+    def context_table(self) -> Table:
+        """The table for reading contexts, which agents can do without when it fails or is slow.
+
+        Other reads decide whether something may happen at all, so they are always tried.
+        """
+        slow = self.settings.context_read_seconds
+        return GuardedReads(self.table, self._breaker("table reads", slow_seconds=slow))
+
+    def _breaker(self, dependency: str, *, slow_seconds: float | None = None) -> Breaker:
+        return Breaker(
+            dependency,
+            clock=self.clock,
+            metrics=self.metrics,
+            settings=self.settings,
+            slow_seconds=slow_seconds,
+        )

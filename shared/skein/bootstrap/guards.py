@@ -1,0 +1,103 @@
+"""Ports behind circuit breakers: the same promises, but an outage is answered at once."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from skein.models.completion import ModelAnswer, ModelRequest
+from skein.models.sms import OutgoingSms, SentSms
+from skein.models.storage import IndexName, Item, Key, Page, Write
+from skein.ports import LanguageModel, Sms, Table
+from skein.services.breaker import Breaker
+
+
+class GuardedModel:
+    """A language model behind a breaker."""
+
+    def __init__(self, model: LanguageModel, breaker: Breaker) -> None:
+        self._model = model
+        self._breaker = breaker
+
+    def complete(self, request: ModelRequest) -> ModelAnswer:
+        """See `skein.ports.LanguageModel`."""
+        return self._breaker.call(lambda: self._model.complete(request))
+
+
+class GuardedSms:
+    """An SMS provider behind a breaker."""
+
+    def __init__(self, sms: Sms, breaker: Breaker) -> None:
+        self._sms = sms
+        self._breaker = breaker
+
+    def send(self, sms: OutgoingSms) -> SentSms:
+        """See `skein.ports.Sms`."""
+        return self._breaker.call(lambda: self._sms.send(sms))
+
+    def find(self, sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
+        """See `skein.ports.Sms`."""
+        return self._breaker.call(lambda: self._sms.find(sms, since=since))
+
+
+class GuardedReads:
+    """A table whose reads stand behind a breaker; its writes do not."""
+
+    def __init__(self, table: Table, breaker: Breaker) -> None:
+        self._table = table
+        self._breaker = breaker
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        return self._breaker.call(lambda: self._table.get(key))
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        return self._breaker.call(lambda: self._table.get_many(keys))
+
+    def query(
+        self,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int | None = None,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`."""
+        return self._breaker.call(
+            lambda: self._table.query(
+                pk, first=first, last=last, limit=limit, newest_first=newest_first, start=start
+            )
+        )
+
+    def query_index(
+        self,
+        index: IndexName,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`."""
+        return self._breaker.call(
+            lambda: self._table.query_index(
+                index,
+                pk,
+                first=first,
+                last=last,
+                limit=limit,
+                newest_first=newest_first,
+                start=start,
+            )
+        )
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        self._table.write(write)
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """See `skein.ports.Table`."""
+        self._table.transact(writes)
