@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from skein.adapters.openai_model import OpenAIModel
-from skein.errors import ModelRejected
+from skein.errors import ModelRejected, SkeinError, Unavailable
 from skein.models.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.services.summary_texts import AGENT_SCHEMA, CHAT_SCHEMA
 from tests.doubles import NOTHING_NEW
@@ -64,3 +64,14 @@ def test_a_provider_that_knows_no_schemas_refuses_the_request(
     server.summaries.append(Answer("unknown parameter: response_format", status=400))
     with pytest.raises(ModelRejected):
         model.complete(_request(AGENT_SCHEMA))
+
+
+@pytest.mark.parametrize(("status", "kind"), [(400, ModelRejected), (401, Unavailable)])
+def test_a_refusal_is_told_by_its_codes_without_the_providers_sentences(
+    server: ScriptedOpenAI, model: OpenAIModel, status: int, kind: type[SkeinError]
+) -> None:
+    server.then(Answer("Invalid prompt: 'What is new?'", status=status))
+    with pytest.raises(kind) as raised:
+        model.complete(_request(None))
+    assert "new" not in str(raised.value)
+    assert f"Error status_code={status}" in str(raised.value)

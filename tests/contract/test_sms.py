@@ -246,3 +246,11 @@ def test_a_changed_secret_makes_a_new_client(twilio: ScriptedTwilio) -> None:
 def test_every_status_of_an_outgoing_text_is_known() -> None:
     names = {value for name, value in vars(MessageInstance.Status).items() if name.isupper()}
     assert {name for name in names if known_status(name) is None} == {"receiving", "received"}
+
+
+def test_a_refusal_is_told_by_its_code_without_twilios_sentence(twilio: ScriptedTwilio) -> None:
+    said = f"The 'To' number {HELLO.phone} is not valid"
+    twilio.then(Misbehaviour(400, {"code": 21211, "message": said, "status": 400}))
+    with pytest.raises(SmsRejected) as raised:
+        real(twilio).send(HELLO)
+    assert str(raised.value) == "Twilio refuses the text: 400, code 21211"

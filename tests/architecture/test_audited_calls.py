@@ -1,0 +1,36 @@
+"""Every call of the API says whether it is audited, and as what."""
+
+from typing import Any
+
+import pytest
+
+import admin_api
+import mobile_api
+from api_audit import Audited, Unaudited
+
+ROUTES = [
+    (f"{route.method} {route.openapi_path}", route)
+    for api in (mobile_api.api, admin_api.api)
+    for route in [*api._static_routes, *api._dynamic_routes]
+]
+
+
+@pytest.mark.parametrize(("name", "route"), ROUTES, ids=[name for name, _ in ROUTES])
+def test_every_call_says_whether_it_is_audited(name: str, route: Any) -> None:
+    """A new route names what it does: `middlewares=reads("run")`, or `unaudited("why not")`."""
+    said = [each for each in route.middlewares if isinstance(each, Audited | Unaudited)]
+    assert len(said) == 1, name
+    if isinstance(said[0], Unaudited):
+        assert said[0].why
+        return
+    verbs = {"GET": {"read"}, "DELETE": {"delete"}, "PATCH": {"change"}, "PUT": {"change"}}
+    assert said[0].verb in verbs.get(route.method, {"create", "change"})
+
+
+def test_operators_have_no_call_that_leaves_nothing() -> None:
+    routes = [*admin_api.api._static_routes, *admin_api.api._dynamic_routes]
+    assert not [
+        route.path
+        for route in routes
+        if any(isinstance(each, Unaudited) for each in route.middlewares)
+    ]
