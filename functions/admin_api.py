@@ -12,6 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import admin_audit
 import admin_intents
+import admin_people
 import admin_services
 import admin_settings
 from api_app import (
@@ -47,7 +48,11 @@ from skein.models.api_runs import ContextResource, RunPage, RunResource
 from skein.services.cursors import DEFAULT_PAGE
 
 api = Api(scope="admin").including(
-    admin_audit.router, admin_intents.router, admin_services.router, admin_settings.router
+    admin_audit.router,
+    admin_intents.router,
+    admin_people.router,
+    admin_services.router,
+    admin_settings.router,
 )
 
 InChat = Annotated[

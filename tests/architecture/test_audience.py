@@ -39,10 +39,12 @@ OTHERS = {
     "services/claims.py": "the run that a worker is to carry on",
     "services/delivery.py": "the text, for the phone it is meant for",
     "services/firing.py": "the plan whose run starts with its audience",
+    "services/heirlooms.py": "what is kept for a person who turns out to be another",
     "services/records.py": "the one chat whose summary is made, for those who were there",
     "services/respond.py": "the run, for the person who asked for it",
     "services/run_views.py": "for operators",
     "services/runs.py": "the run at work and its own steps",
+    "services/succession.py": "what is staged for a person who turns out to be another",
     "services/summaries.py": "the one chat on which a note is made, for those who were there",
 }
 

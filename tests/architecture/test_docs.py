@@ -354,6 +354,7 @@ KEYS: dict[str, Key] = {
     "live run": live_key(),
     "permits": Permits.key_of(TENANT, AGENT),
     "`User`": user.User.key_of(TENANT, "{id}"),
+    "`Merge`": user.Merge.key_of(TENANT, "{id}"),
     "`PhoneOwner`": user.PhoneOwner.key_of(TENANT, "{phone}"),
     "`PhoneChat`": user.PhoneChat.key_of(TENANT, "{phone}", "{line}"),
     "`Line`": user.Line.key_of("{phone}"),

@@ -162,7 +162,10 @@ class App(OnRecord):
             clock=self.clock,
             dispatch=self.dispatch,
             metrics=self.metrics,
-            firing={"plan": Firing(table=self.table, settings=self.settings).fire},
+            firing={
+                "plan": Firing(table=self.table, settings=self.settings).fire,
+                "merge": self.numbers.carry_on,
+            },
         )
 
     @cached_property

@@ -8,6 +8,7 @@ from skein.services.audit import AuditBook
 from skein.services.chat_views import ChatViews
 from skein.services.goals import Goals
 from skein.services.lines import Lines
+from skein.services.numbers import Numbers
 from skein.services.plans import Plans
 from skein.services.run_views import RunViews
 from skein.services.tenant_settings import TenantBook
@@ -36,6 +37,11 @@ class OnRecord(Outside):
     def users(self) -> Users:
         """The tenant's people."""
         return Users(table=self.table, clock=self.clock, ids=self.ids)
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Which numbers lead to whom."""
+        return Numbers(table=self.table, clock=self.clock, settings=self.settings)
 
     @cached_property
     def lines(self) -> Lines:

@@ -25,6 +25,13 @@ class Audience(Value):
             return self
         return Audience(open=False, people=tuple(p for p in self.people if p in other.people))
 
+    def renamed(self, old: str, new: str) -> "Audience":
+        """The same people, one of whom goes by another id now."""
+        if old not in self.people:
+            return self
+        names = {new if person == old else person for person in self.people}
+        return self.model_copy(update={"people": tuple(sorted(names))})
+
 
 OPEN = Audience(open=True)
 """The audience of a run without a chat, and of everything in open chats."""

@@ -149,6 +149,7 @@ class Membership(Stored):
     Attributes:
         joined_seq: The chat's `last_seq` when the member joined.
         seen_seq: The highest message that was shown to the member.
+        formerly: Ids of this very person under which they were in the chat before.
         sms: Set while the person's last message came by text; answers then go there.
         sms_opted_out_at: Set by STOP or by the carrier, cleared by START.
         last_delivery: The newest delivery to this person, which the next one waits for.
@@ -172,6 +173,7 @@ class Membership(Stored):
     joined_seq: int = 0
     left_seq: int | None = None
     seen_seq: int = 0
+    formerly: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     sms: SmsAddress | None = None
     sms_opted_out_at: Instant | None = None
     last_delivery: Identifier | None = None

@@ -1,10 +1,12 @@
 """A person, the numbers they are reached by, and the lines on which agents are reached."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from skein.models.base import E164, Identifier, Instant, Name, NamedMember, Stored, Tenant, key_part
+from skein.models.due import due_mark
 from skein.models.overrides import ChatOverrides
 from skein.models.storage import Item, Key
 
@@ -15,6 +17,9 @@ class User(Stored):
     Attributes:
         phones: Every number that leads to this person.
         profile: Free fields about them; their name and time zone are fields of their own.
+        by_phone: Nothing is known of them but their number: a text made the record.
+        former_ids: Under which they were known before these turned out to be the same person;
+            what they said then still carries them.
         version: Raised by every change, which holds only for the version that it read.
     """
 
@@ -24,6 +29,8 @@ class User(Stored):
     phones: tuple[E164, ...] = ()
     time_zone: str | None = None
     profile: dict[str, Any] = Field(default_factory=dict)
+    by_phone: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
+    former_ids: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     version: int = 1
     created_at: Instant
 
@@ -45,6 +52,29 @@ class User(Stored):
     def to_item(self) -> Item:
         """The person as table attributes, listed under their tenant."""
         return self.attributes() | {"gsi1pk": users_relation(self.tenant), "gsi1sk": self.id}
+
+
+class Merge(Stored):
+    """Says that one person has turned out to be another, until all that was theirs has moved."""
+
+    tenant: Tenant
+    id: Identifier
+    into: Identifier
+    created_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, user_id: str) -> Key:
+        """The key of the merge of the person who is no more."""
+        return Key(User.key_of(tenant, user_id).pk, "MERGE")
+
+    @property
+    def key(self) -> Key:
+        """This merge's key."""
+        return self.key_of(self.tenant, self.id)
+
+    def to_item(self, due_at: datetime) -> Item:
+        """The merge as table attributes, to be looked at again at `due_at`."""
+        return self.attributes() | due_mark("merge", self.key, due_at)
 
 
 def users_relation(tenant: str) -> str:

@@ -27,7 +27,7 @@ from skein.models.chat import (
 from skein.models.dedupe import DedupeMark
 from skein.models.delivery import Delivery
 from skein.models.jobs import DeliveryJob
-from skein.models.storage import Exists, Missing, Put, Update, Write
+from skein.models.storage import Check, Exists, Key, Missing, Put, Update, Write
 from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.audience import audience_of
@@ -124,7 +124,7 @@ class Chats:
         room = read_room(self._table, new.tenant, new.chat_id)
         sender = room.member(new.sender)
         if sender is None or room.chat.discarded_at is not None:
-            earlier = self._earlier(new)
+            earlier = self._earlier(new, sender.formerly if sender else ())
             if earlier is not None:
                 return Posted(earlier, created=False)
             if sender is None:
@@ -137,6 +137,8 @@ class Chats:
         message = _numbered(new, message_id, room.chat, sender, now)
         mark = DedupeMark.of(message)
         commit = Commit([Put(mark.key, mark.to_item(), Missing())])
+        commit.writes.extend(Check(key, Missing()) for key in _former_marks(new, sender.formerly))
+        marks = range(len(commit.writes))
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
         moved_on = counted(room, message, now, self._settings)
         commit.writes.append(moved_on.write)
@@ -150,7 +152,8 @@ class Chats:
         except Ambiguous:
             raise ConditionFailed(frozenset()) from None  # look again: it may be there
         except ConditionFailed as failure:
-            earlier = self._earlier(new) if 0 in failure.failed else None
+            posted_before = not failure.failed.isdisjoint(marks)
+            earlier = self._earlier(new, sender.formerly) if posted_before else None
             if earlier is not None:
                 return Posted(earlier, created=earlier.id == message_id)
             if len(commit.writes) in failure.failed:
@@ -166,9 +169,10 @@ class Chats:
             return new.debounce.first_seconds
         return self._settings.reply_debounce_seconds
 
-    def _earlier(self, new: NewMessage) -> Message | None:
-        mark_key = DedupeMark.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
-        mark = self._table.get(mark_key)
+    def _earlier(self, new: NewMessage, formerly: Sequence[str]) -> Message | None:
+        own = DedupeMark.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
+        marks = map(self._table.get, [own, *_former_marks(new, formerly)])
+        mark = next((mark for mark in marks if mark is not None), None)
         if mark is None:
             return None
         seq = DedupeMark.from_item(mark).seq
@@ -280,6 +284,12 @@ def _check_text(new: NewMessage) -> None:
         f"{new.text}{new.client_id}".encode()
     except UnicodeEncodeError:
         raise Unprocessable("the text is not valid Unicode") from None
+
+
+def _former_marks(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
+    """Where it stands that the sender posted the message when they went by another id."""
+    former = (MemberRef(kind="user", id=user_id) for user_id in formerly)
+    return [DedupeMark.key_of(new.tenant, new.chat_id, ref, new.client_id) for ref in former]
 
 
 def _numbered(

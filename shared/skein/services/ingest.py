@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound
+from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFailed
 from skein.models.agent import Agent
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import Chat, Membership, SmsAddress
 from skein.models.sms import InboundSms
-from skein.models.storage import Is, Missing, Put, Write
+from skein.models.storage import Check, Is, Missing, Put, Write
 from skein.models.user import Line, PhoneChat, PhoneOwner, User, caller_name
 from skein.ports import Clock, Ids, Table
 from skein.services.chats import Chats, NewMessage, Posted
@@ -56,12 +56,23 @@ class Ingest:
         if not sms.body.strip() and not sms.media:
             return None
         line = self._line(address.line)
+        return optimistic(self._clock, lambda: self._receive_once(line, address, sms))
+
+    def _receive_once(self, line: Line, address: SmsAddress, sms: InboundSms) -> Posted:
+        """Put the text where it belongs now; that it still does when it is written is a condition.
+
+        Raises:
+            ConditionFailed: The number has come to be somebody else's meanwhile; look again.
+        """
         place = self._known_place(line, address.phone) or self._open(line, address.phone)
         try:
-            return self._post(line, address, place, sms)
-        except (Conflict, NotFound):  # the chat is discarded, or its person has left it
-            place = self._open(line, address.phone, instead_of=place.chat_id)
-            return self._post(line, address, place, sms)
+            try:
+                return self._post(line, address, place, sms)
+            except (Conflict, NotFound):  # the chat is discarded, or its person has left it
+                place = self._open(line, address.phone, instead_of=place)
+                return self._post(line, address, place, sms)
+        except RiderFailed:
+            raise ConditionFailed(frozenset()) from None
 
     def _line(self, phone: str) -> Line:
         item = self._table.get(Line.key_of(phone))
@@ -76,6 +87,7 @@ class Ingest:
             told=sms.opt_out_type,
             opted_out=could_start(sms.body) and self._opted_out(line, place, sender),
         )
+        still_theirs = Is("user_id", place.user_id)
         return self._chats.post_message(
             NewMessage(
                 tenant=line.tenant,
@@ -88,7 +100,8 @@ class Ingest:
                 sms=address,
                 debounce=line_debounce(self._settings),
                 opted_out={"stop": True, "start": False}.get(keyword or ""),
-            )
+            ),
+            riders=lambda _: (Check(PhoneOwner.key_of(line.tenant, address.phone), still_theirs),),
         )
 
     def _opted_out(self, line: Line, place: _Place, person: MemberRef) -> bool:
@@ -106,15 +119,15 @@ class Ingest:
         )
 
     def _known_place(
-        self, line: Line, phone: str, *, instead_of: str | None = None
+        self, line: Line, phone: str, *, instead_of: _Place | None = None
     ) -> _Place | None:
         return _fitting(*self._look_up(line, phone), line=line, instead_of=instead_of)
 
-    def _open(self, line: Line, phone: str, *, instead_of: str | None = None) -> _Place:
+    def _open(self, line: Line, phone: str, *, instead_of: _Place | None = None) -> _Place:
         """Create the chat, and the person if need be, once however many texts come at once."""
         return optimistic(self._clock, lambda: self._open_once(line, phone, instead_of))
 
-    def _open_once(self, line: Line, phone: str, instead_of: str | None) -> _Place:
+    def _open_once(self, line: Line, phone: str, instead_of: _Place | None) -> _Place:
         owner, former = self._look_up(line, phone)
         place = _fitting(owner, former, line=line, instead_of=instead_of)
         if place is not None:
@@ -131,7 +144,7 @@ class Ingest:
                 id=place.user_id,
                 name=caller_name(phone),
                 phones=(phone,),
-                profile={},
+                by_phone=True,
                 created_at=now,
             )
             writes.append(Put(user.key, user.to_item(), Missing()))
@@ -198,11 +211,10 @@ class Ingest:
 
 
 def _fitting(
-    owner: PhoneOwner | None, chat: PhoneChat | None, *, line: Line, instead_of: str | None
+    owner: PhoneOwner | None, chat: PhoneChat | None, *, line: Line, instead_of: _Place | None
 ) -> _Place | None:
     """The place that the look-ups lead to, unless the chat is another agent's or `instead_of`."""
     if owner is None or chat is None:
         return None
-    if chat.agent_id != line.agent_id or chat.chat_id == instead_of:
-        return None
-    return _Place(owner.user_id, chat.chat_id)
+    place = _Place(owner.user_id, chat.chat_id)
+    return None if chat.agent_id != line.agent_id or place == instead_of else place

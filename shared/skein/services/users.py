@@ -15,6 +15,7 @@ from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
+from skein.services.silence import silence_elsewhere, silenced
 
 _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
@@ -108,6 +109,9 @@ class Users:
             for phone in user.phones
             if phone not in revised.phones
         )
+        gone = [phone for phone in user.phones if phone not in revised.phones]
+        for phone in gone:
+            writes.extend(silenced(self._table, user, phone))
         try:
             self._table.transact(writes)
         except ConditionFailed as failure:
@@ -116,6 +120,8 @@ class Users:
             ):
                 raise _number_taken(new, failure) from failure
             raise
+        for phone in gone:
+            silence_elsewhere(self._table, user, phone)
         return revised
 
     @staticmethod

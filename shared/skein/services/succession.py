@@ -1,0 +1,160 @@
+"""One person takes another's place in a chat, since the two have turned out to be the same.
+
+All that decides who may be shown what is derived from the chat goes along in one transaction: the
+roster, the marks and numbers of the place, and the people of summaries, of what is staged and of
+what is about to start. What was said stays as it was said.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from skein.errors import Conflict
+from skein.models.base import MemberRef, NamedMember
+from skein.models.borrowed import Borrowed
+from skein.models.chat import Chat, Membership, chat_partition
+from skein.models.delivery import Delivery
+from skein.models.storage import Absent, Check, Is, Item, Missing, Put, Update, Write, all_of
+from skein.ports import Table
+from skein.services.revisions import revise
+from skein.services.roster import Room
+from skein.services.slots import slots_unchanged
+
+NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
+NEWEST_DELIVERIES = 10  # of which any that are unsettled, or may still be heard of, go along
+
+
+def succeed(table: Table, room: Room, old: MemberRef, new: NamedMember) -> list[Write]:
+    """The writes that put `new` in the place of `old`; they hold only while the chat is as read.
+
+    Raises:
+        Conflict: An agent is at work in the chat, or waits there, for the person as they were.
+    """
+    place = room.member(old)
+    if place is None:
+        return []
+    for agent in room.agents:
+        if agent.running_run or agent.resuming or agent.wait:
+            raise Conflict("an agent is at work in a chat of this number; try again in a minute")
+    chat, write = _chat_with(room.chat, old, new)
+    return [
+        write,
+        _left(place, room.chat),
+        _taken(room, place, new, chat),
+        *(_agent_with(agent, old, new) for agent in room.agents),
+        *_borrowed_with(table, room, old, new),
+        *_deliveries_with(table, room.chat, old, new),
+    ]
+
+
+def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Update]:
+    there = any(member.ref == new.ref for member in chat.roster)
+    roster = tuple(
+        new if member.ref == old else member
+        for member in chat.roster
+        if not (there and member.ref == old)
+    )
+    late = dict(chat.joined_late)
+    joined = late.pop(str(old), 0)
+    joined = min(joined, late.pop(str(new.ref), 0)) if there else joined
+    if joined:
+        late[str(new.ref)] = joined
+    changes: dict[str, Any] = {"roster": roster, "joined_late": late, "record_state": None}
+    for name in ("record", "pinned"):
+        summary = getattr(chat, name)
+        if summary is not None:
+            audience = summary.audience.renamed(old.id, new.id)
+            changes[name] = summary.model_copy(update={"audience": audience})
+    return revise(chat, changes)
+
+
+def _left(place: Membership, chat: Chat) -> Update:
+    closed = {"left_seq": chat.last_seq, "sms": None} | NOT_LISTED
+    opted_out_at = place.attributes().get("sms_opted_out_at")
+    as_read = all_of(Absent("left_seq"), Is("sms_opted_out_at", opted_out_at))
+    return Update(place.key, set=closed, condition=as_read)
+
+
+def _taken(room: Room, place: Membership, new: NamedMember, chat: Chat) -> Write:
+    """The place as `new` has it, together with the one that they had themselves, if they did."""
+    own = next((each for each in room.members if each.member.ref == new.ref), None)
+    former = (*place.formerly, place.member.id)
+    if own is None:
+        taken = place.model_copy(update={"member": new, "formerly": former})
+        return Put(taken.key, taken.to_item(chat), Missing())
+    taken = own.model_copy(
+        update={
+            "left_seq": None,
+            "joined_seq": min(own.joined_seq, place.joined_seq),
+            "seen_seq": max(own.seen_seq, place.seen_seq),
+            "formerly": (*own.formerly, *former),
+            "sms": own.sms or place.sms,
+            "sms_opted_out_at": place.sms_opted_out_at or own.sms_opted_out_at,
+            "last_delivery": place.last_delivery or own.last_delivery,
+        }
+    )
+    change = taken.to_item(chat) | {"left_seq": None}
+    return Update(own.key, set=change, condition=Is("left_seq", own.left_seq))
+
+
+def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
+    """What an agent has noted, and what is about to start; nothing may have moved meanwhile."""
+    stored = agent.attributes()
+    changes: dict[str, Any] = {}
+    if agent.summary is not None:
+        audience = agent.summary.audience.renamed(old.id, new.id)
+        changes["summary"] = agent.summary.model_copy(update={"audience": audience})
+        changes["summary_state"] = None  # whoever is about to renew it goes by the old people
+    if agent.queued_run is not None:
+        queued = agent.queued_run
+        by = new.ref if queued.trigger.by == old else queued.trigger.by
+        changes["queued_run"] = queued.model_copy(
+            update={
+                "trigger": queued.trigger.model_copy(update={"by": by}),
+                "audience": queued.audience.renamed(old.id, new.id),
+            }
+        )
+    as_read = all_of(slots_unchanged(agent), Is("summary", stored.get("summary")))
+    if not changes:
+        return Check(agent.key, as_read)
+    changed = agent.model_copy(update=changes).attributes()
+    change = {name: changed.get(name) for name in changes}
+    return Update(agent.key, set=change, condition=as_read)
+
+
+def _borrowed_with(table: Table, room: Room, old: MemberRef, new: NamedMember) -> list[Write]:
+    keys = [
+        Borrowed.key_of(room.chat.tenant, room.chat.id, agent.member.id) for agent in room.agents
+    ]
+    found = table.get_many(keys) if keys else {}
+    return [
+        Update(
+            staged.key,
+            set={"audience": staged.audience.renamed(old.id, new.id).model_dump(mode="json")},
+            condition=Is("staging", staged.staging),
+        )
+        for staged in map(Borrowed.from_item, found.values())
+    ]
+
+
+def _deliveries_with(table: Table, chat: Chat, old: MemberRef, new: NamedMember) -> list[Write]:
+    """The newest texts to the person, so that what becomes of them is heard in the new place."""
+    return [
+        Update(
+            delivery.key,
+            set={"user_id": new.id, "version": delivery.version + 1},
+            condition=Is("version", delivery.version),
+        )
+        for delivery in map(Delivery.from_item, _newest_deliveries(table, chat))
+        if delivery.user_id == old.id
+    ]
+
+
+def _newest_deliveries(table: Table, chat: Chat) -> Sequence[Item]:
+    page = table.query(
+        chat_partition(chat.tenant, chat.id),
+        first="DELIVERY#",
+        last="DELIVERY#~",
+        limit=NEWEST_DELIVERIES,
+        newest_first=True,
+    )
+    return page.items

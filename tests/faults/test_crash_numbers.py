@@ -1,0 +1,137 @@
+"""A number is linked, with a death at every call to the table on the way."""
+
+from typing import Any
+
+import pytest
+
+from skein.adapters.memory_table import MemoryTable
+from skein.errors import NotFound
+from skein.models.api_admin import NewUser
+from skein.models.audience import Audience
+from skein.models.base import NamedMember
+from skein.models.intent import Owner, owned_partition
+from skein.models.sms import InboundSms
+from skein.models.user import Merge
+from skein.services.chats import Posted
+from tests.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.doubles import Fuse, Killed
+
+ANN, BEN, COACH = person("usr_ann", "Ann"), person("usr_ben", "Ben"), bot()
+METHODS = ("get", "get_many", "query", "query_index", "write", "transact")
+
+
+class Linking(World):
+    """A caller with a chat, a group, and things that an agent keeps; they turn out to be Ann."""
+
+    def __post_init__(self) -> None:
+        self.fuse, inner = Fuse(), MemoryTable()
+        self.overrides = {"table": self.fuse.guard(inner, "table", METHODS)}
+        super().__post_init__()
+        self.table = inner
+        self.agent()
+        self.line()
+        self.app.users.create(TENANT, NewUser(id=ANN.id, name=ANN.name))
+        first = self.text("SM1")
+        self.chat_id, self.caller = first.message.chat_id, first.message.sender
+        self.drain()
+        self.chat(BEN, self.caller, COACH, chat_id="chat_g", visibility="private")
+        for n in range(3):
+            self.app.goals.set(self._kept_for(self.caller), f"Goal {n}", goal_id=f"goal_{n}")
+        self.fuse.disarm()
+
+    @staticmethod
+    def _kept_for(who: NamedMember) -> Owner:
+        audience = Audience(open=False, people=(who.id,))
+        scope = f"user:{who.id}"
+        return Owner(tenant=TENANT, agent_id=COACH.id, scope=scope, audience=audience)
+
+    def text(self, sid: str) -> Posted:
+        sms = InboundSms(
+            account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body="Hi"
+        )
+        posted = self.app.ingest.receive(sms)
+        assert posted is not None
+        return posted
+
+    def link(self) -> None:
+        self.app.numbers.link(TENANT, ANN.id, PHONE)
+
+    def kept(self, who: NamedMember) -> list[Any]:
+        partition = owned_partition(TENANT, COACH.id, f"user:{who.id}")
+        return [
+            row["sk"] for row in self.table.query(partition, first="GOAL#", last="GOAL#~").items
+        ]
+
+    def minutes_pass(self) -> None:
+        for seconds in (61, 15 * 60):
+            self.clock.advance(seconds)
+            self.tick()
+
+    def all_is_the_callers(self) -> None:
+        assert self.app.users.get(TENANT, self.caller.id).phones == (PHONE,)
+        assert self.app.users.get(TENANT, ANN.id).phones == ()
+        assert self.stored_chat(self.chat_id).roster == (self.caller, COACH)
+        assert self.stored_chat("chat_g").roster == (BEN, self.caller, COACH)
+        assert (len(self.kept(self.caller)), self.kept(ANN)) == (3, [])
+
+    def all_is_anns(self) -> None:
+        assert self.app.users.get(TENANT, ANN.id).phones == (PHONE,)
+        with pytest.raises(NotFound):
+            self.app.users.get(TENANT, self.caller.id)
+        assert self.stored_chat(self.chat_id).roster == (ANN, COACH)
+        assert self.stored_chat("chat_g").roster == (BEN, ANN, COACH)
+        assert (len(self.kept(ANN)), self.kept(self.caller)) == (3, [])
+        assert self.table.get(Merge.key_of(TENANT, self.caller.id)) is None
+        again, another = self.text("SM1"), self.text("SM2")
+        assert (again.created, another.created) == (False, True)
+        assert {again.message.chat_id, another.message.chat_id} == {self.chat_id}
+        assert another.message.sender == ANN
+
+
+def calls_of_a_link() -> list[str]:
+    world = Linking()
+    world.link()
+    return list(world.fuse.calls)
+
+
+CALLS = calls_of_a_link()
+COMMIT = CALLS.index("table.transact") + 1
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("strike", range(1, len(CALLS) + 1))
+def test_whoever_dies_while_linking_leaves_all_or_nothing_and_the_tick_does_the_rest(
+    strike: int, after: bool
+) -> None:
+    world = Linking()
+    world.fuse.arm(strike, after=after)
+    with pytest.raises(Killed):
+        world.link()
+    world.fuse.disarm()
+    committed = strike > COMMIT or (strike == COMMIT and after)
+    if not committed:
+        world.all_is_the_callers()
+        world.link()
+    world.minutes_pass()
+    world.all_is_anns()
+
+
+def test_a_tick_that_dies_while_it_moves_the_rest_is_followed_by_another() -> None:
+    for strike in range(1, 200):
+        world = Linking()
+        world.fuse.arm(COMMIT, after=True)
+        with pytest.raises(Killed):
+            world.link()
+        world.clock.advance(61)
+        world.fuse.arm(strike, after=strike % 2 == 0)
+        try:
+            world.tick()
+        except Killed:
+            world.fuse.disarm()
+            world.minutes_pass()
+            world.minutes_pass()
+            world.all_is_anns()
+        else:
+            assert strike > 40
+            return
+    raise AssertionError("a tick never comes to its end")
