@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from api_app import ApiRouter, UserId, documented, no_content
-from api_audit import changes
+from api_audit import changes, deletes
 from skein.bootstrap import app
 from skein.models.api_admin import Phone, UserResource
 
@@ -20,7 +20,7 @@ OwnNumber = Annotated[Phone, Path(description="A number with its country code: +
     summary="Link a phone number to a person",
     tags=["users"],
     responses=documented(200, UserResource, 400, 404, 409, 413, 422),
-    middlewares=changes("user"),
+    middlewares=changes("number"),
 )
 def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
     """Whoever was known by this number alone becomes one with the person, chats included."""
@@ -33,7 +33,7 @@ def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
     tags=["users"],
     status_code=204,
     responses=documented(204, None, 404, 422),
-    middlewares=changes("user"),
+    middlewares=deletes("number"),
 )
 def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
     """Their chats stay theirs; whoever texts from the number next begins afresh."""

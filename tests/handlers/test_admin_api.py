@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 import admin_api
+from skein.models.sms import InboundSms
 from tests.api_client import Client, everything, operator, recorded
-from tests.builders import LINE, World, bot, person
+from tests.builders import LINE, PHONE, World, bot, person
 
 HUSAM = person()
 
@@ -115,6 +116,37 @@ def test_a_profile_is_changed_field_by_field(admin: Client) -> None:
     too_much = admin.patch(path, {"profile": {"a": "x" * 16_350}})
     assert (too_much.status, too_much.code) == (422, "unprocessable")
     assert admin.get(path).body["profile"] == {"goals": "10k", "skill_level": 3}
+
+
+def test_a_caller_turns_out_to_be_ann_and_her_number_is_taken_away_again(
+    world: World, admin: Client
+) -> None:
+    world.agent()
+    world.line()
+    world.app.ingest.receive(
+        InboundSms(account_sid="AC1", message_sid="SM1", sender=PHONE, recipient=LINE, body="Hi")
+    )
+    world.drain()
+    admin.post("/v1/users", {"id": "usr_ann", "name": "Ann"})
+    path = "/v1/users/usr_ann/phones/"
+    linked = admin.put(f"{path}+1 (500) 555-0100")
+    assert (linked.status, linked.body["phones"]) == (200, [PHONE])
+    assert admin.put(path + PHONE).body == linked.body == admin.get("/v1/users/usr_ann").body
+    assert [user["id"] for user in admin.all_pages("/v1/users")] == ["usr_ann"]
+    [chat] = Client(world, sub="usr_ann").get("/v1/chats").body["items"]
+    assert [member["name"] for member in chat["members"]] == ["Ann", "Coach"]
+
+    admin.post("/v1/users", {"id": "usr_ben", "name": "Ben"})
+    refused = admin.put(f"/v1/users/usr_ben/phones/{PHONE}")
+    assert (refused.status, refused.body["error"]["details"]) == (409, {"phones": [PHONE]})
+    assert admin.put("/v1/users/usr_nobody/phones/+15005550111").status == 404
+    for wrong in ("555", "+1500", "phone", "%20"):
+        assert admin.put(path + wrong).status == 422
+
+    assert admin.delete(path + PHONE).status == 204
+    assert admin.delete(path + PHONE).status == 204
+    assert admin.get("/v1/users/usr_ann").body["phones"] == []
+    assert admin.put(f"/v1/users/usr_ben/phones/{PHONE}").status == 200
 
 
 def test_an_agent_may_note_what_its_operator_allows(admin: Client) -> None:

@@ -7,6 +7,7 @@ from skein.services.audit import Deed
 from skein.services.firing import Firing
 from skein.services.own_runs import OwnRuns
 from tests.builders import LINE, PHONE, TENANT, World
+from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import HUSAM, claimed, group
 
@@ -123,6 +124,32 @@ def _change_user(meter: Meter) -> None:
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
     with meter(world):
         world.app.users.change(TENANT, HUSAM.id, UserChange(phones=(PHONE,)))
+
+
+@patterns.named("link a number that nobody has")
+def _link_free(meter: Meter) -> None:
+    world = on_a_line(known=False)
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
+    with meter(world):
+        world.app.numbers.link(TENANT, HUSAM.id, PHONE)
+
+
+@patterns.named("link a number whose caller turns out to be known")
+def _link_caller(meter: Meter) -> None:
+    world = on_a_line(known=False)
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
+    world.app.ingest.receive(text_message())
+    with meter(world):
+        world.app.numbers.link(TENANT, HUSAM.id, PHONE)
+
+
+@patterns.named("take a number away")
+def _unlink(meter: Meter) -> None:
+    world = on_a_line(known=False)
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name, phones=(PHONE,)))
+    world.app.ingest.receive(text_message())
+    with meter(world):
+        world.app.numbers.unlink(TENANT, HUSAM.id, PHONE)
 
 
 @patterns.named("list goals or plans")

@@ -23,6 +23,7 @@ AuditKind = Literal[
     "line",
     "member",
     "memory",
+    "number",
     "plan",
     "profile",
     "run",
