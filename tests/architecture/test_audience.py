@@ -17,8 +17,8 @@ from skein.models.run import Run, SentMessage
 PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
 
 # What may hold words of a conversation, or be derived from them.
-TELLING = {"Message", "Goal", "Plan", "Run", "Step", "PromptRecord", "Borrowed"}
-PREFIXES = ("MSG#", "GOAL#", "PLAN#", "LIVE#", "BORROWED#")
+TELLING = {"Message", "Goal", "Plan", "Run", "Step", "PromptRecord", "Borrowed", "Memory"}
+PREFIXES = ("MSG#", "GOAL#", "PLAN#", "LIVE#", "BORROWED#", "REMEMBERED#")
 SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.
@@ -27,6 +27,8 @@ SHOWN_TO_AGENTS = {
     "agent/tools/chats.py": "enter_chat and read_messages",
     "services/own_runs.py": "get_my_runs and stop_run",
     "services/goals.py": "complete_goal and abandon_goal, by their reach",
+    "services/memories.py": "save_memory, forget_memory and search_memories, by their reach",
+    "services/remembering.py": "what is remembered already, by the reach of whoever remembers",
     "services/plans.py": "cancel_plan, by its reach",
 }
 # These show nothing to an agent that another chat's people might read.

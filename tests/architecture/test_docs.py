@@ -20,16 +20,19 @@ from skein.models import (
     audit,
     borrowed,
     chat,
+    consolidation,
     dedupe,
     delivery,
     due,
     intent,
+    memory,
     overrides,
     run,
     source,
     step,
     user,
 )
+from skein.models.audience import OPEN
 from skein.models.base import MemberRef, Stored
 from skein.models.storage import Key
 from skein.models.trigger import Trigger
@@ -311,6 +314,22 @@ def run_key(home: str, **more: Any) -> Key:
     return Key(*text.replace("#007", "#{n}").split("\n"))
 
 
+def memory_key(kind: str, **more: Any) -> Key:
+    """The key of an agent's open memory."""
+    made = memory.Memory(
+        tenant=TENANT,
+        agent_id=AGENT,
+        audience=OPEN,
+        id="{memory}",
+        kind=kind,
+        text="x",
+        made_by="api",
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        **more,
+    )
+    return made.key
+
+
 def live_key() -> Key:
     found = run.live_key(
         run.Run(
@@ -340,6 +359,8 @@ KEYS: dict[str, Key] = {
     "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
     "`DedupeMark`": dedupe.DedupeMark.key_of(TENANT, CHAT, PERSON, "{client}"),
     "`Borrowed`": borrowed.Borrowed.key_of(TENANT, CHAT, AGENT),
+    "`Consolidation`": consolidation.Consolidation.key_of(TENANT, CHAT),
+    "`ConsolidationRecord`": consolidation.ConsolidationRecord.key_of(TENANT, CHAT, "{record}"),
     "`Delivery`": delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"),
     "`Run`": run_key("chat_X"),
     "`Run` of a plan or a service": run_key("agt_X"),
@@ -350,6 +371,11 @@ KEYS: dict[str, Key] = {
     "`Goal` set in a direct chat": intent.Goal.key_of(TENANT, AGENT, "user:{id}", "{goal}"),
     "`Plan`": intent.Plan.key_of(TENANT, AGENT, None, "{plan}"),
     "`Plan` that is over": intent.Plan.ended_key_of(TENANT, AGENT, None, "{plan}"),
+    "memory": memory_key("core"),
+    "constitutional memory": memory_key("core", constitutional=True),
+    "journal entry": memory_key("journal"),
+    "memory that has ended": memory_key("core", superseded_by="mem_2"),
+    "revision": memory.revision_key(TENANT, AGENT, None),
     "effect": intent.effect_key(TENANT, AGENT, None, "{effect}"),
     "live run": live_key(),
     "permits": Permits.key_of(TENANT, AGENT),

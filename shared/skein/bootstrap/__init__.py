@@ -15,6 +15,7 @@ from skein.agent.tools.acting import Actor
 from skein.agent.tools.desk import Desk
 from skein.agent.turn import Turns
 from skein.bootstrap.outside import PORTS
+from skein.bootstrap.owned import OwnedThings
 from skein.bootstrap.records import OnRecord
 from skein.services.asking import Asking
 from skein.services.chats import Chats
@@ -39,7 +40,7 @@ from skein.services.usage import UsageBook
 from skein.settings import Settings
 
 
-class App(OnRecord):
+class App(OnRecord, OwnedThings):
     """All of Skein, wired: services built from ports."""
 
     @cached_property

@@ -1,6 +1,6 @@
 """What an agent has learnt and keeps: for good, or for a week."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from pydantic import StringConstraints
@@ -65,6 +65,34 @@ class Memory(Owned):
         return tuple(
             f"{prefix}{rank}#{key_part(memory_id)}" for prefix in (LIVE, ENDED) for rank in ranks
         )
+
+    @staticmethod
+    def live_prefix(kind: MemoryKind) -> str:
+        """What the sort keys of the live ones of a kind start with, but for constitutional ones."""
+        return f"{LIVE}{_CORE if kind == 'core' else _JOURNAL}#"
+
+    @staticmethod
+    def prefixes(*, kind: MemoryKind | None, live: bool, ended: bool) -> tuple[str, ...]:
+        """What the sort keys of a kind, or of both, start with: live ones first, then core ones.
+
+        Journal entries stay among the live ones when they fade, and so are with the ended, too.
+        """
+        core, journal = (_CONSTITUTIONAL, _CORE), (_JOURNAL,)
+        ranks = {"core": core, "journal": journal, None: (*core, *journal)}[kind]
+        faded = () if live or kind == "core" else journal
+        return (
+            *(f"{LIVE}{rank}#" for rank in (ranks if live else faded)),
+            *(f"{ENDED}{rank}#" for rank in (ranks if ended else ())),
+        )
+
+    @property
+    def age(self) -> tuple[datetime, str]:
+        """What to sort by for the oldest to come first."""
+        return self.created_at, self.id
+
+    def faded(self, now: datetime) -> bool:
+        """Whether it is a journal entry whose week is over."""
+        return self.fades_at is not None and self.fades_at <= now
 
     @property
     def live(self) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +30,14 @@ def quoted_json(value: Any) -> str:
     return "".join(c if c.isprintable() else _escaped(c) for c in plain)
 
 
+def on_one_line(text: str) -> str:
+    """`text` as it is, but on one line: every kind of white space and line end becomes a space.
+
+    Marks that cannot be seen, such as those that turn the direction of writing, are left out.
+    """
+    return " ".join("".join(map(_visible, text)).split())
+
+
 def label(name: str) -> str:
     """A name as it is if it is plain words, else as a JSON string; nobody else is called You."""
     plain = PLAIN_NAME.fullmatch(name) is not None and name.casefold() != "you"
@@ -48,6 +57,13 @@ def quoted_id(identifier: str) -> str:
 def time_of(moment: datetime) -> str:
     """The moment to the second, as agents are told of it: `2026-02-18T14:50:00Z`."""
     return f"{to_utc(moment):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _visible(character: str) -> str:
+    """The character; a space for what may end a line, and nothing for what cannot be seen."""
+    if character.isprintable():
+        return character
+    return " " if character.isspace() or unicodedata.category(character) == "Cc" else ""
 
 
 def _escaped(character: str) -> str:

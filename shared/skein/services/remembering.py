@@ -1,0 +1,207 @@
+"""Turns what is to be remembered into writes: no doubles, and the outdated gives way to the new."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from skein.models.audience import Audience, may_show
+from skein.models.consolidation import Kept
+from skein.models.intent import Owner, Reach, owned_partition
+from skein.models.memory import JOURNAL_DAYS, LIVE, MadeBy, Memory, MemoryKind, touched
+from skein.models.storage import Delete, Is, Item, Missing, Put, Write
+from skein.ports import Ids, Table, TokenCounter
+from skein.services.quoting import on_one_line
+from skein.services.sameness import normalised
+
+MOST_LIVE = 500  # of one partition in one reading: the constitutional, then the newest
+
+
+class Entry(NamedTuple):
+    """Something to be remembered.
+
+    Attributes:
+        replaces: The core memory whose place it takes, by id.
+    """
+
+    kind: MemoryKind
+    text: str
+    replaces: str | None = None
+
+
+class Remembered(NamedTuple):
+    """What is to be written, and what that comes to."""
+
+    writes: tuple[Write, ...] = ()
+    kept: Kept = Kept()
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
+    """What stands as remembered in one partition, faded entries included: one query.
+
+    The constitutional come first, then core memories, then journal entries, each the newest first.
+    Where there are more core memories than one reading holds, a second one has the journal.
+    """
+    partition = owned_partition(tenant, agent_id, scope)
+    page = table.query(partition, first=LIVE, last=f"{LIVE}~", limit=MOST_LIVE, newest_first=True)
+    journal = Memory.live_prefix("journal")
+    if page.next_start is None or page.items[-1]["sk"].startswith(journal):
+        return page.items
+    notes = table.query(
+        partition, first=journal, last=f"{journal}~", limit=MOST_LIVE, newest_first=True
+    )
+    return (*page.items, *notes.items)
+
+
+def live_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
+    """What an agent remembers now within reach, one query a partition; see `live_items`."""
+    found = [
+        Memory.from_item(item)
+        for scope in reach.scopes
+        for item in live_items(table, reach.tenant, reach.agent_id, scope)
+    ]
+    return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]
+
+
+def core_in_budget(live: Sequence[Memory], counter: TokenCounter, tokens: int) -> list[Memory]:
+    """The core memories that an agent is shown, oldest first: the constitutional, then the newest.
+
+    Args:
+        live: What it remembers.
+        counter: Counts tokens.
+        tokens: How many they may take together; constitutional ones may take more.
+    """
+    core = [memory for memory in live if memory.kind == "core"]
+    core.sort(key=lambda memory: (memory.constitutional, *memory.age), reverse=True)
+    shown: list[Memory] = []
+    for memory in core:
+        tokens -= counter.count(f"  - {on_one_line(memory.text)}\n")
+        if tokens < 0 and not memory.constitutional:
+            break
+        shown.append(memory)
+    return sorted(shown, key=lambda memory: memory.age)
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def made(
+    owner: Owner,
+    kind: MemoryKind,
+    text: str,
+    *,
+    memory_id: str,
+    made_by: MadeBy,
+    now: datetime,
+    span: tuple[int, int] | None = None,
+    constitutional: bool = False,
+) -> Memory:
+    """A new memory; a journal entry fades a week from now.
+
+    Raises:
+        ValidationError: The text does not fit.
+    """
+    return Memory(
+        **dict(owner),
+        id=memory_id,
+        kind=kind,
+        text=text,
+        from_seq=span[0] if span else None,
+        to_seq=span[1] if span else None,
+        made_by=made_by,
+        constitutional=constitutional,
+        fades_at=now + timedelta(days=JOURNAL_DAYS) if kind == "journal" else None,
+        created_at=now,
+    )
+
+
+def moved(before: Memory, after: Memory) -> list[Write]:
+    """The writes that put `after` in place of `before`, as it was read, where it then belongs."""
+    as_read = Is("version", before.version)
+    if before.key == after.key:
+        return [Put(after.key, after.to_item(), as_read)]
+    return [Delete(before.key, as_read), Put(after.key, after.to_item(), Missing())]
+
+
+def superseded(old: Memory, by: Memory) -> list[Write]:
+    """The writes that let `old` give way to `by`; it stays on record."""
+    return moved(old, old.model_copy(update={"superseded_by": by.id, "version": old.version + 1}))
+
+
+def gives_way(old: Memory, new: Memory, present: Audience) -> bool:
+    """Whether whoever is there and may be shown the old memory may be shown the new one.
+
+    What is known openly stays so, whatever is said in private.
+    """
+    if old.constitutional or old.scope != new.scope:
+        return False
+    return may_show(new.audience, old.audience.narrowed(present))
+
+
+def double_of(kind: MemoryKind, text: str, live: Sequence[Memory]) -> Memory | None:
+    """The memory that already says the same: a core one, or one of the same kind."""
+    words = normalised(text)
+    same = [memory for memory in live if memory.kind in {"core", kind}]
+    return next((memory for memory in same if normalised(memory.text) == words), None)
+
+
+def remember(
+    owner: Owner,
+    entries: Sequence[Entry],
+    live: Sequence[Memory],
+    *,
+    span: tuple[int, int],
+    present: Audience,
+    now: datetime,
+    ids: Ids,
+    made_by: MadeBy = "consolidation",
+) -> Remembered:
+    """The writes that let an agent remember `entries`, all of them within one transaction.
+
+    What it remembers already is not stored again; a core memory that it had in its journal takes
+    that entry's place.
+
+    Args:
+        owner: On whose behalf, and before whom.
+        entries: What is to be remembered, 1 to 10,000 characters each.
+        live: What the agent remembers already, as far as the same people may be shown it.
+        span: The first and the last message that it rests on.
+        present: Who is there now.
+        now: The present.
+        ids: Gives the new ones their ids.
+        made_by: Who remembers.
+    """
+    known = {(memory.kind, normalised(memory.text)): memory for memory in reversed(live)}
+    by_id = {memory.id: memory for memory in live}
+    new: list[Memory] = []
+    ended: dict[str, Memory] = {}
+    doubles = 0
+    for entry in sorted(entries, key=lambda entry: entry.kind):  # core first
+        words = normalised(entry.text)
+        same_core, same_note = known.get(("core", words)), known.get(("journal", words))
+        if same_core is not None or (same_note is not None and entry.kind == "journal"):
+            doubles += 1
+            continue
+        memory_id = f"mem_{ids.ulid()}"
+        memory = made(
+            owner, entry.kind, entry.text, memory_id=memory_id, made_by=made_by, now=now, span=span
+        )
+        known[entry.kind, words] = memory
+        new.append(memory)
+        for old in (by_id.get(entry.replaces or ""), same_note):
+            if old is not None and old.id not in ended and gives_way(old, memory, present):
+                ended[old.id] = memory
+    writes: list[Write] = [Put(memory.key, memory.to_item(), Missing()) for memory in new]
+    for old_id, by in ended.items():
+        writes += superseded(by_id[old_id], by)
+    if writes:
+        writes.append(touched(owner.tenant, owner.agent_id, owner.scope))
+    kept = Kept(
+        core=sum(memory.kind == "core" for memory in new),
+        journal=sum(memory.kind == "journal" for memory in new),
+        superseded=len(ended),
+        doubles=doubles,
+    )
+    return Remembered(tuple(writes), kept)
