@@ -1,6 +1,6 @@
 """API Gateway: agents, people, lines and runs, for operators (scope `admin`).
 
-Goals, plans and services have files of their own beside this one.
+Goals, plans, services and the consolidation of chats have files of their own beside this one.
 """
 
 from datetime import date
@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import admin_audit
+import admin_consolidations
 import admin_intents
 import admin_people
 import admin_services
@@ -49,6 +50,7 @@ from skein.services.cursors import DEFAULT_PAGE
 
 api = Api(scope="admin").including(
     admin_audit.router,
+    admin_consolidations.router,
     admin_intents.router,
     admin_people.router,
     admin_services.router,

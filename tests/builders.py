@@ -14,8 +14,18 @@ from skein.bootstrap import App, build_app
 from skein.models.agent import Agent
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import Chat, Membership, Message, SmsAddress, chat_partition
+from skein.models.consolidation import ConsolidationRecord
 from skein.models.delivery import Delivery
-from skein.models.jobs import DeliveryJob, QueueName, RunJob, SummaryJob, UpkeepJob
+from skein.models.intent import owned_partition
+from skein.models.jobs import (
+    ConsolidationJob,
+    DeliveryJob,
+    QueueName,
+    RunJob,
+    SummaryJob,
+    UpkeepJob,
+)
+from skein.models.memory import ENDED, LIVE, Memory
 from skein.models.run import Run
 from skein.models.storage import Put
 from skein.models.user import Line
@@ -29,6 +39,7 @@ NOON = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
 LINE = "+15005550006"
 PHONE = "+15005550100"
 INVOCATION = timedelta(seconds=120)
+LONG_INVOCATION = timedelta(seconds=900)
 
 
 @cache
@@ -143,6 +154,11 @@ class World:
             assert isinstance(summary, SummaryJob)
             self.app.renewing.renew(summary)
             played += 1
+        for quiet in self.queues.ready("consolidations"):
+            assert isinstance(quiet, ConsolidationJob)
+            deadline = self.clock.now() + LONG_INVOCATION
+            self.app.consolidator.consolidate(quiet, deadline=deadline)
+            played += 1
         return played
 
     def drain(self, *, rounds: int = 200) -> None:
@@ -158,6 +174,17 @@ class World:
 
     def tick(self) -> int:
         return self.app.tick.run(until=self.clock.now() + timedelta(seconds=45))
+
+    def find_quiet(self) -> int:
+        """What the hourly finder of quiet chats does."""
+        return self.app.consolidation_finder.run(until=self.clock.now() + timedelta(seconds=45))
+
+    def hours_pass(self, hours: int) -> None:
+        """Let hours go by, with a finder in each, and all that follows from it."""
+        for _ in range(hours):
+            self.clock.advance(3_600)
+            self.find_quiet()
+            self.drain()
 
     # ------------------------------------------------------------------ looking
 
@@ -177,6 +204,21 @@ class World:
             chat_partition(TENANT, chat_id), first="DELIVERY#", last="DELIVERY#~"
         )
         return [Delivery.from_item(item) for item in page.items]
+
+    def memories(self, agent_id: str = "agt_a", scope: str | None = None) -> list[Memory]:
+        """What an agent remembers, in the order in which it was made; what ended, too."""
+        partition = owned_partition(TENANT, agent_id, scope)
+        pages = [
+            self.table.query(partition, first=prefix, last=f"{prefix}~") for prefix in (LIVE, ENDED)
+        ]
+        found = [Memory.from_item(item) for page in pages for item in page.items]
+        return sorted(found, key=lambda memory: memory.id)
+
+    def consolidations(self, chat_id: str = "chat_1") -> list[ConsolidationRecord]:
+        """What is on record of a chat's consolidation, in order."""
+        first = ConsolidationRecord.key_of(TENANT, chat_id, "").sk
+        page = self.table.query(chat_partition(TENANT, chat_id), first=first, last=f"{first}~")
+        return [ConsolidationRecord.from_item(item) for item in page.items]
 
     def membership(self, member: MemberRef, chat_id: str = "chat_1") -> Membership:
         item = self.table.get(Membership.key_of(TENANT, chat_id, member))

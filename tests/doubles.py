@@ -33,6 +33,7 @@ def says(text: str, **arguments: Any) -> Calls:
 
 
 NOTHING_NEW = '{"lines": ["All is quiet.", "Nothing is open."], "summary": "They have spoken."}'
+NOTHING_TO_REMEMBER = '{"journal": [], "core": []}'
 Said = str | Calls
 Script = Said | Exception | Callable[[ModelRequest], Said]
 
@@ -47,6 +48,8 @@ class ScriptedModel:
         requests: Everything it was asked, but for answers by a schema.
         summaries: What it says when an answer by a schema is asked for; then `NOTHING_NEW`.
         summary_requests: Those questions.
+        memories: What it says when it is asked what to remember; then `NOTHING_TO_REMEMBER`.
+        memory_requests: Those questions.
         ids: Of its calls of tools.
     """
 
@@ -55,6 +58,8 @@ class ScriptedModel:
     requests: list[ModelRequest] = field(default_factory=list)
     summaries: deque[Script] = field(default_factory=deque)
     summary_requests: list[ModelRequest] = field(default_factory=list)
+    memories: deque[Script] = field(default_factory=deque)
+    memory_requests: list[ModelRequest] = field(default_factory=list)
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
     @classmethod
@@ -63,7 +68,10 @@ class ScriptedModel:
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
         said: Script | None
-        if request.answer_schema is not None:
+        if request.answer_schema is not None and "journal" in str(request.answer_schema):
+            self.memory_requests.append(request)
+            said = self.memories.popleft() if self.memories else NOTHING_TO_REMEMBER
+        elif request.answer_schema is not None:
             self.summary_requests.append(request)
             said = self.summaries.popleft() if self.summaries else NOTHING_NEW
         else:

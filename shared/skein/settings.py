@@ -35,6 +35,9 @@ class Settings(BaseModel):
     deliveries_queue_url: Annotated[str, Field(description="URL of the queue of texts.")] = ""
     upkeep_queue_url: Annotated[str, Field(description="URL of the queue of chat upkeep.")] = ""
     summaries_queue_url: Annotated[str, Field(description="URL of the queue of summaries.")] = ""
+    consolidations_queue_url: Annotated[
+        str, Field(description="URL of the queue of chats to be consolidated.")
+    ] = ""
     aws_endpoint_url: Annotated[
         str | None,
         Field(description="Endpoint of DynamoDB, SQS and Secrets Manager; unset on AWS."),
@@ -89,6 +92,10 @@ class Settings(BaseModel):
     consolidation_chunk_tokens: Annotated[
         int, Field(description="Tokens of messages that are consolidated at once.", ge=1_000)
     ] = 100_000
+
+    consolidation_answer_tokens: Annotated[
+        int, Field(description="Tokens of what is remembered of those.", ge=100, le=32_000)
+    ] = 8_000
 
     # Audit
     audit_days: Annotated[

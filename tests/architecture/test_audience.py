@@ -47,6 +47,7 @@ OTHERS = {
     "services/run_views.py": "for operators",
     "services/runs.py": "the run at work and its own steps",
     "services/succession.py": "what is staged for a person who turns out to be another",
+    "services/recollection.py": "the one chat that an agent remembers, for those who were there",
     "services/summaries.py": "the one chat on which a note is made, for those who were there",
 }
 

@@ -356,6 +356,8 @@ def numbered(key: Key) -> Key:
 KEYS: dict[str, Key] = {
     "`Chat`": chat.Chat.key_of(TENANT, CHAT),
     "`Membership`": chat.Membership.key_of(TENANT, CHAT, PERSON),
+    "`Consolidation`": consolidation.Consolidation.key_of(TENANT, CHAT),
+    "`ConsolidationRecord`": consolidation.ConsolidationRecord.key_of(TENANT, CHAT, "{record}"),
     "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
     "`DedupeMark`": dedupe.DedupeMark.key_of(TENANT, CHAT, PERSON, "{client}"),
     "`Borrowed`": borrowed.Borrowed.key_of(TENANT, CHAT, AGENT),

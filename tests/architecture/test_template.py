@@ -70,7 +70,7 @@ def alarms_on(metric: str, dimension: str) -> list[str]:
 
 def test_every_queue_of_work_has_a_queue_for_dead_letters_of_its_own() -> None:
     dead = [queue.dead_letters for queue in WORK_QUEUES]
-    assert len(WORK_QUEUES) == 4
+    assert len(WORK_QUEUES) == 5
     assert len(set(dead)) == len(dead)
     assert set(dead) | {queue.logical_id for queue in WORK_QUEUES} == set(QUEUES)
 
@@ -112,15 +112,17 @@ def test_an_alarm_tells_somebody(name: str) -> None:
     assert ALARMS[name]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
 
 
-def test_runs_that_wait_or_fail_and_a_silent_tick_raise_alarms() -> None:
+def test_what_waits_or_fails_and_a_silent_tick_raise_alarms() -> None:
     assert alarms_on("ApproximateAgeOfOldestMessage", "TurnsQueue")
     assert alarms_on("Invocations", "Tick")
-    (failed,) = [alarm for alarm in ALARMS.values() if alarm["MetricName"] == "RunsFailed"]
+    reported = {alarm["MetricName"]: alarm for alarm in ALARMS.values()}
     variables = GLOBALS["Environment"]["Variables"]
-    assert failed["Namespace"] == variables["POWERTOOLS_METRICS_NAMESPACE"]
-    assert failed["Dimensions"] == [
-        {"Name": "service", "Value": variables["POWERTOOLS_SERVICE_NAME"]}
-    ]
+    for metric in ("RunsFailed", "ConsolidationsStuck"):
+        alarm = reported[metric]
+        assert alarm["Namespace"] == variables["POWERTOOLS_METRICS_NAMESPACE"]
+        assert alarm["Dimensions"] == [
+            {"Name": "service", "Value": variables["POWERTOOLS_SERVICE_NAME"]}
+        ]
 
 
 @pytest.mark.parametrize("logical_id", FUNCTIONS)
@@ -212,9 +214,10 @@ def test_no_function_may_change_or_remove_what_stands_in_the_audit(logical_id: s
     assert not fnmatchcase(hostile, pattern)
 
 
-def test_only_the_tick_reads_what_is_due() -> None:
+def test_only_the_tick_and_the_finder_read_what_is_due() -> None:
     index = str({"Fn::Sub": "${Table.Arn}/index/gsi2"})
-    assert [n for n in FUNCTIONS if ("dynamodb:Query", index) in permissions(n)] == ["Tick"]
+    reading = {n for n in FUNCTIONS if ("dynamodb:Query", index) in permissions(n)}
+    assert reading == {"ConsolidationFinder", "Tick"}
 
 
 def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:

@@ -8,19 +8,17 @@ import os
 from functools import cached_property
 
 from skein.agent.context import ContextBuilder
-from skein.agent.counting import RememberedTokens
 from skein.agent.preview import Preview
 from skein.agent.reading import Reader
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.desk import Desk
 from skein.agent.turn import Turns
+from skein.bootstrap.background import Background
 from skein.bootstrap.outside import PORTS
 from skein.bootstrap.owned import OwnedThings
-from skein.bootstrap.records import OnRecord
 from skein.services.asking import Asking
 from skein.services.chats import Chats
 from skein.services.delivery import Deliveries
-from skein.services.dispatch import Dispatch
 from skein.services.due import Tick
 from skein.services.endings import Endings
 from skein.services.firing import Firing
@@ -28,25 +26,15 @@ from skein.services.ingest import Ingest
 from skein.services.own_runs import OwnRuns
 from skein.services.permits import Permits
 from skein.services.profiles import Profiles
-from skein.services.records import Records
-from skein.services.renewing import Renewing
 from skein.services.respond import Respond
 from skein.services.rooms import Rooms
 from skein.services.runs import Runs
 from skein.services.sources import Sources
-from skein.services.summaries import Notes, Summarizer
-from skein.services.upkeep import Upkeep
-from skein.services.usage import UsageBook
 from skein.settings import Settings
 
 
-class App(OnRecord, OwnedThings):
+class App(Background, OwnedThings):
     """All of Skein, wired: services built from ports."""
-
-    @cached_property
-    def dispatch(self) -> Dispatch:
-        """Sends jobs after a commit."""
-        return Dispatch(queues=self.queues, metrics=self.metrics)
 
     @cached_property
     def chats(self) -> Chats:
@@ -102,8 +90,7 @@ class App(OnRecord, OwnedThings):
     @cached_property
     def context(self) -> ContextBuilder:
         """Makes prompts."""
-        remembered = RememberedTokens(self.tokens, self.settings.token_cache_bytes)
-        return ContextBuilder(tokens=remembered, settings=self.settings)
+        return ContextBuilder(tokens=self.remembered_tokens, settings=self.settings)
 
     @cached_property
     def preview(self) -> Preview:
@@ -151,11 +138,6 @@ class App(OnRecord, OwnedThings):
         )
 
     @cached_property
-    def usage(self) -> UsageBook:
-        """What agents cost by day."""
-        return UsageBook(table=self.table, clock=self.clock, metrics=self.metrics)
-
-    @cached_property
     def tick(self) -> Tick:
         """Sends again, or fires, what is due."""
         return Tick(
@@ -179,27 +161,6 @@ class App(OnRecord, OwnedThings):
             dispatch=self.dispatch,
             settings=self.settings,
         )
-
-    @cached_property
-    def upkeep(self) -> Upkeep:
-        """Keeps lists of chats up to date."""
-        return Upkeep(
-            table=self.table, clock=self.clock, dispatch=self.dispatch, settings=self.settings
-        )
-
-    @cached_property
-    def renewing(self) -> Renewing:
-        """Renews summaries."""
-        summarizer = Summarizer(
-            model=self.guarded_model, usage=self.usage, metrics=self.metrics, settings=self.settings
-        )
-        notes = Notes(
-            table=self.table, clock=self.clock, summarizer=summarizer, settings=self.settings
-        )
-        records = Records(
-            table=self.table, clock=self.clock, summarizer=summarizer, settings=self.settings
-        )
-        return Renewing(notes=notes, records=records)
 
     @cached_property
     def ingest(self) -> Ingest:

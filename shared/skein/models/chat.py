@@ -76,9 +76,8 @@ class Chat(Stored):
         activity_hour: The hour of the newest message, by which lists of chats are ordered roughly.
         listed_hour: The hour by which its members' lists know it; upkeep brings it up.
         upkeep_at: When something derived from the chat is to be renewed; the due mark's time.
-        consolidation_at: From when on the finder looks whether what was said since the last
-            consolidation is to be remembered; the due mark's time on `Consolidation`. None while
-            there is nothing new.
+        consolidation_at: From when on it is to be looked whether what was said may be remembered,
+            as long as there is anything; then `Consolidation` is due, too.
         epoch: Raised by an erasure; part of every cache key.
         overrides: Of a direct chat: what its agent, line and tenant said of settings when a person
             last wrote here; None as long as they say nothing.
@@ -164,7 +163,9 @@ class Membership(Stored):
         summary: The agent's own two lines on where the chat stands.
         summary_state: When they were last renewed, and whether that went well.
         consolidated_seq: Up to here the agent has made memories of what was said.
-        consolidation_failures: How many attempts at the next ones have failed in a row.
+        consolidated_characters: And up to here of the next message, if that is a very long one.
+        consolidation_failures: How many attempts at what follows have failed in a row.
+        consolidation_retry_at: If any have, when the next one is to be made.
     """
 
     tenant: Tenant
@@ -187,7 +188,9 @@ class Membership(Stored):
     summary: Summary | None = None
     summary_state: SummaryState | None = None
     consolidated_seq: int = 0
+    consolidated_characters: int = 0
     consolidation_failures: int = 0
+    consolidation_retry_at: Instant | None = None
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
@@ -203,6 +206,11 @@ class Membership(Stored):
     def active(self) -> bool:
         """Whether the member is in the chat now."""
         return self.left_seq is None
+
+    @property
+    def remembered_seq(self) -> int:
+        """Up to here there is nothing left for the agent to make memories of."""
+        return max(self.consolidated_seq, self.joined_seq)
 
     @property
     def free(self) -> bool:

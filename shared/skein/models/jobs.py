@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from skein.models.base import Identifier, Tenant, Value
 
-QueueName = Literal["turns", "deliveries", "upkeep", "summaries"]
+QueueName = Literal["turns", "deliveries", "upkeep", "summaries", "consolidations"]
 
 
 class Job(Value):
@@ -49,3 +49,11 @@ class SummaryJob(Job):
 
     chat_id: Identifier
     agent_id: Identifier | None = None
+
+
+class ConsolidationJob(Job):
+    """A chat may be quiet enough to be consolidated, or somebody wants that now."""
+
+    queue = "consolidations"
+
+    chat_id: Identifier

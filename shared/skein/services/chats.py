@@ -141,7 +141,7 @@ class Chats:
         marks = range(len(commit.writes))
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
         moved_on = counted(room, message, now, self._settings)
-        commit.writes.append(moved_on.write)
+        commit.writes.extend(moved_on.writes)
         commit.others.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
         self._wake(commit, room, message, new.debounce, now)

@@ -5,17 +5,18 @@ from typing import NamedTuple
 
 from skein.models.chat import Message
 from skein.models.jobs import Job, UpkeepJob
-from skein.models.storage import Is, Update
+from skein.models.storage import Is, Update, Write
 from skein.services.freshness import renewals
+from skein.services.quiet import full_hour, marked, quiet_at
 from skein.services.roster import Room
 from skein.services.windows import pinned
 from skein.settings import Settings
 
 
 class Counted(NamedTuple):
-    """The write that counts a message, and the jobs that may be done at once after it."""
+    """The writes that count a message, and the jobs that may be done at once after it."""
 
-    write: Update
+    writes: tuple[Write, ...]
     jobs: tuple[Job, ...]
 
 
@@ -23,7 +24,9 @@ def counted(room: Room, message: Message, now: datetime, settings: Settings) -> 
     """Raise a chat's counters, and leave it due for whatever `message` puts behind.
 
     The mark is only ever brought forward here; upkeep alone takes it away. Where the message moves
-    the window on, and the chat's summary covers what falls out of it, that summary is pinned.
+    the window on, and the chat's summary covers what falls out of it, that summary is pinned. The
+    first message after a consolidation leaves the chat due for the next one; later ones change
+    nothing of that, unless failures have put it off for longer.
     """
     chat = room.chat
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
@@ -54,5 +57,12 @@ def counted(room: Room, message: Message, now: datetime, settings: Settings) -> 
                 jobs.append(renewal.job)
     if times and min(times) != chat.upkeep_at:
         change |= chat.upkeep(min(times))
+    beside: list[Write] = []
+    if message.kind == "text" and chat.consolidate:
+        at = full_hour(quiet_at(busier, settings))
+        if chat.consolidation_at is None or at < chat.consolidation_at:
+            mark = marked(chat, at)
+            change |= mark.change
+            beside.append(mark.write)
     write = Update(chat.key, set=change, condition=Is("version", chat.version))
-    return Counted(write, tuple(jobs))
+    return Counted((write, *beside), tuple(jobs))

@@ -5,6 +5,7 @@ so that it cannot cross a message or another change.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +29,7 @@ from skein.ports import Clock, Ids, Table
 from skein.services.chain import next_in_chain
 from skein.services.dispatch import Dispatch
 from skein.services.naming import named_members
+from skein.services.quiet import left_due
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
 from skein.services.roster import Room, read_room
@@ -105,6 +107,8 @@ class Rooms:
     def change(self, tenant: str, chat_id: str, by: MemberRef, change: ChatChange) -> Chat:
         """Change a chat's title, respond policy or consolidation; its visibility never changes.
 
+        Where consolidation is switched on, what was said before is remembered, too.
+
         Raises:
             NotFound: No such chat, or `by` is not in it.
             Conflict: The chat is discarded.
@@ -116,7 +120,13 @@ class Rooms:
             if not change.given:
                 return room.chat
             chat, write = revise(room.chat, change.given)
-            self._table.write(write)
+            now = self._clock.now()
+            mark = left_due(room._replace(chat=chat), now=now, settings=self._settings)
+            if mark is None:
+                self._table.write(write)
+            else:
+                due = replace(write, set={**write.set, **mark.change})
+                self._table.transact([due, mark.write])
             return chat
 
         return optimistic(self._clock, attempt)

@@ -1,0 +1,89 @@
+"""What goes on behind the messages and the runs: repairs, summaries, memories."""
+
+from functools import cached_property
+
+from skein.agent.counting import RememberedTokens
+from skein.bootstrap.records import OnRecord
+from skein.services.consolidation import Consolidator
+from skein.services.consolidation_finder import ConsolidationFinder
+from skein.services.consolidation_requests import ConsolidationRequests
+from skein.services.dispatch import Dispatch
+from skein.services.extraction import Extractor
+from skein.services.memory_book import MemoryBook
+from skein.services.recollection import Recollection
+from skein.services.records import Records
+from skein.services.renewing import Renewing
+from skein.services.summaries import Notes, Summarizer
+from skein.services.upkeep import Upkeep
+from skein.services.usage import UsageBook
+
+
+class Background(OnRecord):
+    """Services that nobody waits for, and what they share with all others."""
+
+    @cached_property
+    def dispatch(self) -> Dispatch:
+        """Sends jobs after a commit."""
+        return Dispatch(queues=self.queues, metrics=self.metrics)
+
+    @cached_property
+    def usage(self) -> UsageBook:
+        """What agents cost by day."""
+        return UsageBook(table=self.table, clock=self.clock, metrics=self.metrics)
+
+    @cached_property
+    def remembered_tokens(self) -> RememberedTokens:
+        """Token counts of what was counted before."""
+        return RememberedTokens(self.tokens, self.settings.token_cache_bytes)
+
+    @cached_property
+    def upkeep(self) -> Upkeep:
+        """Keeps lists of chats up to date."""
+        return Upkeep(
+            table=self.table, clock=self.clock, dispatch=self.dispatch, settings=self.settings
+        )
+
+    @cached_property
+    def renewing(self) -> Renewing:
+        """Renews summaries."""
+        summarizer = Summarizer(
+            model=self.guarded_model, usage=self.usage, metrics=self.metrics, settings=self.settings
+        )
+        notes = Notes(
+            table=self.table, clock=self.clock, summarizer=summarizer, settings=self.settings
+        )
+        records = Records(
+            table=self.table, clock=self.clock, summarizer=summarizer, settings=self.settings
+        )
+        return Renewing(notes=notes, records=records)
+
+    @cached_property
+    def consolidation_finder(self) -> ConsolidationFinder:
+        """Finds chats of which something is to be remembered."""
+        return ConsolidationFinder(
+            table=self.table, clock=self.clock, dispatch=self.dispatch, metrics=self.metrics
+        )
+
+    @cached_property
+    def consolidator(self) -> Consolidator:
+        """Lets agents remember what was said."""
+        recollection = Recollection(
+            table=self.table,
+            clock=self.clock,
+            extractor=Extractor(model=self.guarded_model, usage=self.usage, settings=self.settings),
+            tokens=self.remembered_tokens,
+            book=MemoryBook(table=self.table, clock=self.clock, ids=self.ids, metrics=self.metrics),
+            settings=self.settings,
+        )
+        return Consolidator(
+            table=self.table,
+            clock=self.clock,
+            dispatch=self.dispatch,
+            recollection=recollection,
+            settings=self.settings,
+        )
+
+    @cached_property
+    def consolidation_requests(self) -> ConsolidationRequests:
+        """Consolidation as operators ask for it and look at it."""
+        return ConsolidationRequests(table=self.table, clock=self.clock, dispatch=self.dispatch)
