@@ -1,6 +1,7 @@
 """The consolidation of chats, for operators: routes of the function `admin_api`."""
 
 from api_app import ApiRouter, ChatId, Limit, PageCursor, documented
+from api_audit import changes, reads
 from skein.bootstrap import app
 from skein.models.api_consolidations import (
     ConsolidationPage,
@@ -18,6 +19,7 @@ router = ApiRouter()
     tags=["chats"],
     status_code=202,
     responses=documented(202, RequestedResource, 400, 404, 409, 413, 422),
+    middlewares=changes("chat"),
 )
 def consolidate_chat(chat_id: ChatId) -> RequestedResource:
     """However busy the chat is, and even if it is not consolidated otherwise."""
@@ -30,6 +32,7 @@ def consolidate_chat(chat_id: ChatId) -> RequestedResource:
     summary="List what a chat's agents have remembered of it, the newest first",
     tags=["chats"],
     responses=documented(200, ConsolidationPage, 400, 404, 422),
+    middlewares=reads("chat"),
 )
 def list_consolidations(
     chat_id: ChatId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
