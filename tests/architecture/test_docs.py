@@ -361,8 +361,6 @@ KEYS: dict[str, Key] = {
     "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
     "`DedupeMark`": dedupe.DedupeMark.key_of(TENANT, CHAT, PERSON, "{client}"),
     "`Borrowed`": borrowed.Borrowed.key_of(TENANT, CHAT, AGENT),
-    "`Consolidation`": consolidation.Consolidation.key_of(TENANT, CHAT),
-    "`ConsolidationRecord`": consolidation.ConsolidationRecord.key_of(TENANT, CHAT, "{record}"),
     "`Delivery`": delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"),
     "`Run`": run_key("chat_X"),
     "`Run` of a plan or a service": run_key("agt_X"),

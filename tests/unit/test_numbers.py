@@ -107,6 +107,40 @@ def test_a_caller_who_turns_out_to_be_ann_goes_on_in_the_same_chat_as_ann() -> N
     assert world.texts(chat.id) == ["It is me", "Hello!", "Still me"]
 
 
+def test_what_the_caller_has_said_is_shown_as_anns_and_stays_as_it_was_said() -> None:
+    world = called()
+    chat_id = text(world, "It is me").message.chat_id
+    answered(world)
+    link(world)
+    text(world, "Still me")
+    answered(world)
+    asked = world.model.requests[-1].messages
+    assert [message.content for message in asked if message.role == "user"] == [
+        "[Ann (human)] It is me",
+        "[Ann (human)] Still me",
+    ]
+    app = Client(world, sub=ANN.id)
+    shown = app.get(f"/v1/chats/{chat_id}/messages").body["items"]
+    assert [message["sender"]["name"] for message in shown] == ["Ann", "Coach"] * 2
+    assert {message["sender"]["id"] for message in shown[::2]} == {ANN.id}
+    assert world.messages(chat_id)[0].sender.name == "Caller 0100"
+
+
+def test_two_callers_who_were_one_turn_out_to_be_ann_together() -> None:
+    world = called()
+    first, second = text(world, phone=PHONE).message, text(world, phone=SECOND).message
+    answered(world)
+    link(world, PHONE, second.sender)
+    world.app.numbers.unlink(TENANT, second.sender.id, SECOND)
+    user = link(world)
+    assert user.former_ids == (first.sender.id, second.sender.id)
+    chat = world.stored_chat(first.chat_id)
+    assert chat.formerly == {first.sender.id: ANN.id, second.sender.id: ANN.id}
+    assert place(world, chat.id).formerly == (first.sender.id, second.sender.id)
+    shown = Client(world, sub=ANN.id).get(f"/v1/chats/{chat.id}/messages").body["items"]
+    assert shown[0]["sender"]["id"] == ANN.id
+
+
 def test_the_caller_is_no_longer_on_record_and_what_was_known_of_them_is_anns() -> None:
     world = called()
     caller = text(world).message.sender

@@ -245,7 +245,7 @@ class Reader:
         if chat is None:
             return []
         start = self._start(chat)
-        messages = [Message.from_item(item) for item in reversed(newest.items)]
+        messages = [chat.as_now(Message.from_item(item)) for item in reversed(newest.items)]
         return [message for message in messages if message.seq >= start]
 
 

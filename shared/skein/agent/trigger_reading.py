@@ -35,4 +35,6 @@ def found_trigger(
         return home, None
     item = found.get(Message.key_of(run.tenant, run.chat_id, seq))
     read = Message.from_item(item) if item else None
+    if read is not None and home is not None:
+        read = home.as_now(read)
     return home, next((message for message in messages if message.seq == seq), read)

@@ -70,6 +70,7 @@ class Chat(Stored):
         line: The number on which it began, for a chat by text message.
         roster: Who is in the chat now.
         joined_late: The `last_seq` at which a member (`kind#id`) joined, unless at the beginning.
+        formerly: Ids under which people have written here before, and theirs now.
         record: The shared summary, in the third person.
         record_state: When it was last renewed, and whether that went well.
         pinned: The record as prompts show it, until their window moves on.
@@ -98,6 +99,7 @@ class Chat(Stored):
     last_message: LastMessage | None = None
     roster: tuple[NamedMember, ...] = ()
     joined_late: dict[str, int] = Field(default_factory=dict)
+    formerly: dict[str, Identifier] = Field(default_factory=dict, exclude_if=lambda ids: not ids)
     version: int = 1
     epoch: int = 0
     overrides: ChatOverrides | None = None
@@ -130,6 +132,16 @@ class Chat(Stored):
             return OPEN
         people = sorted(member.id for member in self.roster if member.kind == "user")
         return Audience(open=False, people=tuple(people))
+
+    def as_now(self, message: "Message") -> "Message":
+        """A message as its sender is known now; what is stored keeps the id of then."""
+        sender = message.sender
+        now = self.formerly.get(sender.id) if sender.kind == "user" else None
+        if now is None:
+            return message
+        unknown = sender.model_copy(update={"id": now})
+        known = (member for member in self.roster if member.ref == unknown.ref)
+        return message.model_copy(update={"sender": next(known, unknown)})
 
     def to_item(self) -> Item:
         """The chat as table attributes."""

@@ -194,7 +194,7 @@ class ChatViews:
             limit=limit,
             newest_first=not at.upwards,
         )
-        read = fitting(Message.from_item(item) for item in page.items)
+        read = fitting(chat.as_now(Message.from_item(item)) for item in page.items)
         if not read:
             return Listing((), None)
         reached = read[-1].seq

@@ -136,7 +136,7 @@ class Recollection:
                 limit=MESSAGES_AT_ONCE,
                 start=start,
             )
-            messages = [Message.from_item(item) for item in page.items]
+            messages = [chat.as_now(Message.from_item(item)) for item in page.items]
             said = [m for m in messages if m.kind == "text" and (m.text or m.media)]
             work.zones.learn(said)
             yield from said

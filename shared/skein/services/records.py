@@ -59,7 +59,7 @@ class Records:
             last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
             limit=MESSAGES_AT_ONCE,
         )
-        found = said(page.items)
+        found = said(chat, page.items)
         messages = texts.as_many_as_fit(found, self._settings.max_prompt_tokens)
         seq = Message.from_item(page.items[-1]).seq if page.items else chat.last_seq
         if len(messages) < len(found):

@@ -58,7 +58,13 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Upda
     joined = min(joined, late.pop(str(new.ref), 0)) if there else joined
     if joined:
         late[str(new.ref)] = joined
-    changes: dict[str, Any] = {"roster": roster, "joined_late": late, "record_state": None}
+    former = {id_: new.id if now == old.id else now for id_, now in chat.formerly.items()}
+    changes: dict[str, Any] = {
+        "roster": roster,
+        "joined_late": late,
+        "formerly": former | {old.id: new.id},
+        "record_state": None,
+    }
     for name in ("record", "pinned"):
         summary = getattr(chat, name)
         if summary is not None:

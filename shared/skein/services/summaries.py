@@ -139,7 +139,7 @@ class Notes:
             limit=ROWS_READ,
             newest_first=True,
         )
-        return said(reversed(page.items))[-NEWEST_MESSAGES:]
+        return said(chat, reversed(page.items))[-NEWEST_MESSAGES:]
 
     def _change_state(
         self, member: Membership, change: Mapping[str, object]
@@ -185,9 +185,9 @@ class Notes:
             logger.info("a note came too late", extra={"chat_id": chat.id})
 
 
-def said(items: Iterable[Item]) -> list[Message]:
-    """The messages of people and agents among some items."""
-    messages = (Message.from_item(item) for item in items)
+def said(chat: Chat, items: Iterable[Item]) -> list[Message]:
+    """The messages of people and agents among some items of a chat."""
+    messages = (chat.as_now(Message.from_item(item)) for item in items)
     return [message for message in messages if message.kind == "text" and message.text]
 
 

@@ -92,7 +92,7 @@ def newest_messages(
         limit=max(limit, ROWS_READ),
         newest_first=True,
     )
-    read = [Message.from_item(item) for item in reversed(page.items)]
+    read = [chat.as_now(Message.from_item(item)) for item in reversed(page.items)]
     messages = [message for message in read if message.kind == "text"][-limit:]
     audience = audience_of(chat, since_seq=messages[0].seq if messages else chat.last_seq)
     if place is not None and not may_show(audience, place):
