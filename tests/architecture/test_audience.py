@@ -23,6 +23,7 @@ SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.
 SHOWN_TO_AGENTS = {
+    "agent/alone.py": "the current message, where that is all there is",
     "agent/reading.py": "what a prompt is made from",
     "agent/tools/chats.py": "enter_chat and read_messages",
     "services/own_runs.py": "get_my_runs and stop_run",
@@ -121,6 +122,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
         if "table" in ast.unparse(call.func)
     }
     assert reading == {
+        "agent/alone.py",
         "agent/reading.py",
         "agent/tools/chats.py",
         "agent/turn.py",  # the chat that the prompt shows, and the agent's place there

@@ -251,6 +251,10 @@ def test_states_of_runs_stand_in_operations() -> None:
     assert named(table) - {"SKEIN_MAX_CHAIN_DEPTH"} == set(get_args(run.RunStatus))
 
 
+def test_marks_of_prompts_stand_in_the_life_of_a_run() -> None:
+    assert named(rows(part(page("runs.md"), "## Marks"))) == set(get_args(run.PromptMark))
+
+
 # ---------------------------------------------------------------------- deployment
 
 

@@ -1,5 +1,6 @@
 """Runs, their waits, and what repairs them."""
 
+from skein.agent.alone import read_alone
 from skein.models.audience import OPEN
 from skein.models.base import MemberRef
 from skein.models.completion import TokenUsage
@@ -103,6 +104,15 @@ def _read_nowhere(meter: Meter) -> None:
     )
     with meter(world):
         world.app.reader.read(started.run, None, None)
+
+
+@patterns.named("read the current message alone")
+def _read_alone(meter: Meter) -> None:
+    world = group()
+    claim = claimed(world)
+    now, settings = world.clock.now(), world.settings
+    with meter(world):
+        read_alone(world.table, claim.run, claim.chat, claim.member, now=now, settings=settings)
 
 
 @patterns.named("record an answer")

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from skein.agent import elsewhere, people, sections
 from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, total
+from skein.agent.plain import kept
 from skein.agent.reading import Reading
 from skein.agent.section import SEPARATOR, Section, arranged, closing
 from skein.agent.timeline import timeline_entry, turn_text
+from skein.agent.trigger_reading import current_seq
 from skein.agent.trigger_section import trigger, untold
 from skein.models.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.base import MemberRef
@@ -76,8 +78,8 @@ class ContextBuilder:
         manner = Manner.of(reading.agent, reading.chat)
         room = self._room(reading, tools)
         entries = self._entries(run, reading, roles=manner.history_format == "roles")
-        stable = self._stable(run, reading, manner, room)
-        volatile = self._volatile(run, reading, entries, manner, room)
+        stable = kept(self._stable(run, reading, manner, room), run, reading)
+        volatile = kept(self._volatile(run, reading, entries, manner, room), run, reading)
         limit = reading.effective.max_context_tokens - _size_of(stable, "CONVERSATION SUMMARY")
         head = _history_head(reading.chat)
         around = self._tokens.count(head + SEPARATOR) if head else 0
@@ -88,10 +90,11 @@ class ContextBuilder:
         shown = fit(entries, max(min(limit, left), 0), self._tokens, block=block)
         stable, volatile = parts[: len(stable)], parts[len(stable) :]
         if manner.history_format == "roles":
-            return self._as_roles(stable, shown, volatile)
+            return _marked(self._as_roles(stable, shown, volatile), reading)
         history = [self._timeline(head, shown)] if reading.chat is not None else []
         parts = [*stable, *history, *volatile]
-        return _record([*parts[:-1], closing(parts[-1], self._tokens)], nudge=render(NUDGE))
+        record = _record([*parts[:-1], closing(parts[-1], self._tokens)], nudge=render(NUDGE))
+        return _marked(record, reading)
 
     def _room(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
         """How many tokens all sections may take: what the answer, tools and frames leave."""
@@ -163,7 +166,7 @@ class ContextBuilder:
     def _entries(self, run: Run, reading: Reading, *, roles: bool) -> list[Entry]:
         """What the prompt shows of the messages; keywords and notices are not for agents."""
         agent = MemberRef(kind="agent", id=run.agent_id)
-        current = _current_seq(run, reading)
+        current = current_seq(run, reading.chat)
         return [
             counted(
                 message.seq,
@@ -203,7 +206,7 @@ class ContextBuilder:
             closing(stable[-1], self._tokens),
             Section(HISTORY, "", sum(one.tokens for one in entries)),
             *volatile[:-1],
-            closing(volatile[-1], self._tokens),
+            *(closing(last, self._tokens) for last in volatile[-1:]),
         ]
         record = _record(parts, nudge=render(NUDGE) if current == len(turns) else "")
         return record.model_copy(update={"stable": len(stable), "turns": turns, "current": current})
@@ -238,18 +241,6 @@ class _Line:
         return f"{line}\n"
 
 
-def _current_seq(run: Run, reading: Reading) -> int | None:
-    """The message that is to be answered: the reply that was waited for, or the trigger.
-
-    None where nobody asks for anything in this chat, as when a wait ran out.
-    """
-    if reading.chat is None:
-        return None
-    if run.resumed is not None and run.resumed.chat_id == reading.chat.id:
-        return run.resumed.seq
-    return run.trigger.seq if reading.chat.id == run.chat_id else None
-
-
 def _asked(run: Run, reading: Reading) -> Message | None:
     """What the run had asked before it waited, if that was here and is not too long ago."""
     resume, chat = run.resumed, reading.chat
@@ -264,6 +255,11 @@ def _size_of(parts: Sequence[Section], name: str) -> int:
 
 def _history_head(chat: Chat | None) -> str:
     return f"{HISTORY} ({quoted(chat.title or 'New Conversation')}):\n" if chat else ""
+
+
+def _marked(record: PromptRecord, reading: Reading) -> PromptRecord:
+    marks = (*record.marks, reading.mark) if reading.mark else record.marks
+    return record.model_copy(update={"marks": marks})
 
 
 def _record(parts: Sequence[Section], *, nudge: str) -> PromptRecord:

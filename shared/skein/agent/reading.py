@@ -28,7 +28,7 @@ from skein.models.base import MemberRef
 from skein.models.borrowed import Borrowed
 from skein.models.chat import Chat, Membership, Message, chat_partition, member_relation
 from skein.models.intent import Goal, Plan, owned_partition
-from skein.models.run import Run
+from skein.models.run import PromptMark, Run
 from skein.models.storage import Item, Key, Page
 from skein.models.summary import PinnedSummary
 from skein.models.user import User
@@ -67,6 +67,8 @@ class Reading:
         effective: The settings that hold for the agent here.
         told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
             from those who were not there.
+        mark: What is noted of a prompt that is made from less than a whole reading.
+        seen_to: How far SEEN moves then; None where it moves to the highest message.
     """
 
     agent: Agent
@@ -90,10 +92,14 @@ class Reading:
     all_chats: bool = False
     told: bool = True
     person: User | None = None
+    mark: PromptMark | None = None
+    seen_to: int | None = None
 
     @property
     def shown_seq(self) -> int:
-        """The highest message that was read."""
+        """Up to which message the agent has been shown everything that is for it."""
+        if self.seen_to is not None:
+            return self.seen_to
         return max((message.seq for message in self.messages), default=0)
 
 

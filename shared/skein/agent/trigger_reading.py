@@ -7,6 +7,18 @@ from skein.models.run import Run
 from skein.models.storage import Item, Key
 
 
+def current_seq(run: Run, chat: Chat | None) -> int | None:
+    """The message that is to be answered: the reply that was waited for, or the trigger.
+
+    None where nobody asks for anything in this chat, as when a wait ran out.
+    """
+    if chat is None:
+        return None
+    if run.resumed is not None and run.resumed.chat_id == chat.id:
+        return run.resumed.seq
+    return run.trigger.seq if chat.id == run.chat_id else None
+
+
 def keys_of_trigger(run: Run, chat: Chat | None, messages: Sequence[Message]) -> list[Key]:
     """What is still to be read of the run's trigger: its chat, its message, or nothing."""
     if run.chat_id is None:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from skein.agent.context import ContextBuilder, Manner
-from skein.agent.reading import Reader, Reading
+from skein.agent.contexts import Contexts
+from skein.agent.reading import Reading
 from skein.agent.tools import enabled
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.base import Tool, Work
@@ -64,7 +65,7 @@ class Turns:
         runs: Runs,
         endings: Endings,
         permits: Permits,
-        reader: Reader,
+        contexts: Contexts,
         context: ContextBuilder,
         actor: Actor,
         model: LanguageModel,
@@ -76,7 +77,7 @@ class Turns:
         self._runs = runs
         self._endings = endings
         self._permits = permits
-        self._reader = reader
+        self._contexts = contexts
         self._context = context
         self._actor = actor
         self._model = model
@@ -206,11 +207,12 @@ class Turns:
         run, chat, member = work.run, work.claim.chat, work.claim.member
         shown = run.shown.chat_id if run.shown else None
         looked_at = shown if steps else run.active_chat_id
+        read = self._contexts.again if steps else self._contexts.fresh
         if looked_at is None:
-            return self._reader.read(run, None, None)
+            return read(run, None, None)
         if chat is None or chat.id != looked_at:
             chat, member = self._elsewhere(work.claim, looked_at)
-        return self._reader.read(run, chat, member)
+        return read(run, chat, member)
 
     def _elsewhere(self, claim: Claim, chat_id: str) -> tuple[Chat | None, Membership | None]:
         """A chat and the agent's place there, where it is not the run's own."""
@@ -276,7 +278,9 @@ class Turns:
                 shown = Shown(chat_id=reading.chat.id, seq=reading.shown_seq)
             if reading.borrowed is not None:
                 borrowed = reading.borrowed.shown
-        work.claim = self._runs.record(work.claim, step, shown=shown, borrowed=borrowed)
+        work.claim = self._runs.record(
+            work.claim, step, shown=shown, borrowed=borrowed, marks=prompt.marks if prompt else ()
+        )
         self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
         return step
 

@@ -8,6 +8,7 @@ import os
 from functools import cached_property
 
 from skein.agent.context import ContextBuilder
+from skein.agent.contexts import Contexts
 from skein.agent.preview import Preview
 from skein.agent.reading import Reader
 from skein.agent.tools.acting import Actor
@@ -88,6 +89,17 @@ class App(Background, OwnedThings):
         return Reader(table=self.context_table, clock=self.clock, settings=self.settings)
 
     @cached_property
+    def contexts(self) -> Contexts:
+        """Reads them in time, or makes do with less."""
+        return Contexts(
+            reader=self.reader,
+            table=self.table,
+            clock=self.clock,
+            metrics=self.metrics,
+            settings=self.settings,
+        )
+
+    @cached_property
     def context(self) -> ContextBuilder:
         """Makes prompts."""
         return ContextBuilder(tokens=self.remembered_tokens, settings=self.settings)
@@ -128,7 +140,7 @@ class App(Background, OwnedThings):
             runs=self.runs,
             endings=self.endings,
             permits=Permits(table=self.table, clock=self.clock),
-            reader=self.reader,
+            contexts=self.contexts,
             context=self.context,
             actor=Actor(self.desk),
             model=self.guarded_model,

@@ -7,7 +7,7 @@ from pydantic import Field
 from skein.models.api import Resource
 from skein.models.base import Instant
 from skein.models.completion import TokenUsage, ToolCall
-from skein.models.run import Run, RunStatus
+from skein.models.run import PromptMark, Run, RunStatus
 from skein.models.step import PromptRecord, PromptSection, Step, ToolResult
 from skein.models.trigger import Trigger
 
@@ -62,6 +62,10 @@ class RunResource(Resource):
     ]
     steps: tuple[StepResource, ...]
     usage: TokenUsage
+    marks: Annotated[
+        tuple[PromptMark, ...],
+        Field(description="What was noted of its prompts, e.g. that something was left out."),
+    ]
     error: str | None
     created_at: Instant
     started_at: Instant | None

@@ -14,6 +14,8 @@ from skein.models.storage import Item, Key
 from skein.models.trigger import Resume, Trigger, Wait
 
 RunStatus = Literal["queued", "running", "waiting", "done", "failed", "canceled"]
+PromptMark = Literal["core_memories_over_budget", "context_unavailable"]
+"""What may be noted of a prompt; `docs/runs.md` says what each means."""
 
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
 MAX_STEPS = 20
@@ -69,6 +71,7 @@ class Run(Stored):
         resumed: How the newest wait ended.
         sent: The newest messages that it sent.
         tools: The names of the tools that it used, in order of first use.
+        marks: What was noted of any of its prompts, e.g. that something was left out.
         error: Why it failed or was canceled, for the operator; never what anybody wrote.
         correlation_id: Of the request that started it, for the logs; None for a plan's run.
     """
@@ -96,6 +99,7 @@ class Run(Stored):
     resumed: Resume | None = None
     sent: tuple[SentMessage, ...] = ()
     tools: tuple[str, ...] = ()
+    marks: Annotated[tuple[PromptMark, ...], Field(exclude_if=lambda marks: not marks)] = ()
     lease_until: Instant | None = None
     usage: TokenUsage = TokenUsage()
     error: str | None = None

@@ -5,15 +5,13 @@ from typing import Literal
 
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.completion import ModelMessage, TokenUsage, ToolCall
-from skein.models.run import Run
+from skein.models.run import PromptMark, Run
 from skein.models.storage import Item, Key
 
 MAX_PROMPT_BYTES = 300_000  # what one item can hold beside the answer (400 KB in all)
 HISTORY = "CHAT HISTORY"
 
 ToolStatus = Literal["done", "correctable", "failed"]
-PromptMark = Literal["core_memories_over_budget"]
-"""What may be noted of a prompt; `docs/runs.md` says what each means."""
 
 
 class PromptSection(Value):

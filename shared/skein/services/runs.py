@@ -15,7 +15,7 @@ from skein.errors import ConditionFailed, LostLease
 from skein.models.base import rfc3339
 from skein.models.chat import Membership
 from skein.models.jobs import RunJob
-from skein.models.run import Run, SentMessage, Shown, ShownStaging
+from skein.models.run import PromptMark, Run, SentMessage, Shown, ShownStaging
 from skein.models.step import Step, ToolResult
 from skein.models.storage import Missing, Put, Update, Write
 from skein.ports import Clock, Metrics, Table
@@ -206,6 +206,7 @@ class Runs:
         *,
         shown: Shown | None,
         borrowed: ShownStaging | None = None,
+        marks: Sequence[PromptMark] = (),
     ) -> Claim:
         """Write down a model's answer before anything that it asks for is carried out.
 
@@ -214,6 +215,7 @@ class Runs:
             step: The answer, with the prompt if it is the activation's first.
             shown: Of that prompt: which chat it showed, and how much of it; None for no chat.
             borrowed: Of that prompt: the borrowed context that it held, if any.
+            marks: Of that prompt: what was noted of it.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -223,11 +225,12 @@ class Runs:
             usage=claim.run.usage + step.usage,
             shown=shown if step.prompt is not None else claim.run.shown,
             borrowed=(*claim.run.borrowed, borrowed) if borrowed else claim.run.borrowed,
+            marks=tuple(dict.fromkeys([*claim.run.marks, *marks])),
         )
         self._write(
             claim,
             Put(step.key, step.to_item(), Missing()),
-            _changes(changed, "steps_taken", "usage", "shown", "borrowed"),
+            _changes(changed, "steps_taken", "usage", "shown", "borrowed", "marks"),
         )
         return changed
 

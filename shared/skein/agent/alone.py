@@ -1,0 +1,115 @@
+"""The current message alone: what an agent answers from when there is no more to be had."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from skein.agent.reading import Reading
+from skein.agent.trigger_reading import current_seq
+from skein.errors import NotFound
+from skein.models.agent import Agent
+from skein.models.audience import may_show
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Membership, Message
+from skein.models.run import Run
+from skein.models.storage import Key
+from skein.ports import Table
+from skein.services.audience import audience_of, destination_of, scope_of
+from skein.services.effective import found_settings, keys_of_settings, resolved
+from skein.settings import Settings
+
+MOST_BETWEEN = 20  # messages that are looked at to know how far SEEN may move
+SPEAKING_TRIGGERS = frozenset({"plan", "service"})  # these say in the run itself what is wanted
+
+
+def can_do_alone(run: Run, chat: Chat | None) -> bool:
+    """Whether there is a current message, or words in its place, that can be answered alone."""
+    if current_seq(run, chat) is not None:
+        return True
+    return chat is None and run.trigger.type in SPEAKING_TRIGGERS
+
+
+def read_alone(
+    table: Table,
+    run: Run,
+    chat: Chat | None,
+    member: Membership | None,
+    *,
+    now: datetime,
+    settings: Settings,
+) -> Reading:
+    """Read the agent and the current message, in one call.
+
+    Args:
+        table: Where they are.
+        run: One that `can_do_alone`.
+        chat: Which it looks at.
+        member: The agent's place there.
+        now: The present.
+        settings: Of the deployment.
+
+    Raises:
+        NotFound: The agent, or the message, is gone.
+        Transient: Not even that could be read.
+    """
+    current, agent_key = current_seq(run, chat), Agent.key_of(run.tenant, run.agent_id)
+    seen = member.seen_seq if member else 0
+    keys = _keys_of_messages(chat, current, seen)
+    found = table.get_many([agent_key, *keys_of_settings(run.tenant, chat), *keys])
+    if agent_key not in found or found[agent_key].get("deleted_at"):
+        raise NotFound("the agent is gone")
+    messages = [Message.from_item(found[key]) for key in keys if key in found]
+    shown = tuple(message for message in messages if message.seq == current)
+    if current is not None and not shown:
+        raise NotFound("the message is gone")
+    agent = Agent.from_item(found[agent_key])
+    line, tenant = found_settings(run.tenant, chat, found)
+    home = chat if chat is not None and chat.id == run.chat_id else None
+    destination = destination_of(chat)
+    return Reading(
+        agent=agent,
+        chat=chat,
+        member=member,
+        messages=shown,
+        before=None,
+        borrowed=None,
+        home=home,
+        trigger_message=shown[0] if home and shown else None,
+        destination=destination,
+        audience=audience_of(chat, since_seq=current or 1) if chat else run.audience,
+        scope=scope_of(chat),
+        chats=(),
+        elsewhere=(),
+        goals=(),
+        plans=(),
+        live_runs=(),
+        now=now,
+        effective=resolved(agent, line, tenant, settings, chat=chat),
+        told=chat is None or home is not None or may_show(run.audience, destination),
+        mark="context_unavailable",
+        seen_to=seen_to(seen, messages, current, MemberRef(kind="agent", id=run.agent_id)),
+    )
+
+
+def seen_to(seen: int, messages: Sequence[Message], current: int | None, agent: MemberRef) -> int:
+    """How far SEEN may move when only the current message was shown.
+
+    Over that message, over the agent's own and over those that no agent is shown; not over what
+    somebody else said meanwhile, which stays new (DESIGN section 5, invariant 7).
+    """
+    known = {message.seq: message for message in messages}
+    while (following := known.get(seen + 1)) is not None:
+        is_new = following.kind == "text" and following.sender.ref != agent
+        if is_new and following.seq != current:
+            break
+        seen += 1
+    return seen
+
+
+def _keys_of_messages(chat: Chat | None, current: int | None, seen: int) -> list[Key]:
+    """The current message, and those between it and what was seen before, if they are few."""
+    if chat is None or current is None:
+        return []
+    first = seen + 1 if current - seen <= MOST_BETWEEN else current
+    return [
+        Message.key_of(chat.tenant, chat.id, seq) for seq in range(min(first, current), current + 1)
+    ]

@@ -1,0 +1,91 @@
+"""A context in time: read whole, or, where that fails or takes too long, the current message alone.
+
+A person who waits is better served by an answer to what they just said than by none.
+"""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from skein.agent.alone import can_do_alone, read_alone
+from skein.agent.reading import Reader, Reading
+from skein.errors import Rejected, Unavailable
+from skein.models.chat import Chat, Membership
+from skein.models.run import Run
+from skein.ports import Clock, Metrics, Table
+from skein.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+class Contexts:
+    """Reads what prompts are made from.
+
+    Args:
+        reader: Reads all of it.
+        table: Where the little is read without which there is no answer at all.
+        clock: The time.
+        metrics: Counts the answers that had to do with little.
+        settings: How long reading may take.
+    """
+
+    def __init__(
+        self, *, reader: Reader, table: Table, clock: Clock, metrics: Metrics, settings: Settings
+    ) -> None:
+        self._reader = reader
+        self._table = table
+        self._clock = clock
+        self._metrics = metrics
+        self._settings = settings
+
+    def fresh(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
+        """Read for a new activation, whole or in part.
+
+        Raises:
+            NotFound: The agent is gone.
+            Transient: There is no current message that could be answered alone, or it could not be
+                read either.
+        """
+        try:
+            return self._in_time(lambda: self._reader.read(run, chat, member))
+        except Rejected:
+            raise
+        except Exception as error:
+            if not can_do_alone(run, chat):
+                raise
+            reading = read_alone(
+                self._table, run, chat, member, now=self._clock.now(), settings=self._settings
+            )
+            logger.warning("a context could not be read", extra={"run_id": run.id}, exc_info=error)
+            self._metrics.count("ContextDegraded")
+            return reading
+
+    def again(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
+        """Read for an activation whose prompt is recorded: whole, however long it takes.
+
+        What is said and made now is still made from that prompt, so the audience must be that of
+        all it showed.
+
+        Raises:
+            NotFound: The agent is gone.
+            Transient: It could not be read.
+        """
+        return self._reader.read(run, chat, member)
+
+    def _in_time(self, read: Callable[[], Reading]) -> Reading:
+        """Read within the time budget; what takes longer is left to end by itself.
+
+        Raises:
+            Unavailable: It took too long.
+        """
+        pool = ThreadPoolExecutor(1, thread_name_prefix="context")
+        try:
+            future = pool.submit(read)
+            try:
+                return future.result(self._settings.context_read_seconds)
+            except TimeoutError:
+                if future.done():
+                    raise
+                raise Unavailable("reading the context took too long") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

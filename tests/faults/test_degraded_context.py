@@ -1,0 +1,347 @@
+"""Reading a context fails or takes too long: the agent answers from the current message alone."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from skein.adapters.memory_table import MemoryTable
+from skein.errors import Throttled, Unavailable
+from skein.models.jobs import RunJob
+from skein.models.run import Run
+from skein.models.storage import IndexName, Item, Key, Page
+from skein.models.trigger import PlanTrigger, Trigger
+from skein.settings import Settings
+from tests.acting import COACH, DESIGNER, HUSAM, asked_by_service, job_of, the_run
+from tests.builders import NOON, TENANT, World, statuses
+from tests.doubles import Killed, Script, ScriptedModel, says
+from tests.grammar import timeline
+
+WELL_AFTER_SECONDS = 30
+
+
+class SickTable(MemoryTable):
+    """A table of which the reads that only contexts need can be made sick, and others, too.
+
+    Attributes:
+        sick: Called before a context's look into the index.
+        very_sick: Called before any batch is read.
+        looks: How often the index was really asked.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sick: Callable[[], object] | None = None
+        self.very_sick: Callable[[], object] | None = None
+        self.looks = 0
+
+    def query_index(self, index: IndexName, pk: str, **bounds: Any) -> Page:
+        if index == "gsi1":
+            self.looks += 1
+            if self.sick is not None:
+                self.sick()
+        return super().query_index(index, pk, **bounds)
+
+    def get_many(self, keys: Any) -> dict[Key, Item]:
+        if self.very_sick is not None:
+            self.very_sick()
+        return super().get_many(keys)
+
+
+class Ward(World):
+    """A world on a table that can be sick."""
+
+    sick_table: SickTable
+
+    @property
+    def prompt_marks(self) -> list[tuple[str, ...]]:
+        """What was noted of each run's newest prompt, in order."""
+        views = [self.app.run_views.get(TENANT, run.id) for run in self.runs()]
+        return [view.prompt.marks if view.prompt else () for view in views]
+
+    def fall_sick(self, error: Exception) -> None:
+        def fail() -> None:
+            raise error
+
+        self.sick_table.sick = fail
+
+    def recover(self) -> None:
+        self.sick_table.sick = None
+        self.clock.advance(WELL_AFTER_SECONDS)
+
+
+def ward(*script: Script, settings: Settings | None = None) -> Ward:
+    table = SickTable()
+    model = ScriptedModel.saying(*script, default="Noted.")
+    world = Ward(settings or Settings(), model, {"table": table})
+    world.table = world.sick_table = table
+    return world
+
+
+def direct(*script: Script, settings: Settings | None = None) -> Ward:
+    """A direct chat in which two messages were answered already."""
+    world = ward(*script, settings=settings)
+    world.agent(system_prompt="Be kind.")
+    world.chat(HUSAM, COACH, kind="direct", visibility="private")
+    for text in ("My back hurts", "Since Monday"):
+        world.post(text, HUSAM)
+        world.drain()
+    return world
+
+
+def words(world: World) -> list[tuple[str, str]]:
+    return [(message.role, message.content) for message in world.model.requests[-1].messages]
+
+
+@contextmanager
+def hanging(table: SickTable) -> Iterator[threading.Event]:
+    """Contexts' looks into the index hang until the end; the event tells that one does."""
+    hangs, end = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        hangs.set()
+        end.wait(20)
+
+    table.sick = hang
+    try:
+        yield hangs
+    finally:
+        end.set()
+
+
+# ---------------------------------------------------------------------- the answer
+
+
+@pytest.mark.parametrize(
+    "error", [Unavailable("down"), Throttled("slow down"), ValueError("an item nobody can read")]
+)
+def test_when_the_context_cannot_be_read_the_current_message_is_answered(error: Exception) -> None:
+    world = direct("a", "b", "Try a walk.")
+    world.fall_sick(error)
+    world.post("What should I do?", HUSAM)
+    world.drain()
+
+    assert world.texts()[-1] == "Try a walk."
+    (first, head), (second, tail), *said = words(world)
+    assert (first, second, said) == (
+        "system",
+        "system",
+        [("user", "[Husam (human)] What should I do?")],
+    )
+    assert head.startswith("IDENTITY")
+    assert "Be kind." in head
+    assert "\n\nINSTRUCTIONS" in head
+    assert tail.startswith("NOW")
+    assert "back" not in f"{head}{tail}"
+
+
+def test_the_run_says_so_and_a_metric_counts_it() -> None:
+    world = direct()
+    world.fall_sick(Unavailable("down"))
+    world.post("What should I do?", HUSAM)
+    world.drain()
+    world.recover()
+    world.post("And now?", HUSAM)
+    world.drain()
+
+    assert [run.marks for run in world.runs()] == [(), (), ("context_unavailable",), ()]
+    assert world.prompt_marks == [(), (), ("context_unavailable",), ()]
+    assert statuses(world.runs()) == ["done"] * 4
+    assert world.metrics.counts["ContextDegraded"] == 1
+    assert world.metrics.counts["RunAttemptsFailed"] == 0
+    assert "My back hurts" in str(words(world)), "the next prompt is whole again"
+
+
+def test_a_context_that_takes_too_long_is_not_waited_for() -> None:
+    world = direct("a", "b", "Try a walk.", settings=Settings(context_read_seconds=0.05))
+    with hanging(world.sick_table) as hangs:
+        world.post("What should I do?", HUSAM)
+        world.drain()
+        assert hangs.is_set()
+        assert world.texts()[-1] == "Try a walk.", "answered while the read still hangs"
+    assert world.runs()[-1].marks == ("context_unavailable",)
+    assert world.metrics.counts["ContextDegraded"] == 1
+
+
+def test_in_a_group_the_timeline_holds_the_current_message_alone() -> None:
+    world = ward()
+    world.agent(reply_mode="tools", history_format="timeline")
+    world.chat(HUSAM, DESIGNER, COACH)
+    for text in ("One", "Two"):
+        world.post(text, HUSAM)
+    world.model.default = says("Here.")
+    world.model.script.extend([says("Here."), "done"])
+    world.fall_sick(Unavailable("down"))
+    world.drain()
+
+    [system] = [m.content for m in world.model.requests[0].messages if m.role == "system"]
+    assert [part.split(" (")[0].split(":")[0] for part in system.split("\n\n")] == [
+        "IDENTITY",
+        "INSTRUCTIONS",
+        "CHAT HISTORY",
+        "NOW",
+    ]
+    history = next(part for part in system.split("\n\n") if part.startswith("CHAT HISTORY"))
+    [entry] = timeline(history)[1]
+    assert entry.text == "Two"
+    assert "Here." in world.texts()
+
+
+def test_a_plan_says_itself_what_is_wanted() -> None:
+    world = ward("Done.")
+    world.agent(reply_mode="tools", history_format="timeline")
+    plan = PlanTrigger(
+        id="plan_1", name="Daily", instruction="Post the numbers", scheduled_at=NOON, chat_id=None
+    )
+    run = asked_by_service(world, trigger=Trigger(type="plan", plan=plan))
+    world.fall_sick(Unavailable("down"))
+    world.drain()
+    assert "Post the numbers" in world.model.prompt
+    assert "TRIGGER" in world.model.prompt
+    item = world.table.get(run.key)
+    assert item is not None
+    assert Run.from_item(item).marks == ("context_unavailable",)
+
+
+# ---------------------------------------------------------------------- what is not answered so
+
+
+def test_where_there_is_no_message_to_answer_the_run_waits_for_its_context() -> None:
+    world = direct()
+    asked = len(world.model.requests)
+    world.fall_sick(Unavailable("down"))
+    world.app.respond.now(TENANT, "chat_1", HUSAM.ref, agent_id="agt_a")
+    world.run_ready()
+    assert len(world.model.requests) == asked
+    assert world.runs()[-1].status == "running"
+    world.recover()
+    world.drain()
+    assert world.runs()[-1].status == "done"
+    assert world.runs()[-1].marks == ()
+    assert "My back hurts" in str(words(world))
+
+
+def test_where_not_even_the_message_can_be_read_the_run_is_tried_again() -> None:
+    world = direct()
+    asked = len(world.model.requests)
+    batches = iter([None, Unavailable("down"), None])
+
+    def fail() -> None:
+        error = next(batches, None)
+        if error is not None:
+            raise error
+
+    world.fall_sick(Unavailable("down"))
+    world.sick_table.very_sick = fail
+    world.post("What should I do?", HUSAM)
+    world.clock.advance(5)
+    world.run_ready()
+    assert len(world.model.requests) == asked
+    assert world.metrics.counts["RunAttemptsFailed"] == 1
+    world.recover()
+    world.drain()
+    assert world.runs()[-1].marks == ()
+    assert world.runs()[-1].status == "done"
+
+
+def test_an_agent_that_is_gone_is_gone_all_the_same() -> None:
+    world = direct()
+    world.post("Hello?", HUSAM)
+    world.app.agents.delete(TENANT, "agt_a")
+    world.fall_sick(Unavailable("down"))
+    world.drain()
+    assert world.runs()[-1].status == "canceled"
+
+
+def test_a_worker_that_takes_over_a_recorded_answer_needs_the_whole_context(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is made now is made from the recorded prompt, and is for those who were there for it."""
+    world = ward(says("Here."), "done")
+    world.agent(reply_mode="tools", history_format="timeline")
+    world.chat(HUSAM, COACH)
+    world.post("Hello", HUSAM)
+    job = job_of(world.runs()[0])
+    world.clock.advance(5)
+    with monkeypatch.context() as dying:
+        dying.setattr(world.app.chats, "post_message", _dies)
+        with pytest.raises(Killed):
+            world.take(job)
+    world.clock.advance(200)
+    world.fall_sick(Unavailable("down"))
+    world.take(RunJob(tenant=job.tenant, run_id=job.run_id, agent_id=job.agent_id))
+    assert world.texts() == ["Hello"], "nothing is said while its audience is unknown"
+    world.recover()
+    world.tick()
+    world.drain()
+    assert world.texts() == ["Hello", "Here."]
+    assert the_run(world).marks == ()
+
+
+def _dies(*_: object, **__: object) -> None:
+    raise Killed
+
+
+# ---------------------------------------------------------------------- what counts as seen
+
+
+def test_what_was_not_shown_stays_new() -> None:
+    world = ward("One at a time.", "Now I know.")
+    world.agent(history_format="timeline")
+    world.chat(HUSAM, COACH)
+    for text in ("First", "Second", "Third"):
+        world.post(text, HUSAM)
+    world.fall_sick(Unavailable("down"))
+    world.drain()
+    assert world.membership(COACH).seen_seq == 0, "two of three were never shown"
+    world.recover()
+    world.post("Fourth", HUSAM)
+    world.drain()
+    history = next(
+        part for part in world.model.prompt.split("\n\n") if part.startswith("CHAT HISTORY")
+    )
+    assert [(entry.text, entry.seen) for entry in timeline(history)[1]] == [
+        ("First", False),
+        ("Second", False),
+        ("Third", False),
+        ("One at a time.", True),
+        ("Fourth", False),
+    ]
+    assert world.membership(COACH).seen_seq == 5
+
+
+def test_what_was_shown_is_seen_over_the_agents_own_words_and_over_keywords() -> None:
+    world = direct()
+    assert world.membership(COACH).seen_seq == 3
+    world.post("STOP", HUSAM, kind="keyword")
+    world.fall_sick(Unavailable("down"))
+    world.post("What should I do?", HUSAM)
+    world.drain()
+    assert world.membership(COACH).seen_seq == 6
+
+
+# ---------------------------------------------------------------------- the circuit
+
+
+def test_after_five_failed_reads_contexts_are_left_alone_and_answers_come_at_once() -> None:
+    world = direct()
+    world.fall_sick(Unavailable("down"))
+    for n in range(5):
+        world.post(f"Message {n}", HUSAM)
+        world.drain()
+    assert world.metrics.counts["CircuitsOpened"] == 1
+    looks = world.sick_table.looks
+    world.sick_table.sick = None
+    world.post("Two", HUSAM)
+    world.drain()
+    assert world.sick_table.looks == looks, "the circuit is open: nobody looks"
+    assert [run.marks for run in world.runs()[2:]] == [("context_unavailable",)] * 6
+    assert statuses(world.runs()) == ["done"] * 8, "claims do not wait for the circuit"
+    world.clock.advance(WELL_AFTER_SECONDS)
+    for text in ("Three", "Four"):
+        world.post(text, HUSAM)
+        world.drain()
+    assert world.runs()[-1].marks == ()
+    assert "Two" in str(words(world)), "the next prompt is whole again"
