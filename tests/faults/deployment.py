@@ -12,6 +12,7 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any, NamedTuple, get_args
 
+import consolidation_worker
 import mobile_api
 import run_worker
 import sms_delivery
@@ -60,6 +61,7 @@ WORKERS: dict[QueueName, Worker] = {
     "deliveries": Worker(sms_delivery, 60, 360),
     "upkeep": Worker(upkeep_worker, 60, 360),
     "summaries": Worker(summary_worker, 120, 720),
+    "consolidations": Worker(consolidation_worker, 900, 5_400),
 }
 
 
@@ -187,7 +189,7 @@ class Deployment(World):
             for job in self.queues.ready(queue):
                 answer = self.invoke(worker.function, _event(job), seconds=worker.seconds)
                 if answer is None or answer["batchItemFailures"]:
-                    self.queues.send([job], delay_seconds=worker.visibility_seconds)
+                    self.queues.give_again(job, seconds=worker.visibility_seconds)
                 worked = True
         return worked
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from local.template import ROOT
-from tests.patterns import agents, chats, runs, summaries, texts
+from tests.patterns import agents, chats, consolidation, runs, summaries, texts
 from tests.patterns.meter import Cost, Meter
 from tests.patterns.worlds import COACH, HUSAM, direct, job_of
 
@@ -15,6 +15,7 @@ PATTERNS = {
     **agents.patterns,
     **texts.patterns,
     **summaries.patterns,
+    **consolidation.patterns,
 }
 ROW = re.compile(r"\| ([^|]+) \| ([^|]+) \| (\d+) \| ([^|]+) \|")
 

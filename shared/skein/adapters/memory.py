@@ -99,6 +99,11 @@ class MemoryQueues:
             self._waiting = [w for w in self._waiting if w not in due]
         return tuple(w.job for w in sorted(due, key=lambda w: w.due_at))
 
+    def give_again(self, job: Job, *, seconds: int) -> None:
+        """Put a job back that nobody finished; a visibility time-out may exceed any delay."""
+        with self._lock:
+            self._waiting.append(Waiting(self._clock.now() + timedelta(seconds=seconds), job))
+
     def waiting(self, queue: QueueName) -> tuple[Waiting, ...]:
         """The jobs on a queue, due or not, the one due first coming first."""
         with self._lock:

@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from skein.errors import Conflict
+from skein.errors import Conflict, NotFound
 from skein.models.base import Value, rfc3339
+from skein.models.chat import Chat
 from skein.models.consolidation import Consolidation, ConsolidationRecord
 from skein.models.jobs import ConsolidationJob
 from skein.models.storage import Is, Update
@@ -81,11 +82,13 @@ class ConsolidationRequests:
             NotFound: There is no such chat.
             Invalid: The cursor is not one of this list.
         """
-        chat = read_room(self._table, tenant, chat_id).chat
+        key = Chat.key_of(tenant, chat_id)
+        if self._table.get(key) is None:
+            raise NotFound("there is no such chat")
         first = ConsolidationRecord.key_of(tenant, chat_id, "").sk
         after = HistoryCursor.decode(cursor).after if cursor is not None else None
         page = self._table.query(
-            chat.key.pk, first=first, last=after or f"{first}~", limit=limit + 2, newest_first=True
+            key.pk, first=first, last=after or f"{first}~", limit=limit + 2, newest_first=True
         )
         items = [item for item in page.items if item["sk"] != after]
         records = [ConsolidationRecord.from_item(item) for item in items[:limit]]

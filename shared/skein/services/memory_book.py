@@ -5,6 +5,8 @@ The memories of a chunk and the agent's new mark are one transaction, conditiona
 """
 
 import logging
+from dataclasses import replace
+from typing import NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, SkeinError
 from skein.models.base import rfc3339
@@ -12,12 +14,14 @@ from skein.models.chat import Membership
 from skein.models.completion import TokenUsage
 from skein.models.consolidation import ConsolidationRecord, Kept
 from skein.models.intent import Owner
+from skein.models.memory import revision_key
 from skein.models.storage import (
     Absent,
     Check,
     Condition,
     Is,
     Item,
+    Key,
     Put,
     Update,
     Write,
@@ -78,7 +82,7 @@ class MemoryBook:
 
         def attempt() -> Kept:
             nonlocal unclear
-            place = self._place(work.place)
+            place, revision = self._read(work.place, owner)
             if unclear and mark_of(place) == chunk.mark:
                 return Kept()
             if not place.active or mark_of(place) != since:
@@ -102,7 +106,7 @@ class MemoryBook:
                 # An erasure raises the epoch; nothing may come of what it sweeps.
                 Check(work.chat.key, Is("epoch", work.chat.epoch)),
                 Put(record.key, record.to_item()),
-                *kept.writes,
+                *(_on_revision(write, revision) for write in kept.writes),
             ]
             if len(writes) > MOST_WRITES or _size(writes) > MOST_BYTES:
                 spent = extracted.usage if extracted else TokenUsage()
@@ -161,6 +165,15 @@ class MemoryBook:
 
         optimistic(self._clock, attempt)
 
+    def _read(self, place: Membership, owner: Owner) -> tuple[Membership, "_Revision"]:
+        """The agent's place, and what everything that is written rests on, in one batch."""
+        key = revision_key(owner.tenant, owner.agent_id, owner.scope)
+        found = self._table.get_many([place.key, key])
+        if place.key not in found:
+            raise Overtaken(str(place.key))
+        known = found.get(key, {}).get("revision")
+        return Membership.from_item(found[place.key]), _Revision(key, known)
+
     def _place(self, place: Membership) -> Membership:
         item: Item | None = self._table.get(place.key)
         if item is None:
@@ -182,6 +195,20 @@ class MemoryBook:
             "at": self._clock.now(),
         }
         return ConsolidationRecord.model_validate(values | fields)
+
+
+class _Revision(NamedTuple):
+    """The revision of what an agent remembers, as it was read."""
+
+    key: Key
+    known: int | None
+
+
+def _on_revision(write: Write, revision: _Revision) -> Write:
+    """The write; nobody may have remembered anything in between if it says that somebody has."""
+    if isinstance(write, Update) and write.key == revision.key:
+        return replace(write, condition=Is("revision", revision.known))
+    return write
 
 
 def mark_of(place: Membership) -> Mark:

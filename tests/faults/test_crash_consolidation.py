@@ -1,0 +1,127 @@
+"""Consolidation, with a death at every single call to the outside on the way."""
+
+import json
+import random
+import re
+from typing import Any
+
+import admin_api
+import consolidation_finder
+from skein.models.completion import ModelRequest
+from skein.settings import Settings
+from tests.api_client import Answer, Client
+from tests.builders import bot, person
+from tests.doubles import ScriptedModel
+from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
+
+PAIRS = 40
+HOURS = 10
+MESSAGES = "/v1/chats/chat_1/messages"
+FILLER = "word " * 700
+
+HUSAM = person()
+COACH, ANALYST = bot(), bot("agt_b", "Analyst")
+FACTS = ("The report is late", "Ann has the numbers", "The party is on Friday", "Bob is ill")
+
+
+class Operator(Client):
+    """Somebody who calls until they are answered."""
+
+    def send(self, event: dict[str, Any]) -> Answer:
+        assert isinstance(self.world, Deployment)
+        self.world.webhook(admin_api, event)
+        return Answer(202, None, {})
+
+
+class Quiet(Deployment):
+    """Somebody tells four facts, a chunk each; two agents remember, and mend, what was said.
+
+    Each answer is a core memory for every fact of the chunk, which takes the place of the one
+    before, and a journal entry. Attempts at the same chunk are worded differently, so that a
+    memory that is stored twice shows.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Settings(consolidation_chunk_tokens=1_000), ScriptedModel())
+        self.asked = 0
+        self.model.memories.extend([self._remember] * 400)
+        for agent in (COACH, ANALYST):
+            self.agent(agent.id, agent.name, system_prompt=f"You are {agent.id}.")
+        self.chat(HUSAM, COACH, ANALYST, respond="manual", consolidate=True)
+
+    def _remember(self, request: ModelRequest) -> str:
+        self.asked += 1
+        system, transcript = (message.content for message in request.messages)
+        [fact] = [fact for fact in FACTS if fact in transcript]
+        shown = re.findall(r'^(\d+)\. "', system, flags=re.MULTILINE)
+        core = {"text": f"core {fact} {self.asked}", "replaces": int(shown[-1]) if shown else 0}
+        return json.dumps({"journal": [f"journal {fact} {self.asked}"], "core": [core]})
+
+    def play(self) -> None:
+        husam = Phone(self)
+        for fact in FACTS[:3]:
+            husam.post(MESSAGES, {"text": f"{fact}. {FILLER}", "client_id": fact})
+        self.live(until=lambda: not self.queued)
+        self.hours()
+        husam.post(MESSAGES, {"text": f"{FACTS[3]}. {FILLER}", "client_id": FACTS[3]})
+        self.live(until=lambda: not self.queued)
+        Operator(self, sub="usr_op", scope="admin").post("/v1/chats/chat_1/consolidate", {})
+        self.hours()
+
+    def hours(self) -> None:
+        """Let hours pass, until nothing is due in the end."""
+        for _ in range(HOURS):
+            self.clock.advance(3_600 - 120)
+            self.invoke(consolidation_finder, {}, seconds=120)
+            self.live(until=lambda: not self.queued)
+
+    def check(self) -> None:
+        chat = self.stored_chat()
+        assert chat.consolidation_at is None
+        for agent in (COACH, ANALYST):
+            place = self.membership(agent)
+            assert (place.consolidated_seq, place.consolidation_failures) == (4, 0)
+            made = self.memories(agent.id)
+            words = [memory.text.rsplit(" ", 1)[0] for memory in made]
+            kinds = [f"{kind} {fact}" for fact in FACTS for kind in ("core", "journal")]
+            assert sorted(words) == sorted(kinds)
+            core = [memory for memory in made if memory.kind == "core"]
+            assert [memory.superseded_by for memory in core] == [
+                *(memory.id for memory in core[1:]),
+                None,
+            ]
+            records = [r for r in self.consolidations() if r.agent_id == agent.id]
+            assert [(r.from_seq, r.to_seq) for r in records] == [(n, n) for n in range(1, 5)]
+        assert not self.queued
+        assert not [item for item in self.due if "fading" not in item["gsi2pk"]]
+
+
+def undisturbed() -> list[str]:
+    """The calls to the outside when all goes well, in order."""
+    world = Quiet()
+    world.play()
+    world.check()
+    assert world.asked == 2 * len(FACTS)
+    return list(world.fuse.calls)
+
+
+def test_wherever_a_function_dies_no_memory_is_lost_and_none_made_twice() -> None:
+    calls = undisturbed()
+    for strike in deaths(calls):
+        with named(strike, calls=calls):
+            world = Quiet()
+            world.plan(strike)
+            world.play()
+            assert world.deaths == 1
+            world.check()
+
+
+def test_whatever_dies_while_it_makes_good_for_a_death_it_comes_to_the_same_end() -> None:
+    calls, chance = undisturbed(), random.Random(5)
+    for _ in range(PAIRS):
+        first, second = chance.choices(every_death(calls), k=2)
+        with named(first, second, calls=calls):
+            world = Quiet()
+            world.plan(first, second)
+            world.play()
+            world.check()

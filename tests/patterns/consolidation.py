@@ -1,0 +1,98 @@
+"""What it costs to remember what was said."""
+
+import json
+
+from skein.models.api import ChatChange
+from skein.models.jobs import ConsolidationJob
+from tests.builders import LONG_INVOCATION, TENANT, World
+from tests.patterns.meter import Meter, Patterns
+from tests.patterns.worlds import COACH, HUSAM
+
+patterns = Patterns()
+
+JOB = ConsolidationJob(tenant=TENANT, chat_id="chat_1")
+
+
+def spoken(*, hours: int) -> World:
+    """A group in which something was said so many hours ago, and a job for it."""
+    world = World()
+    world.agent()
+    world.chat(HUSAM, COACH, respond="manual", consolidate=True)
+    world.post("Hello", HUSAM)
+    world.clock.advance(hours * 3_600)
+    return world
+
+
+def consolidate(world: World) -> None:
+    world.app.consolidator.consolidate(JOB, deadline=world.clock.now() + LONG_INVOCATION)
+
+
+@patterns.named("post the first message after a consolidation")
+def _post(meter: Meter) -> None:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, COACH, respond="manual", consolidate=True)
+    with meter(world):
+        world.post("Hello", HUSAM)
+
+
+@patterns.named("switch consolidation on")
+def _switch_on(meter: Meter) -> None:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, COACH, respond="manual")
+    world.post("Hello", HUSAM)
+    with meter(world):
+        world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
+
+
+@patterns.named("find nothing to consolidate")
+def _find_nothing(meter: Meter) -> None:
+    world = spoken(hours=1)
+    with meter(world):
+        world.find_quiet()
+
+
+@patterns.named("find a chat to consolidate")
+def _find(meter: Meter) -> None:
+    world = spoken(hours=7)
+    with meter(world):
+        world.find_quiet()
+
+
+@patterns.named("find a chat still busy")
+def _busy(meter: Meter) -> None:
+    world = spoken(hours=1)
+    with meter(world):
+        consolidate(world)
+
+
+@patterns.named("consolidate a chat of one agent, nothing to remember")
+def _nothing(meter: Meter) -> None:
+    world = spoken(hours=7)
+    with meter(world):
+        consolidate(world)
+
+
+@patterns.named("consolidate a chat of one agent, with memories")
+def _memories(meter: Meter) -> None:
+    world = spoken(hours=7)
+    world.model.memories.append(json.dumps({"journal": ["Late", "Ill"], "core": ["Kind"]}))
+    with meter(world):
+        consolidate(world)
+    assert len(world.memories()) == 3
+
+
+@patterns.named("have a chat consolidated now")
+def _request(meter: Meter) -> None:
+    world = spoken(hours=1)
+    with meter(world):
+        world.app.consolidation_requests.request(TENANT, "chat_1")
+
+
+@patterns.named("list what came of a chat's consolidation")
+def _history(meter: Meter) -> None:
+    world = spoken(hours=7)
+    consolidate(world)
+    with meter(world):
+        world.app.consolidation_requests.history(TENANT, "chat_1")
