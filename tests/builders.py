@@ -28,7 +28,7 @@ from skein.models.jobs import (
 from skein.models.memory import ENDED, LIVE, Memory
 from skein.models.run import Run
 from skein.models.storage import Put
-from skein.models.user import Line
+from skein.models.user import Line, PhoneOwner
 from skein.services.chats import NewMessage, Posted
 from skein.settings import Settings
 from tests.doubles import ScriptedModel
@@ -114,6 +114,9 @@ class World:
                 sms=sms if member.kind == "user" else None,
             )
             self.table.write(Put(membership.key, membership.to_item(chat)))
+            if membership.sms is not None:
+                owner = PhoneOwner(tenant=TENANT, phone=membership.sms.phone, user_id=member.id)
+                self.table.write(Put(owner.key, owner.to_item()))
         return chat
 
     # ------------------------------------------------------------------ doing things

@@ -1,5 +1,6 @@
 """A person with several numbers is one: their chats, their profile, what agents keep for them."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -16,11 +17,11 @@ from skein.models.intent import Goal, Owner, Plan, owned_partition
 from skein.models.memory import Memory
 from skein.models.run import Run
 from skein.models.sms import InboundSms
-from skein.models.storage import Put, Update
+from skein.models.storage import Item, Key, Put, Update
 from skein.models.summary import PinnedSummary, Summary
 from skein.models.user import Merge, PhoneOwner, User
 from skein.services.chats import Posted
-from tests.acting import rival
+from tests.acting import rival, settle
 from tests.api_client import Client
 from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.doubles import MeanwhileTable, calls
@@ -560,6 +561,40 @@ def test_nothing_goes_to_a_number_that_is_anns_no_more(how: str) -> None:
     answered(world)
     assert len(texts_to(world)) == sent
     assert (place(world, former).sms, place(world, current).sms) == (None, None)
+
+
+def test_a_text_that_is_still_to_go_to_a_number_that_was_taken_away_is_withheld() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    answered(world)
+    link(world)
+    world.post("Your results are in", COACH, chat_id=chat_id)
+    unlink(world)
+    sent = len(texts_to(world))
+    answered(world)
+    assert len(texts_to(world)) == sent
+    newest = world.deliveries(chat_id)[-1]
+    assert (newest.status, newest.error) == ("canceled", "the number is not theirs any more")
+
+
+def test_a_text_that_is_being_sent_while_its_number_is_linked_goes_out_once() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    world.clock.advance(5)
+    for turn in world.queues.ready("turns"):
+        world.take(turn)  # type: ignore[arg-type]
+    real, met = world.table.get_many, iter([True])
+
+    def meanwhile(keys: Sequence[Key]) -> dict[Key, Item]:
+        if any(key.sk.startswith("MSG#") for key in keys) and next(met, False):
+            link(world)
+        return real(keys)
+
+    world.table.get_many = meanwhile  # type: ignore[method-assign]
+    settle(world)
+    assert texts_to(world) == [PHONE]
+    [delivery] = world.deliveries(chat_id)
+    assert (delivery.user_id, delivery.status) == (ANN.id, "sent")
 
 
 def test_a_number_that_comes_back_leads_to_its_chat_again() -> None:

@@ -22,6 +22,7 @@ from skein.models.chat import Membership, Message
 from skein.models.delivery import Delivery, DeliveryPart
 from skein.models.jobs import DeliveryJob
 from skein.models.sms import StatusReport
+from skein.models.user import PhoneOwner
 from skein.ports import Clock, Metrics, Sms, Table
 from skein.services.delivery_book import Change, DeliveryBook, Hold, place_key
 from skein.services.delivery_lookup import Lookup, outgoing
@@ -96,7 +97,7 @@ class Deliveries:
         now = self._clock.now()
         if found.settled or not _free(found, now):
             return
-        message, place, predecessor = self._around(found)
+        message, place, predecessor, theirs = self._around(found)
         order_ends = found.created_at + timedelta(seconds=self._settings.delivery_order_seconds)
         if predecessor is not None and not predecessor.settled and now < order_ends:
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
@@ -111,8 +112,12 @@ class Deliveries:
                 }
             )
 
+        hold = Hold(self._book, found, claim)
         try:
-            self._carry_on(Hold(self._book, found, claim), place, job, deadline)
+            if theirs:
+                self._carry_on(hold, place, job, deadline)
+            else:
+                self._withhold(hold, found.user_id, job)
         except (LostLease, NotFound):
             logger.info("a delivery was taken over", extra={"delivery_id": found.id})
 
@@ -145,19 +150,28 @@ class Deliveries:
 
     def _around(
         self, delivery: Delivery
-    ) -> tuple[Message | None, Membership | None, Delivery | None]:
-        """The message, the person's membership, and the delivery that goes first."""
+    ) -> tuple[Message | None, Membership | None, Delivery | None, bool]:
+        """The message, the membership, the delivery before it, whether the number is theirs."""
         message_key = Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq)
-        keys = [message_key, place_key(delivery)]
+        owner_key = PhoneOwner.key_of(delivery.tenant, delivery.to.phone)
+        keys = [message_key, place_key(delivery), owner_key]
         if delivery.after is not None:
             keys.append(Delivery.key_of(delivery.tenant, delivery.chat_id, delivery.after))
         found = self._table.get_many(keys)
-        message, place, *first = (found.get(key) for key in keys)
+        message, place, owner, *first = (found.get(key) for key in keys)
         return (
             Message.from_item(message) if message else None,
             Membership.from_item(place) if place else None,
             Delivery.from_item(first[0]) if first and first[0] else None,
+            owner is not None and PhoneOwner.from_item(owner).user_id == delivery.user_id,
         )
+
+    def _withhold(self, hold: Hold, user_id: str, job: DeliveryJob) -> None:
+        """Give up a text to a number that was taken away, unless its person only changed ids."""
+        give_up = _canceled("the number is not theirs any more")
+        hold.save(lambda found: give_up(found) if found.user_id == user_id else _released(found))
+        if not hold.delivery.settled:
+            self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
 
     def _carry_on(
         self, hold: Hold, place: Membership | None, job: DeliveryJob, deadline: datetime
