@@ -48,7 +48,7 @@ STATUSES: dict[int, str] = {
     409: "The thing is in a state that forbids this.",
     413: "The body holds more than 256 KiB.",
     422: "The values do not fit; `details` says which.",
-    429: "Too many requests.",
+    429: "Too much, too soon; `Retry-After` says when to try again.",
     503: "This could not be done now; try again.",
 }
 
@@ -234,7 +234,12 @@ def _holds_nul(value: object) -> bool:
 
 def _answer(error: SkeinError) -> Response[str]:
     answer = error_response(error)
-    return Response(answer["statusCode"], content_types.APPLICATION_JSON, answer["body"])
+    return Response(
+        answer["statusCode"],
+        content_types.APPLICATION_JSON,
+        answer["body"],
+        headers=dict(answer["headers"]),
+    )
 
 
 def _no_such_route(_error: NotFoundError) -> Response[str]:

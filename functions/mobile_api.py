@@ -220,7 +220,7 @@ def list_messages(
 def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:
     """The same `client_id` again is the same message, and changes nothing."""
     caller = api.caller
-    posted = app().chats.post_message(
+    posted = app().posting.post(
         NewMessage(
             tenant=caller.tenant,
             chat_id=chat_id,
@@ -258,6 +258,7 @@ def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
 def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     """One agent, or all of them in the order of their ids, each after the one before has ended."""
     caller = api.caller
+    app().limits.admit(caller.tenant, caller.user_id)
     run = app().respond.now(caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id)
     return RunPage(items=(RunResource.of(run),), next_cursor=None)
 

@@ -100,10 +100,19 @@ class Unprocessable(Rejected):
 
 
 class RateLimited(Rejected):
-    """Too many, too soon."""
+    """Too many, too soon.
+
+    Args:
+        message: As of any `Rejected`.
+        retry_after_seconds: When the same request may be made again.
+    """
 
     status = 429
     code = "rate_limited"
+
+    def __init__(self, message: str, *, retry_after_seconds: int) -> None:
+        super().__init__(message, details={"retry_after_seconds": retry_after_seconds})
+        self.retry_after_seconds = retry_after_seconds
 
 
 class Transient(SkeinError):

@@ -4,7 +4,7 @@ import json
 import logging
 from typing import Any
 
-from skein.errors import Rejected, SkeinError, Transient
+from skein.errors import RateLimited, Rejected, SkeinError, Transient
 
 logger = logging.getLogger(__name__)
 
@@ -18,7 +18,10 @@ def error_response(error: SkeinError) -> dict[str, Any]:
     hosts or items, stay in the log.
     """
     if isinstance(error, Rejected):
-        return _response(error.status, error.code, error.message, error.details)
+        answer = _response(error.status, error.code, error.message, error.details)
+        if isinstance(error, RateLimited):
+            answer["headers"] = {**JSON_HEADERS, "retry-after": str(error.retry_after_seconds)}
+        return answer
     if isinstance(error, Transient):
         logger.warning("a request could not be served now", exc_info=error)
         return _response(503, "unavailable", "This could not be done now; try again.", {})

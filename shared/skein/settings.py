@@ -211,6 +211,21 @@ class Settings(BaseModel):
         Field(description="After how long the tick sends what was not sent at once.", ge=5, le=900),
     ] = 60
 
+    # Limits
+    user_messages_per_minute: Annotated[
+        int, Field(description="Messages of one person in a minute; 0 for no limit.", ge=0)
+    ] = 20
+    user_tokens_per_day: Annotated[
+        int, Field(description="Model tokens for one person in a day; 0 for no limit.", ge=0)
+    ] = 200_000
+    tenant_messages_per_minute: Annotated[
+        int,
+        Field(description="Messages of a tenant's people in a minute; 0 for no limit.", ge=0),
+    ] = 0
+    tenant_tokens_per_day: Annotated[
+        int, Field(description="Model tokens of a tenant's runs in a day; 0 for no limit.", ge=0)
+    ] = 0
+
     # Deliveries
     delivery_order_seconds: Annotated[
         int, Field(description="How long a text waits for the one before it.", ge=0, le=300)

@@ -3,17 +3,18 @@
 from skein.agent.alone import read_alone
 from skein.models.audience import OPEN
 from skein.models.base import MemberRef
+from skein.models.chat import SmsAddress
 from skein.models.completion import TokenUsage
 from skein.models.step import Step, ToolResult
 from skein.models.trigger import Trigger
 from skein.services.agent_runs import agent_run
 from skein.services.chats import NewMessage
 from skein.services.claims import Claim
-from skein.services.debounce import Debounce
 from skein.services.permits import Permits
-from tests.builders import INVOCATION, NOON, TENANT, World, person
+from tests.builders import INVOCATION, LINE, NOON, PHONE, TENANT, World, person
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of
+from tests.texting import Texting
 
 patterns = Patterns()
 
@@ -69,8 +70,8 @@ def _refuse(meter: Meter) -> None:
 
 @patterns.named("refuse a claim while texts still come")
 def _refuse_early(meter: Meter) -> None:
-    world = group()
-    world.post("Hi", HUSAM, debounce=Debounce(seconds=3, longest_seconds=3))
+    world = Texting()
+    world.post("Hi", HUSAM, sms=SmsAddress(line=LINE, phone=PHONE))
     with meter(world):
         world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
 

@@ -280,7 +280,7 @@ def test_a_context_costs_the_same_however_much_lies_behind(kind: str) -> None:
     assert many.bytes <= some.bytes * 1.01
 
 
-@pytest.mark.parametrize(("kind", "most"), [("direct", 13), ("group", 11)])
+@pytest.mark.parametrize(("kind", "most"), [("direct", 14), ("group", 12)])
 def test_an_answer_costs_a_fixed_number_of_calls(kind: str, most: int) -> None:
     crowded = Crowded(kind, chats=60)
     world = crowded.world

@@ -7,17 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.models.chat import Membership, SmsAddress
+from skein.models.overrides import ChatOverrides
 from skein.models.sms import InboundSms
-from skein.services.debounce import Debounce
 from skein.settings import Settings
 from tests.acting import (
-    AHMAD,
     COACH,
     HUSAM,
     asked_by_service,
     job_of,
     rival,
-    settle,
     stage,
     the_run,
 )
@@ -25,8 +23,6 @@ from tests.builders import INVOCATION, LINE, NOON, PHONE, World, bot, statuses
 from tests.doubles import MeanwhileTable, says
 
 ADDRESS = SmsAddress(line=LINE, phone=PHONE)
-THREE = Debounce(seconds=3, longest_seconds=3)
-QUICK = Debounce(seconds=1, longest_seconds=3)
 
 
 def on_a_line(**settings: int) -> World:
@@ -225,15 +221,15 @@ def test_what_is_said_in_the_app_is_not_put_off_by_a_line() -> None:
 def test_several_texts_that_answer_a_question_are_read_together(home: str) -> None:
     ask = says("Shall I?", wait=True, chat_id="chat_1")
     world = stage(ask, says("I see", chat_id="chat_1"))
-    world.chat(HUSAM, COACH, kind="direct", visibility="private", sms=ADDRESS)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", sms=ADDRESS, line=LINE)
     if home == "here":
         world.post("Publish", HUSAM)
     else:
         asked_by_service(world)
-    settle(world)
+    pass_time(world, 5)
     before = len(world.model.requests)
     for word in ("Yes", "I mean no", "Wait, yes"):
-        world.post(word, HUSAM, sms=ADDRESS, debounce=QUICK)
+        world.post(word, HUSAM, sms=ADDRESS)
         pass_time(world, 0.9)
     assert len(world.model.requests) == before
     pass_time(world, 5)
@@ -254,13 +250,23 @@ def test_a_debounce_of_nothing_answers_at_once() -> None:
     assert len(world.model.requests) == 1
 
 
-def test_a_group_with_a_texting_person_answers_others_as_ever() -> None:
+def test_a_chat_waits_as_its_agent_its_line_or_its_tenant_says() -> None:
     world = World()
     world.agent()
-    world.chat(HUSAM, AHMAD, COACH)
-    world.post("Hi", HUSAM, debounce=THREE)
-    world.post("Hello", AHMAD)
-    pass_time(world, 2.9)
+    said = ChatOverrides(reply_debounce_seconds=10, reply_debounce_max_seconds=15)
+    world.chat(
+        HUSAM,
+        COACH,
+        kind="direct",
+        visibility="private",
+        sms=ADDRESS,
+        line=LINE,
+        overrides=said,
+    )
+    world.post("One", HUSAM, sms=ADDRESS)
+    pass_time(world, 9)
+    world.post("Two", HUSAM, sms=ADDRESS)
+    pass_time(world, 5.9)
     assert not world.model.requests
     pass_time(world, 0.1)
     assert len(world.model.requests) == 1

@@ -297,4 +297,4 @@ def test_a_text_takes_the_same_few_calls_however_long_the_chat_is() -> None:
     here.table.write(Update(Chat.key_of(TENANT, chat_id), set={"last_seq": 5_000}))
     before = len(here.table.log)
     receive(here, sid="SM2")
-    assert len(here.table.log) - before == 4  # line, look-ups, room; one transaction
+    assert len(here.table.log) - before == 6  # line, look-ups, limits, their write, room; all

@@ -5,7 +5,7 @@ agent owns. Round two fetches the chats that those keys point to, in one call. N
 a longer chat or by more chats (DESIGN section 5, invariant 14).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +28,8 @@ from skein.models.base import MemberRef
 from skein.models.borrowed import Borrowed
 from skein.models.chat import Chat, Membership, Message, chat_partition, member_relation
 from skein.models.intent import Goal, Plan, owned_partition
+from skein.models.limit import Allowance
+from skein.models.overrides import TenantOverrides
 from skein.models.run import PromptMark, Run
 from skein.models.storage import Item, Key, Page
 from skein.models.summary import PinnedSummary
@@ -35,6 +37,7 @@ from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
 from skein.services.effective import Effective, found_settings, keys_of_settings, resolved
+from skein.services.spending import payer_keys
 from skein.services.windows import shown_from
 from skein.settings import Settings
 
@@ -65,6 +68,8 @@ class Reading:
         all_chats: `chats` are all, so that the list stays as it is while they are written in.
         live_runs: Those that may be shown here.
         effective: The settings that hold for the agent here.
+        tenant: What the tenant says of settings.
+        allowance: What the person whose tokens the run uses has used of late.
         told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
             from those who were not there.
         mark: What is noted of a prompt that is made from less than a whole reading.
@@ -89,6 +94,8 @@ class Reading:
     live_runs: tuple[LiveRun, ...]
     now: datetime
     effective: Effective
+    tenant: TenantOverrides = TenantOverrides()
+    allowance: Allowance | None = None
     all_chats: bool = False
     told: bool = True
     person: User | None = None
@@ -196,7 +203,7 @@ class Reader:
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
         person_keys = _keys_of_person(chat)
-        named = [agent_key, *keys_of_settings(run.tenant, chat), *person_keys]
+        named = [agent_key, *keys_of_settings(run.tenant, chat), *person_keys, *payer_keys(run)]
         found = self._table.get_many([*named, *wanted, *borrowed_keys, *keys])
         if agent_key not in found or found[agent_key].get("deleted_at"):
             raise NotFound("the agent is gone")
@@ -242,6 +249,8 @@ class Reader:
             live_runs=live_runs(chats, lone),
             now=self._clock.now(),
             effective=resolved(agent, line, tenant, self._settings, chat=chat),
+            tenant=tenant,
+            allowance=next(map(Allowance.from_item, _there(payer_keys(run), found)), None),
             all_chats=all_chats,
             told=told,
             person=person,
@@ -263,6 +272,11 @@ def _keys_of_person(chat: Chat | None) -> list[Key]:
     if not may_show(profile_audience(person.id), destination_of(chat)):
         return []
     return [User.key_of(chat.tenant, person.id)]
+
+
+def _there(keys: Sequence[Key], found: Mapping[Key, Item]) -> list[Item]:
+    """Those items that were found."""
+    return [found[key] for key in keys if key in found]
 
 
 def _before(chat: Chat | None) -> PinnedSummary | None:

@@ -34,8 +34,11 @@ from skein.models.step import PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Table
 from skein.services.claims import Claim
 from skein.services.endings import Endings
+from skein.services.limits import OverLimit
+from skein.services.notices import Notices
 from skein.services.permits import Permits
 from skein.services.runs import Runs
+from skein.services.spending import Spending
 from skein.services.usage import UsageBook
 from skein.settings import Settings
 
@@ -70,6 +73,8 @@ class Turns:
         actor: Actor,
         model: LanguageModel,
         usage: UsageBook,
+        spending: Spending,
+        notices: Notices,
         clock: Clock,
         settings: Settings,
     ) -> None:
@@ -82,6 +87,8 @@ class Turns:
         self._actor = actor
         self._model = model
         self._usage = usage
+        self._spending = spending
+        self._notices = notices
         self._clock = clock
         self._settings = settings
 
@@ -122,6 +129,9 @@ class Turns:
         elif isinstance(error, ModelDown):
             logger.warning("a run is put off", extra={"run_id": run_id, "why": str(error)})
             self._runs.put_off(claim, str(error))
+        elif isinstance(error, OverLimit):
+            self._notices.out_of_tokens(claim, error.refusal)
+            self._endings.end(claim, "canceled", error=f"over a limit: {error}")
         elif isinstance(error, NotFound | Conflict):
             self._endings.end(claim, "canceled", error=str(error))
         elif isinstance(error, Rejected | ModelRejected):
@@ -136,6 +146,7 @@ class Turns:
         steps = list(self._runs.steps(work.claim))
         reading = self._read(work, steps)
         tools = enabled(reading.agent.enabled_tools)
+        account = self._spending.account(work.run, reading.allowance, reading.tenant)
         self._permit(work, reading, until=deadline + LEASE_MARGIN)
         prompt = _recorded(steps) or self._context.build(
             work.run, reading, [tool.spec for tool in tools]
@@ -155,8 +166,10 @@ class Turns:
                 self._runs.hand_on(work.claim)
                 return
             asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
+            account.check()
             answer = self._ask(work, reading, asked, tools, seconds)
             steps.append(self._record(work, answer, reading, prompt if not steps else None))
+            account.charge(answer.usage)
         self._release(work)
         if work.over:
             return

@@ -14,16 +14,14 @@ from skein.agent.reading import Reader
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.desk import Desk
 from skein.agent.turn import Turns
-from skein.bootstrap.background import Background
+from skein.bootstrap.doors import Doors
 from skein.bootstrap.outside import PORTS
 from skein.bootstrap.owned import OwnedThings
 from skein.services.asking import Asking
-from skein.services.chats import Chats
 from skein.services.delivery import Deliveries
 from skein.services.due import Tick
 from skein.services.endings import Endings
 from skein.services.firing import Firing
-from skein.services.ingest import Ingest
 from skein.services.own_runs import OwnRuns
 from skein.services.permits import Permits
 from skein.services.profiles import Profiles
@@ -34,19 +32,8 @@ from skein.services.sources import Sources
 from skein.settings import Settings
 
 
-class App(Background, OwnedThings):
+class App(Doors, OwnedThings):
     """All of Skein, wired: services built from ports."""
-
-    @cached_property
-    def chats(self) -> Chats:
-        """The door by which messages enter chats."""
-        return Chats(
-            table=self.table,
-            clock=self.clock,
-            ids=self.ids,
-            dispatch=self.dispatch,
-            settings=self.settings,
-        )
 
     @cached_property
     def endings(self) -> Endings:
@@ -145,6 +132,8 @@ class App(Background, OwnedThings):
             actor=Actor(self.desk),
             model=self.guarded_model,
             usage=self.usage,
+            spending=self.spending,
+            notices=self.notices,
             clock=self.clock,
             settings=self.settings,
         )
@@ -171,17 +160,6 @@ class App(Background, OwnedThings):
             clock=self.clock,
             ids=self.ids,
             dispatch=self.dispatch,
-            settings=self.settings,
-        )
-
-    @cached_property
-    def ingest(self) -> Ingest:
-        """Texts on their way in."""
-        return Ingest(
-            table=self.table,
-            clock=self.clock,
-            ids=self.ids,
-            chats=self.chats,
             settings=self.settings,
         )
 

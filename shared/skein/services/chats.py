@@ -33,7 +33,7 @@ from skein.ports import Clock, Ids, Table
 from skein.services.audience import audience_of
 from skein.services.commit import Commit
 from skein.services.counters import counted
-from skein.services.debounce import Debounce, burst_with
+from skein.services.debounce import burst_with, debounce_in
 from skein.services.dispatch import Dispatch
 from skein.services.pace import paced
 from skein.services.retrying import optimistic
@@ -51,7 +51,7 @@ class NewMessage(Value):
         client_id: The sender's own id of it, by which a repetition is recognised.
         sms: The numbers it came over; answers then go there. None for the app.
         opted_out: True after STOP, False after START; None leaves it as it is.
-        debounce: How long the answer to a text waits for more of them.
+        quiet: It is stored, and wakes nobody.
         depth: 0 from a person, one more for each agent that passed the word on.
         run_id: The run that says it, for an agent's message.
         expects_reply: The sender waits for an answer.
@@ -68,7 +68,7 @@ class NewMessage(Value):
     reply_to: int | None = None
     sms: SmsAddress | None = None
     opted_out: bool | None = None
-    debounce: Debounce | None = None
+    quiet: bool = False
     depth: int = 0
     run_id: Identifier | None = None
     expects_reply: bool = False
@@ -124,7 +124,7 @@ class Chats:
         room = read_room(self._table, new.tenant, new.chat_id)
         sender = room.member(new.sender)
         if sender is None or room.chat.discarded_at is not None:
-            earlier = self._earlier(new, sender.formerly if sender else ())
+            earlier = self.earlier(new, sender.formerly if sender else ())
             if earlier is not None:
                 return Posted(earlier, created=False)
             if sender is None:
@@ -144,7 +144,8 @@ class Chats:
         commit.writes.extend(moved_on.writes)
         commit.others.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
-        self._wake(commit, room, message, new.debounce, now)
+        if not new.quiet:
+            self._wake(commit, room, message, now, texted=new.sms is not None)
         self._deliver(commit, room, message, now)
         riding = riders(room) if riders else ()
         try:
@@ -153,23 +154,20 @@ class Chats:
             raise ConditionFailed(frozenset()) from None  # look again: it may be there
         except ConditionFailed as failure:
             posted_before = not failure.failed.isdisjoint(marks)
-            earlier = self._earlier(new, sender.formerly) if posted_before else None
+            earlier = self.earlier(new, sender.formerly) if posted_before else None
             if earlier is not None:
                 return Posted(earlier, created=earlier.id == message_id)
             if len(commit.writes) in failure.failed:
                 raise RiderFailed("nothing was posted") from failure
             raise
         commit.log(message)
-        self._dispatch.send(commit.replies, delay_seconds=self._delay_seconds(new))
+        debounce = debounce_in(room.chat, self._settings)
+        self._dispatch.send(commit.replies, delay_seconds=debounce.first_seconds)
         self._dispatch.send(commit.others)
         return Posted(message, created=True)
 
-    def _delay_seconds(self, new: NewMessage) -> int:
-        if new.debounce is not None:
-            return new.debounce.first_seconds
-        return self._settings.reply_debounce_seconds
-
-    def _earlier(self, new: NewMessage, formerly: Sequence[str]) -> Message | None:
+    def earlier(self, new: NewMessage, formerly: Sequence[str] = ()) -> Message | None:
+        """The message that the sender, under any id of theirs, posted with this `client_id`."""
         own = DedupeMark.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
         marks = map(self._table.get, [own, *_former_marks(new, formerly)])
         mark = next((mark for mark in marks if mark is not None), None)
@@ -198,8 +196,9 @@ class Chats:
         commit: Commit,
         room: Room,
         message: Message,
-        debounce: Debounce | None,
         now: datetime,
+        *,
+        texted: bool,
     ) -> None:
         """Give a run to each agent that the message wakes, and let those go on that waited."""
         if message.kind != "text":
@@ -208,6 +207,7 @@ class Chats:
             type="chat_message", seq=message.seq, from_seq=message.seq, by=message.sender.ref
         )
         audience = audience_of(room.chat, since_seq=message.seq)
+        debounce = debounce_in(room.chat, self._settings) if texted else None
         limit = self._settings.max_chain_depth
         woken = woken_by(message, room.chat, room.agents, max_chain_depth=limit)
         others = [agent for agent in room.agents if agent.member.ref != message.sender.ref]

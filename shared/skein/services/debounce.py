@@ -10,8 +10,9 @@ from math import ceil
 from typing import Any
 
 from skein.models.base import Value
-from skein.models.chat import Membership
+from skein.models.chat import Chat, Membership
 from skein.models.trigger import Burst
+from skein.services.effective import effective_in
 from skein.settings import Settings
 
 
@@ -32,11 +33,12 @@ class Debounce(Value):
         return min(self.seconds, self.longest_seconds)
 
 
-def line_debounce(settings: Settings) -> Debounce:
-    """How long the answers on a line wait, where nobody says otherwise."""
+def debounce_in(chat: Chat, settings: Settings) -> Debounce:
+    """How long answers in a chat wait, as its agent, line and tenant say."""
+    effective = effective_in(chat, settings)
     return Debounce(
-        seconds=settings.line_reply_debounce_seconds,
-        longest_seconds=settings.line_reply_debounce_max_seconds,
+        seconds=effective.reply_debounce_seconds,
+        longest_seconds=effective.reply_debounce_max_seconds,
     )
 
 
@@ -48,7 +50,7 @@ def burst_with(place: Membership, debounce: Debounce | None, now: datetime) -> d
 
     Args:
         place: The agent's membership, freshly read.
-        debounce: How long to wait; None for a message that is no text.
+        debounce: How long to wait; None for what was not texted.
         now: When the text came.
     """
     if debounce is None:

@@ -6,16 +6,17 @@ from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFa
 from skein.models.agent import Agent
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import Chat, Membership, SmsAddress
+from skein.models.limit import Over
 from skein.models.sms import InboundSms
 from skein.models.storage import Check, Is, Missing, Put, Write
 from skein.models.user import Line, PhoneChat, PhoneOwner, User, caller_name
 from skein.ports import Clock, Ids, Table
 from skein.services.chats import Chats, NewMessage, Posted
-from skein.services.debounce import line_debounce
-from skein.services.keywords import could_start, keyword_in
+from skein.services.keywords import Keyword, could_start, keyword_in
+from skein.services.limits import Limits
+from skein.services.notices import Notices
 from skein.services.phone_numbers import e164
 from skein.services.retrying import optimistic
-from skein.settings import Settings
 
 
 class _Place(NamedTuple):
@@ -29,13 +30,21 @@ class Ingest:
     """Takes texts in."""
 
     def __init__(
-        self, *, table: Table, clock: Clock, ids: Ids, chats: Chats, settings: Settings
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        ids: Ids,
+        chats: Chats,
+        limits: Limits,
+        notices: Notices,
     ) -> None:
         self._table = table
         self._clock = clock
         self._ids = ids
         self._chats = chats
-        self._settings = settings
+        self._limits = limits
+        self._notices = notices
 
     def receive(self, sms: InboundSms) -> Posted | None:
         """Put a text into the direct chat between its sender and the line's agent.
@@ -65,12 +74,14 @@ class Ingest:
             ConditionFailed: The number has come to be somebody else's meanwhile; look again.
         """
         place = self._known_place(line, address.phone) or self._open(line, address.phone)
+        keyword = self._keyword(line, place, sms)
+        over = None if keyword else self._limits.admit_text(line.tenant, place.user_id)
         try:
             try:
-                return self._post(line, address, place, sms)
+                return self._post(line, address, place, sms, keyword, over)
             except (Conflict, NotFound):  # the chat is discarded, or its person has left it
                 place = self._open(line, address.phone, instead_of=place)
-                return self._post(line, address, place, sms)
+                return self._post(line, address, place, sms, keyword, over)
         except RiderFailed:
             raise ConditionFailed(frozenset()) from None
 
@@ -80,31 +91,51 @@ class Ingest:
             raise NotFound("this number is not a line of ours")
         return Line.from_item(item)
 
-    def _post(self, line: Line, address: SmsAddress, place: _Place, sms: InboundSms) -> Posted:
-        sender = MemberRef(kind="user", id=place.user_id)
-        keyword = keyword_in(
+    def _keyword(self, line: Line, place: _Place, sms: InboundSms) -> Keyword | None:
+        return keyword_in(
             sms.body,
             told=sms.opt_out_type,
-            opted_out=could_start(sms.body) and self._opted_out(line, place, sender),
+            opted_out=could_start(sms.body) and self._opted_out(line, place),
         )
+
+    def _post(
+        self,
+        line: Line,
+        address: SmsAddress,
+        place: _Place,
+        sms: InboundSms,
+        keyword: Keyword | None,
+        over: Over | None,
+    ) -> Posted:
+        """Store a text and, of a person over a limit, say once why nobody answers."""
         still_theirs = Is("user_id", place.user_id)
-        return self._chats.post_message(
+        posted = self._chats.post_message(
             NewMessage(
                 tenant=line.tenant,
                 chat_id=place.chat_id,
-                sender=sender,
+                sender=MemberRef(kind="user", id=place.user_id),
                 text=sms.body,
                 client_id=f"{sms.account_sid}:{sms.message_sid}",
                 kind="keyword" if keyword else "text",
                 media=sms.media,
                 sms=address,
-                debounce=line_debounce(self._settings),
+                quiet=over is not None,
                 opted_out={"stop": True, "start": False}.get(keyword or ""),
             ),
             riders=lambda _: (Check(PhoneOwner.key_of(line.tenant, address.phone), still_theirs),),
         )
+        if over is not None:
+            self._notices.over_limit(
+                over,
+                tenant=line.tenant,
+                chat_id=place.chat_id,
+                agent=MemberRef(kind="agent", id=line.agent_id),
+                user_id=place.user_id,
+            )
+        return posted
 
-    def _opted_out(self, line: Line, place: _Place, person: MemberRef) -> bool:
+    def _opted_out(self, line: Line, place: _Place) -> bool:
+        person = MemberRef(kind="user", id=place.user_id)
         item = self._table.get(Membership.key_of(line.tenant, place.chat_id, person))
         return item is not None and Membership.from_item(item).sms_opted_out_at is not None
 

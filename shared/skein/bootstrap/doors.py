@@ -1,0 +1,62 @@
+"""What stands at the doors: how messages come in, and how many."""
+
+from functools import cached_property
+
+from skein.bootstrap.background import Background
+from skein.services.chats import Chats
+from skein.services.ingest import Ingest
+from skein.services.limits import Limits
+from skein.services.notices import Notices
+from skein.services.posting import Posting
+from skein.services.spending import Spending
+
+
+class Doors(Background):
+    """The ways by which messages enter chats, and what limits them."""
+
+    @cached_property
+    def chats(self) -> Chats:
+        """The door by which messages enter chats."""
+        return Chats(
+            table=self.table,
+            clock=self.clock,
+            ids=self.ids,
+            dispatch=self.dispatch,
+            settings=self.settings,
+        )
+
+    @cached_property
+    def limits(self) -> Limits:
+        """How much people may send."""
+        return Limits(
+            table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
+        )
+
+    @cached_property
+    def spending(self) -> Spending:
+        """How much models may be asked."""
+        return Spending(
+            table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
+        )
+
+    @cached_property
+    def notices(self) -> Notices:
+        """What people are told when nobody answers."""
+        return Notices(chats=self.chats, limits=self.limits, clock=self.clock)
+
+    @cached_property
+    def posting(self) -> Posting:
+        """What people post in the app."""
+        return Posting(chats=self.chats, limits=self.limits)
+
+    @cached_property
+    def ingest(self) -> Ingest:
+        """Texts on their way in."""
+        return Ingest(
+            table=self.table,
+            clock=self.clock,
+            ids=self.ids,
+            chats=self.chats,
+            limits=self.limits,
+            notices=self.notices,
+        )
