@@ -247,3 +247,41 @@ def test_the_handler_loads_neither_the_model_client_nor_the_tokenizer() -> None:
         check=True,
     )
     assert done.stdout.strip() == "[]"
+
+
+# ---------------------------------------------------------------------- limits
+
+
+def test_who_posts_too_fast_is_told_when_to_try_again(world: World, husam: Client) -> None:
+    for n in range(20):
+        assert husam.post(MESSAGES, {"text": "Hi", "client_id": str(n)}).status == 201
+    refused = husam.post(MESSAGES, {"text": "Hi", "client_id": "20"})
+    assert (refused.status, refused.code) == (429, "rate_limited")
+    assert refused.raw["headers"]["retry-after"] == "3"
+    assert refused.body["error"]["details"] == {"retry_after_seconds": 3}
+    assert len(world.texts()) == 20
+    world.clock.advance(3)
+    assert husam.post(MESSAGES, {"text": "Hi", "client_id": "20"}).status == 201
+
+
+def test_what_was_posted_before_is_found_again_whatever_the_limit(
+    world: World, husam: Client
+) -> None:
+    first = husam.post(MESSAGES, {"text": "Hi", "client_id": "0"})
+    for n in range(1, 20):
+        husam.post(MESSAGES, {"text": "Hi", "client_id": str(n)})
+    again = husam.post(MESSAGES, {"text": "Hi", "client_id": "0"})
+    assert (again.status, again.body) == (200, first.body)
+
+
+def test_a_wish_for_an_answer_counts_as_a_message(world: World, husam: Client) -> None:
+    wish = {"agent_id": "agt_a"}
+    answers = [husam.post("/v1/chats/chat_1/runs", wish).status for _ in range(21)]
+    assert answers == [202] * 20 + [429]
+
+
+def test_one_persons_limit_holds_up_nobody_else(world: World, husam: Client, ahmad: Client) -> None:
+    for n in range(21):
+        husam.post(MESSAGES, {"text": "Hi", "client_id": str(n)})
+    assert ahmad.post(MESSAGES, {"text": "Hi", "client_id": "1"}).status == 201
+    assert husam.get(MESSAGES).status == 200

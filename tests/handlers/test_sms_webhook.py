@@ -273,3 +273,19 @@ def test_the_webhook_pays_for_no_model_and_no_rest_client() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+# ---------------------------------------------------------------------- limits
+
+
+def test_texts_over_the_limit_are_taken_in_and_answered_as_any_other(world: World) -> None:
+    for number in range(25):
+        answer = send(world, SMS.but(MessageSid=f"SM{number:032}").signed())
+        assert (answer["statusCode"], answer["body"]) == (200, "<Response/>")
+    item = world.table.get(PhoneChat.key_of(TENANT, PHONE, LINE))
+    assert item is not None
+    kinds = [(m.sender.kind, m.kind) for m in world.messages(item["chat_id"])]
+    assert kinds.count(("user", "text")) == 25
+    assert kinds.count(("agent", "notice")) == 1
+    world.drain()
+    assert len(world.sms.bodies) == 2  # the answer to what was within the limit, and the notice

@@ -1,5 +1,10 @@
 """Messages in, and what people see of them."""
 
+from contextlib import suppress
+
+import pytest
+
+from skein.errors import RateLimited
 from skein.models.api import ChatChange, NewChat
 from skein.models.api_admin import NewUser
 from skein.models.api_services import NewService
@@ -69,6 +74,48 @@ def _first_contact(meter: Meter) -> None:
     world = on_a_line(known=False)
     with meter(world):
         world.app.ingest.receive(text_message())
+
+
+@patterns.named("let a person's message in")
+def _admit(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.limits.admit(TENANT, HUSAM.id)
+
+
+@patterns.named("refuse a person's message")
+def _refuse(meter: Meter) -> None:
+    world = group()
+    for _ in range(world.settings.user_messages_per_minute):
+        world.app.limits.admit(TENANT, HUSAM.id)
+    with meter(world), pytest.raises(RateLimited):
+        world.app.limits.admit(TENANT, HUSAM.id)
+
+
+@patterns.named("take in the first text over a limit")
+def _over_the_limit(meter: Meter) -> None:
+    world = on_a_line(known=True)
+    _use_up(world)
+    with meter(world):
+        world.app.ingest.receive(text_message())
+
+
+@patterns.named("take in another text over a limit")
+def _silence(meter: Meter) -> None:
+    world = on_a_line(known=True)
+    _use_up(world)
+    world.app.ingest.receive(text_message(sid="SM2"))
+    with meter(world):
+        world.app.ingest.receive(text_message())
+
+
+def _use_up(world: World) -> None:
+    """Let the person on the line have used all of a minute's messages."""
+    [chat] = [key for key in world.table._items if key.sk.startswith("MEMBER#user#")]
+    user_id = chat.sk.removeprefix("MEMBER#user#")
+    with suppress(RateLimited):
+        for _ in range(world.settings.user_messages_per_minute):
+            world.app.limits.admit(TENANT, user_id)
 
 
 @patterns.named("respond now")

@@ -5,6 +5,7 @@ from skein.models.audience import OPEN
 from skein.models.base import MemberRef
 from skein.models.chat import SmsAddress
 from skein.models.completion import TokenUsage
+from skein.models.overrides import TenantOverrides
 from skein.models.step import Step, ToolResult
 from skein.models.trigger import Trigger
 from skein.services.agent_runs import agent_run
@@ -129,6 +130,14 @@ def _usage(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.usage.add(TENANT, TokenUsage(), spread_by="run_1")
+
+
+@patterns.named("charge a person for an answer")
+def _charge(meter: Meter) -> None:
+    world = group()
+    account = world.app.spending.account(claimed(world).run, None, TenantOverrides())
+    with meter(world):
+        account.charge(TokenUsage(input_tokens=10, output_tokens=5))
 
 
 @patterns.named("keep what tools gave back")

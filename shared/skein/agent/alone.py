@@ -15,6 +15,7 @@ from skein.models.storage import Key
 from skein.ports import Table
 from skein.services.audience import audience_of, destination_of, scope_of
 from skein.services.effective import found_settings, keys_of_settings, resolved
+from skein.services.spending import found_allowance, payer_keys
 from skein.settings import Settings
 
 MOST_BETWEEN = 20  # messages that are looked at to know how far SEEN may move
@@ -54,7 +55,9 @@ def read_alone(
     current, agent_key = current_seq(run, chat), Agent.key_of(run.tenant, run.agent_id)
     seen = member.seen_seq if member else 0
     keys = _keys_of_messages(chat, current, seen)
-    found = table.get_many([agent_key, *keys_of_settings(run.tenant, chat), *keys])
+    found = table.get_many(
+        [agent_key, *keys_of_settings(run.tenant, chat), *payer_keys(run), *keys]
+    )
     if agent_key not in found or found[agent_key].get("deleted_at"):
         raise NotFound("the agent is gone")
     messages = [Message.from_item(found[key]) for key in keys if key in found]
@@ -84,6 +87,8 @@ def read_alone(
         live_runs=(),
         now=now,
         effective=resolved(agent, line, tenant, settings, chat=chat),
+        tenant=tenant,
+        allowance=found_allowance(run, found),
         told=chat is None or home is not None or may_show(run.audience, destination),
         mark="context_unavailable",
         seen_to=seen_to(seen, messages, current, MemberRef(kind="agent", id=run.agent_id)),

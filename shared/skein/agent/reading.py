@@ -5,7 +5,7 @@ agent owns. Round two fetches the chats that those keys point to, in one call. N
 a longer chat or by more chats (DESIGN section 5, invariant 14).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,7 +37,7 @@ from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
 from skein.services.effective import Effective, found_settings, keys_of_settings, resolved
-from skein.services.spending import payer_keys
+from skein.services.spending import found_allowance, payer_keys
 from skein.services.windows import shown_from
 from skein.settings import Settings
 
@@ -94,7 +94,7 @@ class Reading:
     live_runs: tuple[LiveRun, ...]
     now: datetime
     effective: Effective
-    tenant: TenantOverrides = TenantOverrides()
+    tenant: TenantOverrides
     allowance: Allowance | None = None
     all_chats: bool = False
     told: bool = True
@@ -250,7 +250,7 @@ class Reader:
             now=self._clock.now(),
             effective=resolved(agent, line, tenant, self._settings, chat=chat),
             tenant=tenant,
-            allowance=next(map(Allowance.from_item, _there(payer_keys(run), found)), None),
+            allowance=found_allowance(run, found),
             all_chats=all_chats,
             told=told,
             person=person,
@@ -272,11 +272,6 @@ def _keys_of_person(chat: Chat | None) -> list[Key]:
     if not may_show(profile_audience(person.id), destination_of(chat)):
         return []
     return [User.key_of(chat.tenant, person.id)]
-
-
-def _there(keys: Sequence[Key], found: Mapping[Key, Item]) -> list[Item]:
-    """Those items that were found."""
-    return [found[key] for key in keys if key in found]
 
 
 def _before(chat: Chat | None) -> PinnedSummary | None:

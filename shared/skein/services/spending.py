@@ -6,7 +6,7 @@ a person's message or wish has started. All runs are the tenant's.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from skein.errors import Transient
@@ -14,7 +14,7 @@ from skein.models.completion import TokenUsage
 from skein.models.limit import Allowance, owner_of_user
 from skein.models.overrides import TenantLimits
 from skein.models.run import Run
-from skein.models.storage import Key
+from skein.models.storage import Item, Key
 from skein.ports import Clock, Metrics, Table
 from skein.services.limits import OverLimit, Rates, rates_of, refusal_of, shard_owner
 from skein.services.retrying import optimistic
@@ -33,6 +33,12 @@ def payer_keys(run: Run) -> list[Key]:
     """Where the buckets of the person stand whose tokens a run uses."""
     payer = payer_of(run)
     return [Allowance.key_of(run.tenant, owner_of_user(payer))] if payer is not None else []
+
+
+def found_allowance(run: Run, found: Mapping[Key, Item]) -> Allowance | None:
+    """The buckets of the person who pays, if they were found under `payer_keys`."""
+    items = (found[key] for key in payer_keys(run) if key in found)
+    return next(map(Allowance.from_item, items), None)
 
 
 @dataclass(slots=True)
