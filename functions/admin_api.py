@@ -14,6 +14,7 @@ import admin_audit
 import admin_consolidations
 import admin_intents
 import admin_people
+import admin_reflections
 import admin_services
 import admin_settings
 from api_app import (
@@ -53,6 +54,7 @@ api = Api(scope="admin").including(
     admin_consolidations.router,
     admin_intents.router,
     admin_people.router,
+    admin_reflections.router,
     admin_services.router,
     admin_settings.router,
 )

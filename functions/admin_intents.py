@@ -11,8 +11,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from api_app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
 from api_audit import changes, creates, deletes, reads
+from owned_by import OfChat, OfUser, reach_of
 from skein.bootstrap import app
-from skein.errors import Unprocessable
 from skein.models.api import EntityId
 from skein.models.api_intents import (
     GoalChange,
@@ -23,33 +23,19 @@ from skein.models.api_intents import (
     PlanPage,
     PlanResource,
 )
-from skein.models.intent import GoalStatus, Owner, PlanStatus, Reach, private_scope
+from skein.models.intent import GoalStatus, Owner, PlanStatus, Reach
 from skein.services.cursors import DEFAULT_PAGE
 
 router = ApiRouter()
 
 GoalId = Annotated[EntityId, Path(description="A goal's id.")]
 PlanId = Annotated[EntityId, Path(description="A plan's id.")]
-OfUser = Annotated[
-    EntityId | None, Query(description="From the direct chats with this person, instead of open.")
-]
-OfChat = Annotated[EntityId | None, Query(description="From this private chat, instead of open.")]
 GoalsOf = Annotated[GoalStatus | None, Query(description="Only these.")]
 PlansOf = Annotated[PlanStatus | None, Query(description="Only these.")]
 
 
 def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
-    """Where to look, once it is clear that there is such an agent.
-
-    Raises:
-        NotFound: There is none.
-        Unprocessable: Both a person and a chat are named.
-    """
-    if user_id is not None and chat_id is not None:
-        raise Unprocessable("give user_id or chat_id, not both")
-    agent = app().agents.get(router.caller.tenant, agent_id)
-    scope = private_scope(user_id=user_id, chat_id=chat_id)
-    return Reach(tenant=agent.tenant, agent_id=agent.id, scopes=(scope,))
+    return reach_of(router.caller.tenant, agent_id, user_id, chat_id)
 
 
 @router.post(

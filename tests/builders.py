@@ -21,6 +21,7 @@ from skein.models.jobs import (
     ConsolidationJob,
     DeliveryJob,
     QueueName,
+    ReflectionJob,
     RunJob,
     SummaryJob,
     UpkeepJob,
@@ -162,6 +163,10 @@ class World:
             deadline = self.clock.now() + LONG_INVOCATION
             self.app.consolidator.consolidate(quiet, deadline=deadline)
             played += 1
+        for fading in self.queues.ready("reflections"):
+            assert isinstance(fading, ReflectionJob)
+            self.app.reflection.reflect(fading, deadline=self.clock.now() + LONG_INVOCATION)
+            played += 1
         return played
 
     def drain(self, *, rounds: int = 200) -> None:
@@ -181,6 +186,10 @@ class World:
     def find_quiet(self) -> int:
         """What the hourly finder of quiet chats does."""
         return self.app.consolidation_finder.run(until=self.clock.now() + timedelta(seconds=45))
+
+    def find_fading(self) -> int:
+        """What the daily finder of fading journal entries does."""
+        return self.app.reflection_finder.run(until=self.clock.now() + timedelta(seconds=45))
 
     def hours_pass(self, hours: int) -> None:
         """Let hours go by, with a finder in each, and all that follows from it."""

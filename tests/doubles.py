@@ -33,6 +33,7 @@ def says(text: str, **arguments: Any) -> Calls:
 
 
 NOTHING_NEW = '{"lines": ["All is quiet.", "Nothing is open."], "summary": "They have spoken."}'
+NOTHING_TO_KEEP = '{"promote": []}'
 NOTHING_TO_REMEMBER = '{"journal": [], "core": []}'
 Said = str | Calls
 Script = Said | Exception | Callable[[ModelRequest], Said]
@@ -50,6 +51,8 @@ class ScriptedModel:
         summary_requests: Those questions.
         memories: What it says when it is asked what to remember; then `NOTHING_TO_REMEMBER`.
         memory_requests: Those questions.
+        reflections: What it says when it is asked what not to forget; then `NOTHING_TO_KEEP`.
+        reflection_requests: Those questions.
         ids: Of its calls of tools.
     """
 
@@ -60,6 +63,8 @@ class ScriptedModel:
     summary_requests: list[ModelRequest] = field(default_factory=list)
     memories: deque[Script] = field(default_factory=deque)
     memory_requests: list[ModelRequest] = field(default_factory=list)
+    reflections: deque[Script] = field(default_factory=deque)
+    reflection_requests: list[ModelRequest] = field(default_factory=list)
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
     @classmethod
@@ -71,6 +76,9 @@ class ScriptedModel:
         if request.answer_schema is not None and "journal" in str(request.answer_schema):
             self.memory_requests.append(request)
             said = self.memories.popleft() if self.memories else NOTHING_TO_REMEMBER
+        elif request.answer_schema is not None and "promote" in str(request.answer_schema):
+            self.reflection_requests.append(request)
+            said = self.reflections.popleft() if self.reflections else NOTHING_TO_KEEP
         elif request.answer_schema is not None:
             self.summary_requests.append(request)
             said = self.summaries.popleft() if self.summaries else NOTHING_NEW

@@ -38,6 +38,9 @@ class Settings(BaseModel):
     consolidations_queue_url: Annotated[
         str, Field(description="URL of the queue of chats to be consolidated.")
     ] = ""
+    reflections_queue_url: Annotated[
+        str, Field(description="URL of the queue of agents that are about to forget something.")
+    ] = ""
     aws_endpoint_url: Annotated[
         str | None,
         Field(description="Endpoint of DynamoDB, SQS and Secrets Manager; unset on AWS."),

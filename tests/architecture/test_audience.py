@@ -44,6 +44,7 @@ OTHERS = {
     "services/firing.py": "the plan whose run starts with its audience",
     "services/heirlooms.py": "what is kept for a person who turns out to be another",
     "services/records.py": "the one chat whose summary is made, for those who were there",
+    "services/reflection.py": "what fades, asked about by the same people's entries alone",
     "services/respond.py": "the run, for the person who asked for it",
     "services/run_views.py": "for operators",
     "services/runs.py": "the run at work and its own steps",

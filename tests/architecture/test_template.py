@@ -70,7 +70,7 @@ def alarms_on(metric: str, dimension: str) -> list[str]:
 
 def test_every_queue_of_work_has_a_queue_for_dead_letters_of_its_own() -> None:
     dead = [queue.dead_letters for queue in WORK_QUEUES]
-    assert len(WORK_QUEUES) == 5
+    assert len(WORK_QUEUES) == 6
     assert len(set(dead)) == len(dead)
     assert set(dead) | {queue.logical_id for queue in WORK_QUEUES} == set(QUEUES)
 
@@ -217,7 +217,7 @@ def test_no_function_may_change_or_remove_what_stands_in_the_audit(logical_id: s
 def test_only_the_tick_and_the_finder_read_what_is_due() -> None:
     index = str({"Fn::Sub": "${Table.Arn}/index/gsi2"})
     reading = {n for n in FUNCTIONS if ("dynamodb:Query", index) in permissions(n)}
-    assert reading == {"ConsolidationFinder", "Tick"}
+    assert reading == {"ConsolidationFinder", "ReflectionFinder", "Tick"}
 
 
 def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:

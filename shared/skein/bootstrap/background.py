@@ -12,6 +12,9 @@ from skein.services.extraction import Extractor
 from skein.services.memory_book import MemoryBook
 from skein.services.recollection import Recollection
 from skein.services.records import Records
+from skein.services.reflection import Reflection
+from skein.services.reflection_finder import ReflectionFinder
+from skein.services.reflection_views import ReflectionViews
 from skein.services.renewing import Renewing
 from skein.services.summaries import Notes, Summarizer
 from skein.services.upkeep import Upkeep
@@ -87,3 +90,29 @@ class Background(OnRecord):
     def consolidation_requests(self) -> ConsolidationRequests:
         """Consolidation as operators ask for it and look at it."""
         return ConsolidationRequests(table=self.table, clock=self.clock, dispatch=self.dispatch)
+
+    @cached_property
+    def reflection_finder(self) -> ReflectionFinder:
+        """Finds agents that are about to forget something."""
+        return ReflectionFinder(
+            table=self.table, clock=self.clock, dispatch=self.dispatch, metrics=self.metrics
+        )
+
+    @cached_property
+    def reflection(self) -> Reflection:
+        """Lets agents keep for good what would fade."""
+        return Reflection(
+            table=self.table,
+            clock=self.clock,
+            ids=self.ids,
+            model=self.guarded_model,
+            tokens=self.remembered_tokens,
+            usage=self.usage,
+            metrics=self.metrics,
+            settings=self.settings,
+        )
+
+    @cached_property
+    def reflection_views(self) -> ReflectionViews:
+        """Reflections as operators look at them."""
+        return ReflectionViews(table=self.table, clock=self.clock)

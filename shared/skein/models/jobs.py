@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from skein.models.base import Identifier, Tenant, Value
 
-QueueName = Literal["turns", "deliveries", "upkeep", "summaries", "consolidations"]
+QueueName = Literal["turns", "deliveries", "upkeep", "summaries", "consolidations", "reflections"]
 
 
 class Job(Value):
@@ -57,3 +57,12 @@ class ConsolidationJob(Job):
     queue = "consolidations"
 
     chat_id: Identifier
+
+
+class ReflectionJob(Job):
+    """Some journal entries in one of an agent's partitions are about to fade."""
+
+    queue = "reflections"
+
+    agent_id: Identifier
+    scope: str | None = None

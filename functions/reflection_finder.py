@@ -1,0 +1,19 @@
+"""EventBridge, every day: find the agents that are about to forget something."""
+
+from datetime import timedelta
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from skein.bootstrap import app
+from skein.logs import logged
+from skein.sqs_events import deadline_of
+
+SPARE = timedelta(seconds=5)
+
+
+@logged
+def handler(_event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
+    """Spend the invocation's time, less a few seconds, on what is due."""
+    until = deadline_of(context, app().clock) - SPARE
+    return {"sent": app().reflection_finder.run(until=until)}

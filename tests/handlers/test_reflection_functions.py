@@ -1,0 +1,83 @@
+"""The finder's schedule, the reflection queue's messages and the list of what came of them."""
+
+import hashlib
+from copy import deepcopy
+
+import pytest
+
+import admin_api
+import reflection_finder
+import reflection_worker
+from skein.models.audience import Audience
+from skein.models.intent import Owner
+from skein.models.jobs import ReflectionJob
+from tests.api_client import Client, recorded
+from tests.builders import TENANT, World
+from tests.webhooks import invoke
+
+JOB = recorded("reflection_worker")
+DAILY = recorded("reflection_finder")
+SCOPE = "user:usr_husam"
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.agent()
+    owner = Owner(
+        tenant=TENANT,
+        agent_id="agt_a",
+        scope=SCOPE,
+        audience=Audience(open=False, people=("usr_husam",)),
+    )
+    world.app.memories.add(owner, "Husam is allergic to nuts.", "journal", made_by="tool")
+    world.model.reflections.append('{"promote": [1]}')
+    world.clock.advance(5 * 86_400)
+    return world
+
+
+def kept(world: World) -> list[str]:
+    return [m.text for m in world.memories(scope=SCOPE) if m.kind == "core" and m.live]
+
+
+def test_the_recorded_message_has_the_checksum_of_its_body() -> None:
+    [record] = JOB["Records"]
+    body = record["body"].encode()
+    assert record["md5OfBody"] == hashlib.md5(body, usedforsecurity=False).hexdigest()
+
+
+def test_the_daily_event_sends_a_job_and_the_recorded_one_keeps_what_would_fade(
+    world: World,
+) -> None:
+    assert invoke(reflection_finder, world, DAILY) == {"sent": 1}
+    job = ReflectionJob(tenant=TENANT, agent_id="agt_a", scope=SCOPE)
+    assert list(world.queues.ready("reflections")) == [job]
+    assert invoke(reflection_worker, world, JOB) == {"batchItemFailures": []}
+    assert kept(world) == ["Husam is allergic to nuts."]
+
+
+def test_with_nothing_due_the_finder_sends_nothing(world: World) -> None:
+    invoke(reflection_finder, world, DAILY)
+    assert invoke(reflection_finder, world, DAILY) == {"sent": 0}
+
+
+@pytest.mark.parametrize("body", ["", "{}", '{"v":1,"tenant":"acme"}', '{"v":2,"agent_id":"a"}'])
+def test_a_message_that_is_no_job_fails_alone(world: World, body: str) -> None:
+    batch = deepcopy(JOB)
+    batch["Records"].insert(0, batch["Records"][0] | {"messageId": "poison", "body": body})
+    answer = invoke(reflection_worker, world, batch)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "poison"}]}
+    assert len(kept(world)) == 1
+
+
+def test_operators_see_what_came_of_it_by_ids_alone(world: World) -> None:
+    invoke(reflection_worker, world, JOB)
+    api = Client(world, admin_api, sub="usr_op", scope="admin")
+    answer = api.get("/v1/agents/agt_a/reflections", user_id="usr_husam")
+    assert answer.status == 200
+    [record] = answer.body["items"]
+    assert len(record["considered"]) == len(record["promoted"]) == 1
+    assert record["failure"] is None
+    assert record["usage"]["input_tokens"] == 10
+    assert "nuts" not in str(answer.body)
+    assert api.get("/v1/agents/agt_a/reflections").body["items"] == []
