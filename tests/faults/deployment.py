@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_args
 
 import consolidation_worker
 import mobile_api
+import reflection_worker
 import run_worker
 import sms_delivery
 import summary_worker
@@ -62,6 +63,7 @@ WORKERS: dict[QueueName, Worker] = {
     "upkeep": Worker(upkeep_worker, 60, 360),
     "summaries": Worker(summary_worker, 120, 720),
     "consolidations": Worker(consolidation_worker, 900, 5_400),
+    "reflections": Worker(reflection_worker, 900, 5_400),
 }
 
 

@@ -90,14 +90,15 @@ def asked(world: World, number: int = -1) -> str:
 def test_nobody_is_asked_before_something_is_about_to_fade() -> None:
     world = coached()
     remembered(world, "Ana runs on Fridays")
-    world.clock.advance(WEEK - 2 * DAY - 1)
+    world.clock.advance(WEEK - 3 * DAY - 1)
     assert world.find_fading() == 0
 
 
-def test_an_entry_brings_its_agent_two_days_before_it_fades() -> None:
+def test_an_entry_brings_its_agent_three_days_before_it_fades() -> None:
     world = coached()
     remembered(world, "Ana runs on Fridays", "Ben swims")
-    assert five_days_later(world).find_fading() == 1
+    world.clock.advance(WEEK - 3 * DAY)
+    assert world.find_fading() == 1
     assert [job.job for job in world.queues.waiting("reflections")] == [JOB]
 
 
@@ -119,16 +120,16 @@ def test_open_and_private_entries_are_jobs_of_their_own() -> None:
 
 def test_what_failed_is_found_again_the_next_day_and_then_fades() -> None:
     world = coached()
-    world.model.reflections.extend([Unavailable("503"), Unavailable("503")])
+    world.model.reflections.extend([Unavailable("503")] * 3)
     remembered(world, "Ana runs on Fridays")
-    five_days_later(world)
-    for _ in range(4):
+    world.clock.advance(4 * DAY)
+    for _ in range(5):
         world.find_fading()
         world.drain()
         world.clock.advance(DAY)
-    assert len(world.model.reflection_requests) == 2
-    assert world.metrics.counts["ReflectionsFailed"] == 2
-    assert [record.failure for record in records(world)] == ["Unavailable", "Unavailable"]
+    assert len(world.model.reflection_requests) == 3
+    assert world.metrics.counts["ReflectionsFailed"] == 3
+    assert [record.failure for record in records(world)] == ["Unavailable"] * 3
 
 
 def test_what_was_considered_and_left_is_not_found_again() -> None:

@@ -18,7 +18,7 @@ MemoryText = Annotated[
 
 JOURNAL_DAYS = 7  # how long a journal entry is shown
 KEPT_DAYS = 7  # how long a faded one is still on record
-REFLECTION_LEAD = timedelta(hours=48)  # two nightly reflections see an entry before it fades
+REFLECTION_LEAD = timedelta(days=3)  # so that it comes three times, should the first ones fail
 
 LIVE = "REMEMBERED#"
 ENDED = f"ENDED#{LIVE}"

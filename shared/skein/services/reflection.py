@@ -1,8 +1,8 @@
 """Lets an agent keep for good what of its journal it would otherwise forget within days.
 
 What it was asked about loses its mark in the very transaction that makes the core memories; where
-nothing came of it, the mark brings it back a day later. An entry becomes due two days before it
-fades, so that a failure can be made good.
+nothing came of it, the mark brings it back a day later. An entry becomes due three days before it
+fades, so that failures can be made good.
 """
 
 import logging
@@ -30,7 +30,7 @@ from skein.settings import Settings
 MOST_PROMOTED = 10  # in one run
 MOST_ASKED = 30  # entries in one question; with three writes for each promotion, one transaction
 MOST_READ = 200
-SOON = REFLECTION_LEAD + timedelta(hours=24)  # what fades before tomorrow's run has come twice
+SOON = REFLECTION_LEAD + timedelta(days=1)  # with what becomes due before tomorrow
 MODEL_SECONDS = 60
 ANSWER_TOKENS = 1_000
 

@@ -1,0 +1,95 @@
+"""Reflection, with a death at every single call to the outside on the way."""
+
+import random
+import re
+from datetime import timedelta
+
+import reflection_finder
+from skein.models.audience import Audience
+from skein.models.completion import ModelRequest
+from skein.models.intent import Owner
+from skein.models.memory import Memory
+from skein.settings import Settings
+from tests.builders import NOON, TENANT
+from tests.doubles import ScriptedModel
+from tests.faults.deployment import Deployment, deaths, every_death, named
+
+PAIRS = 40
+KEPT = ("Ana is allergic to nuts", "Ben leads the team")
+LET_GO = ("The lift is broken", "Lunch was late")
+SCOPES = {None: Audience(open=True), "user:usr_husam": Audience(open=False, people=("usr_husam",))}
+
+
+class Fading(Deployment):
+    """An agent has four journal entries openly and four for one person; it keeps two of each."""
+
+    def __init__(self) -> None:
+        super().__init__(Settings(), ScriptedModel())
+        self.model.reflections.extend([self._choose] * 400)
+        self.agent()
+        for scope, audience in SCOPES.items():
+            owner = Owner(tenant=TENANT, agent_id="agt_a", scope=scope, audience=audience)
+            for text in (*KEPT, *LET_GO):
+                self.app.memories.add(owner, f"{text} ({scope})", "journal", made_by="tool")
+
+    def _choose(self, request: ModelRequest) -> str:
+        entries = re.findall(
+            r'^(\d+)\. \[[\d-]+\] "(.*) \(.*\)"$', request.messages[1].content, re.M
+        )
+        return str({"promote": [int(n) for n, text in entries if text in KEPT]}).replace("'", '"')
+
+    def play(self) -> None:
+        for day in (4, 5, 6):
+            self.clock.set(NOON + timedelta(days=day))
+            self.invoke(reflection_finder, {}, seconds=120)
+            self.live(until=lambda: not self.queued)
+
+    def check(self) -> None:
+        for scope, audience in SCOPES.items():
+            memories = self.memories(scope=scope)
+            core = {_words(memory): memory for memory in memories if memory.kind == "core"}
+            journal = {_words(memory): memory for memory in memories if memory.kind == "journal"}
+            assert len(memories) == len(core) + len(journal) == len(KEPT) * 2 + len(LET_GO)
+            assert sorted(core) == sorted(KEPT)
+            for text in KEPT:
+                assert core[text].promoted_from == journal[text].id
+                assert journal[text].superseded_by == core[text].id
+                assert core[text].audience == audience
+            assert all(journal[text].live for text in LET_GO)
+        assert not self.queued
+        assert not [item for item in self.due if "fading" in item["gsi2pk"]]
+
+
+def _words(memory: Memory) -> str:
+    return memory.text.rsplit(" ", 1)[0]
+
+
+def undisturbed() -> list[str]:
+    """The calls to the outside when all goes well, in order."""
+    world = Fading()
+    world.play()
+    world.check()
+    assert len(world.model.reflection_requests) == len(SCOPES)
+    return list(world.fuse.calls)
+
+
+def test_wherever_a_function_dies_each_entry_is_kept_once_or_fades() -> None:
+    calls = undisturbed()
+    for strike in deaths(calls):
+        with named(strike, calls=calls):
+            world = Fading()
+            world.plan(strike)
+            world.play()
+            assert world.deaths == 1
+            world.check()
+
+
+def test_whatever_dies_while_it_makes_good_for_a_death_it_comes_to_the_same_end() -> None:
+    calls, chance = undisturbed(), random.Random(7)
+    for _ in range(PAIRS):
+        first, second = chance.choices(every_death(calls), k=2)
+        with named(first, second, calls=calls):
+            world = Fading()
+            world.plan(first, second)
+            world.play()
+            world.check()
