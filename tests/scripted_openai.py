@@ -8,8 +8,8 @@
 
 Answers are given in the order in which they were scripted, whatever the order of the questions;
 once they are used up, `default` answers, or, without one, the call is refused with 400 and stands
-in `unscripted`. Answers by a schema are scripted and counted apart, in `summaries` and
-`summary_calls`, since nobody waits for them; unscripted ones say that there is nothing new.
+in `unscripted`. Answers by a schema are scripted and counted apart, in `summaries`, `memories` and
+their calls, since nobody waits for them; unscripted ones say that there is nothing new.
 """
 
 import json
@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from tests.doubles import NOTHING_NEW
+from tests.doubles import NOTHING_NEW, NOTHING_TO_REMEMBER
 
 PATH = "/v1/chat/completions"
 
@@ -71,6 +71,8 @@ class ScriptedOpenAI:
         self.unscripted: list[Call] = []
         self.summaries: deque[Script] = deque()
         self.summary_calls: list[Call] = []
+        self.memories: deque[Script] = deque()
+        self.memory_calls: list[Call] = []
         self._script: deque[Script] = deque(script)
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -131,6 +133,8 @@ class ScriptedOpenAI:
             self.unscripted.clear()
             self.summaries.clear()
             self.summary_calls.clear()
+            self.memories.clear()
+            self.memory_calls.clear()
 
     @property
     def remaining(self) -> int:
@@ -145,14 +149,16 @@ class ScriptedOpenAI:
     def _next(self, call: Call) -> Answer:
         with self._lock:
             script: Script | None
-            by_schema = "response_format" in call.body
-            (self.summary_calls if by_schema else self.calls).append(call)
-            if by_schema:
+            schema = str(call.body.get("response_format", ""))
+            if "journal" in schema:
+                self.memory_calls.append(call)
+                script = self.memories.popleft() if self.memories else NOTHING_TO_REMEMBER
+            elif schema:
+                self.summary_calls.append(call)
                 script = self.summaries.popleft() if self.summaries else NOTHING_NEW
-            elif self._script:
-                script = self._script.popleft()
             else:
-                script = self.default
+                self.calls.append(call)
+                script = self._script.popleft() if self._script else self.default
             if script is None:
                 self.unscripted.append(call)
                 return Answer("nothing is scripted for this call", status=400)
