@@ -121,6 +121,9 @@ class Settings(BaseModel):
     apology: Annotated[
         bool, Field(description="Whether a person on SMS is told, once, that the answer is late.")
     ] = True
+    apology_text: Annotated[str, Field(description="What that person is told.", min_length=1)] = (
+        "Sorry, I can't answer just now. Your message is safe, and I'll reply as soon as I can."
+    )
     model_timeout_seconds: Annotated[
         float, Field(description="For one model answer, its retry included.", gt=0, le=90)
     ] = 90

@@ -9,6 +9,7 @@ from skein.models.overrides import TenantOverrides
 from skein.models.step import Step, ToolResult
 from skein.models.trigger import Trigger
 from skein.services.agent_runs import agent_run
+from skein.services.apologies import PATIENT_PUT_OFFS
 from skein.services.chats import NewMessage
 from skein.services.claims import Claim
 from skein.services.permits import Permits
@@ -194,6 +195,18 @@ def _postpone(meter: Meter) -> None:
     claim = claimed(world)
     with meter(world):
         world.app.runs.put_off(claim, "the model is down")
+
+
+@patterns.named("tell a person on SMS that their answer is late")
+def _apologise(meter: Meter) -> None:
+    world = Texting()
+    world.post("Hi", HUSAM, sms=SmsAddress(line=LINE, phone=PHONE))
+    world.clock.advance(5)
+    claim = world.app.runs.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
+    assert claim is not None
+    with meter(world):
+        world.app.apologies.late(claim.with_run(put_offs=PATIENT_PUT_OFFS))
+    assert world.texts()[-1] == world.settings.apology_text
 
 
 @patterns.named("stop a run")

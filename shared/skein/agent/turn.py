@@ -32,6 +32,7 @@ from skein.models.jobs import RunJob
 from skein.models.run import MAX_STEPS, Shown
 from skein.models.step import PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Table
+from skein.services.apologies import Apologies
 from skein.services.claims import Claim
 from skein.services.endings import Endings
 from skein.services.limits import OverLimit
@@ -71,6 +72,7 @@ class Turns:
         contexts: Contexts,
         context: ContextBuilder,
         actor: Actor,
+        apologies: Apologies,
         model: LanguageModel,
         usage: UsageBook,
         spending: Spending,
@@ -85,6 +87,7 @@ class Turns:
         self._contexts = contexts
         self._context = context
         self._actor = actor
+        self._apologies = apologies
         self._model = model
         self._usage = usage
         self._spending = spending
@@ -128,6 +131,7 @@ class Turns:
             self._runs.put_off(claim, str(error), longest_seconds=BUSY_SECONDS)
         elif isinstance(error, ModelDown):
             logger.warning("a run is put off", extra={"run_id": run_id, "why": str(error)})
+            self._apologies.late(claim)
             self._runs.put_off(claim, str(error))
         elif isinstance(error, OverLimit):
             self._notices.out_of_tokens(claim, error.refusal)

@@ -17,6 +17,7 @@ from skein.agent.turn import Turns
 from skein.bootstrap.doors import Doors
 from skein.bootstrap.outside import PORTS
 from skein.bootstrap.owned import OwnedThings
+from skein.services.apologies import Apologies
 from skein.services.asking import Asking
 from skein.services.delivery import Deliveries
 from skein.services.due import Tick
@@ -120,6 +121,17 @@ class App(Doors, OwnedThings):
         )
 
     @cached_property
+    def apologies(self) -> Apologies:
+        """Tells people on SMS, once, that their answer is late."""
+        return Apologies(
+            chats=self.chats,
+            breaker=self.model_breaker,
+            clock=self.clock,
+            metrics=self.metrics,
+            settings=self.settings,
+        )
+
+    @cached_property
     def turns(self) -> Turns:
         """What the run worker does."""
         return Turns(
@@ -130,6 +142,7 @@ class App(Doors, OwnedThings):
             contexts=self.contexts,
             context=self.context,
             actor=Actor(self.desk),
+            apologies=self.apologies,
             model=self.guarded_model,
             usage=self.usage,
             spending=self.spending,

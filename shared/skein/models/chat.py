@@ -172,6 +172,8 @@ class Membership(Stored):
         wait: The run that waits in this chat for a reply, whichever chat it belongs to.
         agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
         paused: Agents' messages wake this agent no more, until a person writes.
+        late_since: Since when the person here, who was told so, waits for an answer of the agent
+            because the model is down; None once it has answered.
         summary: The agent's own two lines on where the chat stands.
         summary_state: When they were last renewed, and whether that went well.
         consolidated_seq: Up to here the agent has made memories of what was said.
@@ -197,6 +199,7 @@ class Membership(Stored):
     wait: Wait | None = None
     agent_wakes: tuple[Instant, ...] = ()
     paused: bool = False
+    late_since: Instant | None = None
     summary: Summary | None = None
     summary_state: SummaryState | None = None
     consolidated_seq: int = 0

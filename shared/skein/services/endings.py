@@ -121,7 +121,10 @@ class Endings:
         if claim.member is None:
             writes.append(Delete(live_key(run)))
         else:
-            writes.append(freed(run, claim.member))
+            home = freed(run, claim.member)
+            if status == "done" and claim.member.late_since is not None:
+                home = replace(home, set={**home.set, "late_since": None})
+            writes.append(home)
             jobs.extend(behind(run, claim.member))
             following = next_in_chain(
                 self._table, run, ids=self._ids, now=now, settings=self._settings

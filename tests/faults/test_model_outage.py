@@ -1,0 +1,256 @@
+"""The model is down: runs wait and lose no attempt, and a person on SMS hears of it once."""
+
+from typing import Any
+
+import pytest
+
+import sms_webhook
+from skein.errors import ModelRejected, Throttled, Unavailable
+from skein.models.chat import Chat, SmsAddress
+from skein.models.overrides import ChatOverrides
+from skein.models.storage import Update
+from skein.settings import Settings
+from tests.builders import LINE, PHONE, TENANT, World, bot, person, statuses
+from tests.doubles import Script, ScriptedModel
+from tests.faults.deployment import deaths, named
+from tests.faults.texting_story import TextLine
+from tests.webhooks import Webhook
+
+HUSAM, COACH = person(), bot()
+SORRY = Settings().apology_text
+DOWN = Unavailable("503")
+SMS = SmsAddress(line=LINE, phone=PHONE)
+
+
+def texting(*script: Script, settings: Settings | None = None) -> World:
+    """A direct chat whose person is on SMS, with a model that is down."""
+    world = World(settings or Settings(), ScriptedModel.saying(*script, default=DOWN))
+    world.agent()
+    world.line()
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", sms=SMS)
+    return world
+
+
+def say(world: World, text: str, chat_id: str = "chat_1") -> None:
+    world.post(text, HUSAM, sms=SMS, chat_id=chat_id)
+
+
+def minutes_pass(world: World, minutes: int = 5) -> None:
+    for _ in range(minutes * 12):
+        while world.run_ready():
+            pass
+        world.clock.advance(5)
+
+
+def recover(world: World, answer: Script = "Here I am.") -> None:
+    world.model.default = answer
+    minutes_pass(world, 20)
+
+
+# ---------------------------------------------------------------------- runs wait
+
+
+def test_runs_wait_ever_longer_and_lose_no_attempt() -> None:
+    world = World(model=ScriptedModel.saying(default=DOWN))
+    world.agent()
+    world.chat(HUSAM, COACH)
+    world.post("Hello", HUSAM)
+    world.clock.advance(1)
+    waits, before = [], world.clock.now()
+    for _ in range(8):
+        [job] = world.queues.waiting("turns")
+        world.clock.set(max(world.clock.now(), job.due_at))
+        world.run_ready()
+        waits.append(round((world.clock.now() - before).total_seconds()))
+        before = world.clock.now()
+        [run] = world.runs()
+        assert (run.status, run.attempts) == ("running", 0)
+    assert waits == [0, 10, 20, 40, 80, 160, 320, 640]
+    recover(world)
+    assert world.texts() == ["Hello", "Here I am."]
+    assert statuses(world.runs()) == ["done"]
+
+
+def test_while_the_circuit_is_open_nobody_asks_the_model() -> None:
+    world = World(model=ScriptedModel.saying(default=DOWN))
+    world.agent()
+    for n in range(8):
+        world.chat(HUSAM, COACH, chat_id=f"chat_{n}")
+        world.post("Hello", HUSAM, chat_id=f"chat_{n}")
+    world.clock.advance(5)
+    world.run_ready()
+    assert len(world.model.requests) == 5
+    runs = [run for n in range(8) for run in world.runs(f"chat_{n}")]
+    assert {(run.status, run.attempts, run.put_offs) for run in runs} == {("running", 0, 1)}
+    assert world.metrics.counts["CircuitsOpened"] == 1
+    assert world.metrics.counts["RunsPutOff"] == 8
+    world.model.default = "Back."
+    minutes_pass(world)
+    assert all(world.texts(f"chat_{n}") == ["Hello", "Back."] for n in range(8))
+    assert len(world.model.requests) == 5 + 8
+
+
+# ---------------------------------------------------------------------- the apology
+
+
+def test_a_person_on_sms_hears_of_an_outage_once_however_much_they_write() -> None:
+    world = texting()
+    say(world, "Hello?")
+    minutes_pass(world)
+    say(world, "Are you there?")
+    minutes_pass(world)
+    say(world, "Hello??")
+    minutes_pass(world)
+    assert world.sms.bodies == [SORRY]
+    assert [m.text for m in world.messages() if m.kind == "notice"] == [SORRY]
+    assert world.metrics.counts["Apologies"] == 1
+
+    recover(world)
+    assert world.sms.bodies[0] == SORRY
+    assert set(world.sms.bodies[1:]) == {"Here I am."}
+    assert statuses(world.runs()) == ["done"] * 2
+    assert SORRY not in str(world.model.requests[-1]), "agents are not shown notices"
+    assert world.membership(COACH).late_since is None
+
+
+def test_the_next_outage_is_told_of_again() -> None:
+    world = texting()
+    for _ in range(2):
+        say(world, "Hello?")
+        minutes_pass(world)
+        recover(world)
+        world.model.default = DOWN
+    assert world.sms.bodies == [SORRY, "Here I am."] * 2
+
+
+def test_a_run_that_fails_in_the_end_does_not_end_the_outage() -> None:
+    world = texting(settings=Settings(max_put_off_seconds=600))
+    say(world, "Hello?")
+    minutes_pass(world, 2)
+    say(world, "Still there?")
+    minutes_pass(world, 60)
+    assert statuses(world.runs()) == ["failed", "failed"]
+    assert world.sms.bodies == [SORRY]
+
+
+def test_a_passing_fault_is_no_reason_to_apologise() -> None:
+    world = texting(DOWN, Throttled("slow down"), "Good morning!")
+    say(world, "Hello?")
+    minutes_pass(world)
+    assert world.sms.bodies == ["Good morning!"]
+
+
+def test_once_the_circuit_is_open_nobody_waits_for_the_apology() -> None:
+    world = texting()
+    for n in range(5):
+        world.chat(HUSAM, COACH, chat_id=f"chat_9{n}")
+        world.post("Hello", HUSAM, chat_id=f"chat_9{n}")
+    world.clock.advance(5)
+    world.run_ready()
+    say(world, "Hello?")
+    world.clock.advance(5)
+    world.run_ready()
+    world.run_ready()
+    assert world.sms.bodies == [SORRY]
+
+
+def test_a_request_that_the_model_refuses_is_no_outage() -> None:
+    world = texting(ModelRejected("no"))
+    say(world, "Hello?")
+    minutes_pass(world)
+    assert world.sms.bodies == []
+
+
+def test_who_uses_the_app_or_sent_stop_is_not_texted() -> None:
+    for fields in ({"sms": None}, {"sms": SMS, "kind": "keyword", "opted_out": True}):
+        world = texting()
+        world.post("STOP", HUSAM, **fields)
+        world.post("Hello?", HUSAM, sms=fields["sms"])
+        minutes_pass(world)
+        assert world.runs()[0].put_offs > 2
+        assert world.sms.bodies == []
+        assert [m.kind for m in world.messages() if m.kind == "notice"] == []
+
+
+def test_in_a_group_nobody_is_told() -> None:
+    world = World(model=ScriptedModel.saying(default=DOWN))
+    world.agent()
+    world.chat(HUSAM, COACH)
+    world.post("Hello?", HUSAM, sms=SMS)
+    minutes_pass(world)
+    assert world.texts() == ["Hello?"]
+
+
+def test_the_setting_of_the_deployment_silences_it() -> None:
+    world = texting(settings=Settings(apology=False))
+    say(world, "Hello?")
+    minutes_pass(world)
+    assert world.sms.bodies == []
+
+
+def test_a_chat_whose_line_or_agent_says_no_is_spared_and_the_words_can_be_ones_own() -> None:
+    world = texting(settings=Settings(apology_text="Einen Moment, bitte."))
+    world.chat(HUSAM, COACH, chat_id="chat_2", kind="direct", visibility="private", sms=SMS)
+    quiet = ChatOverrides(apology=False).model_dump(mode="json", exclude_none=True)
+    world.table.write(Update(Chat.key_of(TENANT, "chat_2"), set={"overrides": quiet}))
+    for chat_id in ("chat_1", "chat_2"):
+        say(world, "Hello?", chat_id)
+    minutes_pass(world)
+    assert world.sms.bodies == ["Einen Moment, bitte."]
+
+
+def test_an_apology_that_cannot_be_said_holds_no_run_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = texting()
+    say(world, "Hello?")
+
+    def fail(*_: object, **__: object) -> None:
+        raise Unavailable("down")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.app.chats, "post_message", fail)
+        minutes_pass(world, 2)
+    assert [(run.status, run.attempts) for run in world.runs()] == [("running", 0)]
+    minutes_pass(world, 5)
+    assert world.sms.bodies == [SORRY]
+
+
+# ---------------------------------------------------------------------- and deaths on the way
+
+
+class Outage(TextLine):
+    """Somebody texts while the model is down, which it is for five minutes more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.well_at = self.clock.now().timestamp() + 300
+        self.model.default = self._answer
+
+    def _answer(self, _: Any) -> str:
+        if self.clock.now().timestamp() < self.well_at:
+            raise DOWN
+        return "Here I am."
+
+    def check_story(self) -> None:
+        assert self.chat_id is not None
+        kinds = [(m.kind, m.text) for m in self.messages(self.chat_id)[1:]]
+        assert kinds == [("notice", SORRY), ("text", "Here I am.")]
+        assert self.sms.bodies == [SORRY, "Here I am."]
+        assert statuses(self.runs(self.chat_id)) == ["done"]
+        assert self.membership(COACH, self.chat_id).late_since is None
+        assert self.at_rest
+
+
+def test_wherever_a_function_dies_the_person_hears_of_it_once() -> None:
+    text = Webhook.recorded("sms_webhook")
+    world = Outage()
+    world.tell(text)
+    world.check_story()
+    calls = list(world.fuse.calls)
+    for strike in deaths(calls):
+        with named(strike, calls=calls):
+            world = Outage()
+            world.plan(strike)
+            world.webhook(sms_webhook, text.signed())
+            world.live()
+            assert world.deaths == 1
+            world.check_story()
