@@ -1,4 +1,7 @@
-"""Every word that is said to a model comes from a file in `prompts/`, strictly rendered."""
+"""Every word that is said to a model comes from a file in `prompts/`, strictly rendered.
+
+So do the few that people are told in an agent's name (`notice_*`).
+"""
 
 import re
 from collections.abc import Mapping

@@ -61,6 +61,24 @@ def test_a_burst_of_texts_becomes_one_answer_that_has_read_them_all(
     assert all(text in asked for text in ("Hi", "it's me", "from the gym"))
 
 
+def test_over_the_limit_one_notice_comes_and_then_silence_until_there_is_room(
+    start: StartStack, model: ScriptedOpenAI
+) -> None:
+    waits = {"line_reply_debounce_seconds": 600, "line_reply_debounce_max_seconds": 600}
+    client = start(user_messages_per_minute=2, **waits)
+    model.say("Ten.").say("Twenty.")
+    for text in ("How many?", "Push-ups, I mean", "Hello?", "Anybody?"):
+        client.text(text)
+    client.drain()
+    notice, answer = client.texts()
+    assert answer == "Ten."
+    assert "a minute" in notice
+    client.turn(61)
+    client.text("And squats?")
+    client.drain()
+    assert client.texts() == [notice, answer, "Twenty."]
+
+
 def test_people_and_agents_talk_through_the_api(client: Client, model: ScriptedOpenAI) -> None:
     model.say("Revenue rose.")
     admin, husam = client.token("ops", "admin"), client.token("husam", "chat")

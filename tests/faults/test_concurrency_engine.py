@@ -13,14 +13,20 @@ import pytest
 
 from skein.adapters.dynamodb import DynamoTable
 from skein.adapters.memory import FixedClock, MemoryQueues
+from skein.errors import RateLimited
+from skein.models.base import MemberRef
 from skein.models.chat import Chat
+from skein.models.completion import TokenUsage
 from skein.models.intent import Owner
 from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
+from skein.models.limit import DAY, Allowance
+from skein.models.overrides import TenantOverrides
 from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.storage import Update
 from skein.models.user import PhoneChat
 from skein.services.claims import Claim
+from skein.services.spending import payer_keys
 from skein.settings import Settings
 from tests.builders import NOON, TENANT, World, bot, person, statuses
 from tests.contract.conftest import TABLE_NAME
@@ -285,3 +291,31 @@ def test_messages_upkeep_and_summaries_at_once_lose_none_of_each_others_writes(
     assert place.summary is not None
     assert (chat.last_seq, chat.record.seq, place.summary.seq) == (30, 30, 30)
     assert (chat.upkeep_at, chat.listed_hour) == (None, chat.activity_hour)
+
+
+def test_of_many_messages_at_once_as_many_are_let_in_as_the_limit_says(world: Rivals) -> None:
+    user_id = f"usr_{uuid4().hex}"
+
+    def let_in() -> bool:
+        try:
+            world.app.limits.admit(TENANT, user_id)
+        except RateLimited:
+            return False
+        return True
+
+    assert sum(at_once(*[let_in] * 25)) == world.settings.user_messages_per_minute
+
+
+def test_what_two_runs_spend_at_once_is_all_charged(world: Rivals) -> None:
+    world.say("Hello")
+    [run] = world.runs(world.here)
+    trigger = run.trigger.model_copy(update={"by": MemberRef(kind="user", id=f"usr_{uuid4().hex}")})
+    run = run.model_copy(update={"trigger": trigger})
+    accounts = [world.app.spending.account(run, None, TenantOverrides()) for _ in range(10)]
+    at_once(*[partial(a.charge, TokenUsage(input_tokens=90, output_tokens=10)) for a in accounts])
+    item = world.table.get(payer_keys(run)[0])
+    assert item is not None
+    full_at = Allowance.from_item(item).tokens_full_at
+    assert full_at is not None
+    tokens = (full_at - NOON) / DAY * world.settings.user_tokens_per_day
+    assert 999 <= tokens <= 1_001

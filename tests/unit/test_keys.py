@@ -10,6 +10,7 @@ from skein.models.base import MemberRef, key_part, rfc3339
 from skein.models.chat import Chat, Membership, Message, chat_partition
 from skein.models.dedupe import DedupeMark
 from skein.models.due import DUE_SHARDS, due_before, due_mark
+from skein.models.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.run import Run, run_id_in
 from skein.models.storage import Key
 
@@ -49,6 +50,15 @@ def test_different_things_never_share_a_key(
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
 def test_tenants_never_share_a_partition(a: str, b: str, c: str, d: str) -> None:
     assert (chat_partition(a, b) == chat_partition(c, d)) == ((a, b) == (c, d))
+
+
+@given(HOSTILE, HOSTILE, HOSTILE, HOSTILE, st.integers(0, 15))
+def test_nobody_uses_up_anothers_limits(a: str, b: str, c: str, d: str, shard: int) -> None:
+    mine, theirs = (
+        Allowance.key_of(tenant, owner_of_user(user)) for tenant, user in ((a, b), (c, d))
+    )
+    assert (mine == theirs) == ((a, b) == (c, d))
+    assert mine != Allowance.key_of(a, owner_of_shard(shard))
 
 
 @given(

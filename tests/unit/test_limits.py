@@ -331,6 +331,18 @@ def test_whose_tokens_are_spent_the_model_is_not_asked_for() -> None:
     assert world.metrics.counts["OverLimit"] == 2
 
 
+def test_whose_tokens_are_overdrawn_is_let_in_again_once_they_are_made_up_for() -> None:
+    world = World(Settings(user_tokens_per_day=100))
+    spent(world, 150)
+    with pytest.raises(RateLimited) as refused:
+        world.app.limits.admit(TENANT, "usr_husam")
+    assert refused.value.retry_after_seconds == 0.51 * 24 * 3600
+    world.clock.advance(refused.value.retry_after_seconds - 1)
+    assert let_in(world, 1) == 0
+    world.clock.advance(1)
+    assert let_in(world, 1) == 1
+
+
 def test_a_run_stops_between_two_steps_once_the_tokens_are_spent() -> None:
     world = asked_directly()
     world.agent(reply_mode="tools", enabled_tools=("get_my_runs", "send_message"))
