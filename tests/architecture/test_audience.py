@@ -35,7 +35,7 @@ SHOWN_TO_AGENTS = {
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {
     "agent/trigger_reading.py": "the run's own trigger, which `agent/reading.py` keeps back or not",
-    "agent/turn.py": "the run's own recorded prompt and steps",
+    "agent/taking_over.py": "the run's own recorded prompt",
     "services/asking.py": "whether a reply is there; its number alone goes on",
     "services/chat_views.py": "for people, in chats that they are in",
     "services/chats.py": "the message that was posted before, for whoever posted it",

@@ -30,7 +30,8 @@ def test_when_all_goes_well_every_function_has_its_part() -> None:
     calls = world.fuse.calls
     assert calls[0] == "verifier.verify"
     assert calls.count("sms.send") == 1
-    assert calls.count("model.complete") == 3  # the answer, a note at once, and another behind it
+    # The answer, a note at once, another behind it, and a summary for the session to come.
+    assert calls.count("model.complete") == 4
     assert len(world.model.requests) == 2  # the answer to the text before that, and this one
     assert calls[-1] == "table.query_index"
 

@@ -12,7 +12,7 @@ from skein.models.sms import InboundSms
 from skein.services.signatures import sign
 from tests.builders import LINE, NOON, PHONE, TENANT, World
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import ANALYST, COACH, HUSAM, group
+from tests.patterns.worlds import ANALYST, COACH, HUSAM, direct, group
 from tests.texting import Texting
 
 patterns = Patterns()
@@ -35,6 +35,13 @@ def on_a_line(*, known: bool) -> World:
 @patterns.named("post a message")
 def _post(meter: Meter) -> None:
     world = group()
+    with meter(world):
+        world.post("Hi", HUSAM)
+
+
+@patterns.named("post a message in a direct chat of the app")
+def _post_in_the_app(meter: Meter) -> None:
+    world = direct()
     with meter(world):
         world.post("Hi", HUSAM)
 

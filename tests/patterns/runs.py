@@ -189,6 +189,15 @@ def _private_turn(meter: Meter) -> None:
         world.take(job_of(world))
 
 
+@patterns.named("answer a wish to start anew")
+def _fixed_answer(meter: Meter) -> None:
+    world = direct()
+    world.post("reset", HUSAM)
+    with meter(world):
+        world.take(job_of(world))
+    assert not world.model.requests
+
+
 @patterns.named("give an attempt up, put a run off, hand it on")
 def _postpone(meter: Meter) -> None:
     world = group()

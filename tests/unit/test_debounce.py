@@ -252,8 +252,8 @@ def test_a_debounce_of_nothing_answers_at_once() -> None:
 
 def test_a_chat_waits_as_its_agent_its_line_or_its_tenant_says() -> None:
     world = World()
-    world.agent()
     said = ChatOverrides(reply_debounce_seconds=10, reply_debounce_max_seconds=15)
+    world.agent(settings=said)
     world.chat(
         HUSAM,
         COACH,
@@ -261,7 +261,6 @@ def test_a_chat_waits_as_its_agent_its_line_or_its_tenant_says() -> None:
         visibility="private",
         sms=ADDRESS,
         line=LINE,
-        overrides=said,
     )
     world.post("One", HUSAM, sms=ADDRESS)
     pass_time(world, 9)

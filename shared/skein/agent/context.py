@@ -122,6 +122,10 @@ class ContextBuilder:
         share, active = room // LIST_SHARE, reading.chat
         return sections.your_chats(reading.chats, active, reading.agent, share, self._tokens)
 
+    def _conversation(self, run: Run, reading: Reading) -> Section | None:
+        current = current_seq(run, reading.chat)
+        return sections.conversation(reading.chat, reading.messages, current, self._tokens)
+
     def _volatile(
         self,
         run: Run,
@@ -136,6 +140,7 @@ class ContextBuilder:
         current = next((one.seq for one in entries if one.current), None)
         follows = manner.history_format == "roles" and message is not None and home is chat
         found = [
+            None if reading.mark else self._conversation(run, reading),
             None if reading.all_chats else self._your_chats(reading, room),
             elsewhere.other_conversations(
                 reading.elsewhere,

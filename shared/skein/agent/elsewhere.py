@@ -13,6 +13,7 @@ from skein.models.summary import PinnedSummary
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.quoting import label, quoted, quoted_id
+from skein.services.sessions import reset_in
 
 ACTIVE_FOR = timedelta(hours=6)
 MOST_CONVERSATIONS = 10
@@ -63,7 +64,7 @@ def other_conversations(
             continue
         if active is not None and own.chat.id == active.id:
             continue
-        if may_show(note.audience, place):
+        if may_show(note.audience, place) and note.from_seq >= reset_in(own.chat):
             lines.append(f"  - {chat_name(own.chat)}: {quoted(note.text)}")
     if not lines:
         return None

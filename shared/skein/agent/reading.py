@@ -37,11 +37,13 @@ from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
 from skein.services.effective import Effective, found_settings, keys_of_settings, resolved
+from skein.services.sessions import first_of_session, reset_in
 from skein.services.spending import found_allowance, payer_keys
 from skein.services.windows import shown_from
 from skein.settings import Settings
 
 INDEX_ROWS = 46  # two keys each; with the agent, the person, settings and so on, one batch
+MOST_ASKED = 20  # messages of an earlier session that were not answered in it
 LATE_MESSAGES = 5  # that may have come since the chat was read
 PARALLEL_READS = 6
 
@@ -150,7 +152,7 @@ class Reader:
         questions: list[Callable[[], Page]] = [
             lambda: self._owned(run, None),
             lambda: self._related(run.tenant, agent, rows),
-            lambda: self._newest(chat),
+            lambda: self._newest(run, chat),
         ]
         if scope is not None:
             questions.append(lambda: self._owned(run, scope))
@@ -172,20 +174,24 @@ class Reader:
             "gsi1", member_relation(tenant, member), limit=rows, newest_first=True
         )
 
-    def _newest(self, chat: Chat | None) -> Page:
+    def _newest(self, run: Run, chat: Chat | None) -> Page:
         if chat is None:
             return Page(())
         return self._table.query(
             chat_partition(chat.tenant, chat.id),
             first="MSG#",
             last="MSG#~",
-            limit=chat.last_seq - self._start(chat) + 1 + LATE_MESSAGES,
+            limit=chat.last_seq - self._start(run, chat) + 1 + LATE_MESSAGES,
             newest_first=True,
         )
 
-    def _start(self, chat: Chat) -> int:
-        """The first message of the window."""
-        return shown_from(chat, _before(chat), self._settings)
+    def _start(self, run: Run, chat: Chat) -> int:
+        """The first message of the window; what is to be answered may be of an earlier session."""
+        start = shown_from(chat, _before(chat), self._settings)
+        asked = run.trigger.from_seq if chat.id == run.chat_id else None
+        if asked is None or asked >= first_of_session(chat):
+            return start
+        return min(start, max(asked, reset_in(chat), chat.last_seq - MOST_ASKED + 1))
 
     def _second_round(
         self,
@@ -198,7 +204,7 @@ class Reader:
         here = chat.key.pk if chat else None
         others = [pk for pk in known.chat_partitions if pk != here]
         keys = [Key(pk, sk) for pk in others for sk in ("META", member_sk)]
-        messages = self._windowed(known.newest, chat)
+        messages = self._windowed(run, known.newest, chat)
         wanted = keys_of_trigger(run, chat, messages)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
@@ -256,10 +262,10 @@ class Reader:
             person=person,
         )
 
-    def _windowed(self, newest: Page, chat: Chat | None) -> list[Message]:
+    def _windowed(self, run: Run, newest: Page, chat: Chat | None) -> list[Message]:
         if chat is None:
             return []
-        start = self._start(chat)
+        start = self._start(run, chat)
         messages = [chat.as_now(Message.from_item(item)) for item in reversed(newest.items)]
         return [message for message in messages if message.seq >= start]
 

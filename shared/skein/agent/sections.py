@@ -67,6 +67,34 @@ def active_chat(chat: Chat | None, run: Run, counter: TokenCounter) -> Section:
     return Section("ACTIVE CHAT", text, counter.count(text + SEPARATOR))
 
 
+def conversation(
+    chat: Chat | None, earlier: Sequence[Message], current: int | None, counter: TokenCounter
+) -> Section | None:
+    """The facts of a direct chat's session; None elsewhere.
+
+    Args:
+        chat: The chat that the agent is looking at.
+        earlier: The messages of it that were read.
+        current: The message that is to be answered, if there is one.
+        counter: Counts exactly.
+    """
+    session = chat.session if chat is not None else None
+    if chat is None or session is None:
+        return None
+    before = [one for one in earlier if current is None or one.seq < current]
+    within = [one for one in before if one.seq >= session.first_seq and not one.resets]
+    last = max(before, key=lambda one: one.seq, default=None)
+    last_at = last.created_at if last is not None else session.before_at
+    facts = [
+        f"  id: {quoted_id(session.id)}",
+        f"  started: {time_of(session.started_at)}",
+        f"  messages: {chat.last_seq - session.first_seq + 1}",
+        f"  last interaction: {time_of(last_at) if last_at is not None else 'none'}",
+        f"  new: {'no' if any(one.sender.kind == 'user' for one in within) else 'yes'}",
+    ]
+    return prose("CONVERSATION", "\n".join(facts), counter)
+
+
 def your_chats(
     chats: Sequence[OwnChat], active: Chat | None, agent: Agent, limit: int, counter: TokenCounter
 ) -> Section | None:

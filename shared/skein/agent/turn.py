@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 from skein.agent.context import ContextBuilder, Manner
 from skein.agent.contexts import Contexts
 from skein.agent.reading import Reading
+from skein.agent.resets import NO_PROMPT, asked_anew, fixed_step
+from skein.agent.taking_over import ended_in, recorded_prompt
 from skein.agent.tools import enabled
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.base import Tool, Work
-from skein.agent.tools.runs import end_run
 from skein.correlation import correlated
 from skein.errors import (
     Conflict,
@@ -30,7 +31,7 @@ from skein.models.chat import Chat, Membership
 from skein.models.completion import ModelMessage, ModelRequest
 from skein.models.jobs import RunJob
 from skein.models.run import MAX_STEPS, Shown
-from skein.models.step import PromptRecord, Step
+from skein.models.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Table
 from skein.services.apologies import Apologies
 from skein.services.claims import Claim
@@ -152,10 +153,13 @@ class Turns:
         tools = enabled(reading.agent.enabled_tools)
         account = self._spending.account(work.run, reading.allowance, reading.tenant)
         self._permit(work, reading, until=deadline + LEASE_MARGIN)
-        prompt = _recorded(steps) or self._context.build(
-            work.run, reading, [tool.spec for tool in tools]
+        anew = asked_anew(work.run, reading)
+        prompt = recorded_prompt(steps) or (
+            NO_PROMPT
+            if anew is not None
+            else self._context.build(work.run, reading, [tool.spec for tool in tools])
         )
-        work.ended = bool(steps) and _ended_in(steps[-1])
+        work.ended = bool(steps) and ended_in(steps[-1])
         while work.run.activation == activation:
             if steps and steps[-1].results is None:
                 steps[-1] = self._act(work, steps[-1], reading)
@@ -165,6 +169,9 @@ class Turns:
                 logger.warning("a run took all its steps", extra={"run_id": work.run.id})
                 work.ended = True
                 break
+            if anew is not None:
+                steps.append(self._answer_anew(work, anew))
+                continue
             seconds = self._seconds_left(deadline)
             if seconds < LEAST_MODEL_SECONDS:
                 self._runs.hand_on(work.claim)
@@ -204,7 +211,8 @@ class Turns:
     def _act(self, work: Work, step: Step, reading: Reading) -> Step:
         """Carry out what the model asked for; without tools, its text is the last word."""
         if not step.tool_calls:
-            if Manner.of(reading.agent, reading.chat).reply_mode == "text":
+            fixed = step.model == FIXED_ANSWER
+            if fixed or Manner.of(reading.agent, reading.chat).reply_mode == "text":
                 self._actor.say(work, step, reading)
             work.ended = True
             return step
@@ -301,15 +309,8 @@ class Turns:
         self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
         return step
 
-
-def _ended_in(step: Step) -> bool:
-    """Whether the agent ended its run in a step that an earlier attempt carried out."""
-    done = [result.name for result in step.results or () if result.status == "done"]
-    return end_run.name in done
-
-
-def _recorded(steps: Sequence[Step]) -> PromptRecord | None:
-    """The prompt that an earlier attempt at this activation was given."""
-    if not steps or steps[0].prompt is None:
-        return None
-    return PromptRecord.unpacked(steps[0].prompt)
+    def _answer_anew(self, work: Work, shown: Shown) -> Step:
+        """Record the fixed answer to a wish to start anew, of which no more was shown."""
+        step = fixed_step(work.run, self._clock.now())
+        work.claim = self._runs.record(work.claim, step, shown=shown, marks=NO_PROMPT.marks)
+        return step

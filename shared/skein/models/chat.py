@@ -20,6 +20,7 @@ from skein.models.base import (
 )
 from skein.models.due import NOT_DUE, due_mark
 from skein.models.overrides import ChatOverrides
+from skein.models.session import Session
 from skein.models.storage import Item, Key
 from skein.models.summary import PinnedSummary, Summary, SummaryState
 from skein.models.trigger import Burst, QueuedRun, Wait
@@ -80,6 +81,7 @@ class Chat(Stored):
         consolidation_at: From when on it is to be looked whether what was said may be remembered,
             as long as there is anything; then `Consolidation` is due, too.
         epoch: Raised by an erasure; part of every cache key.
+        session: Of a direct chat: the stretch since the last gap or reset.
         overrides: Of a direct chat: what its agent, line and tenant said of settings when a person
             last wrote here; None as long as they say nothing.
     """
@@ -102,6 +104,7 @@ class Chat(Stored):
     formerly: dict[str, Identifier] = Field(default_factory=dict, exclude_if=lambda ids: not ids)
     version: int = 1
     epoch: int = 0
+    session: Session | None = None
     overrides: ChatOverrides | None = None
     activity_hour: Instant
     listed_hour: Instant | None = None
@@ -264,6 +267,7 @@ class Message(Stored):
         depth: 0 from a person, one more for each agent that passed the word on.
         run_id: The run that said it, for an agent's message.
         expects_reply: The sender waits for an answer.
+        resets: A person asks to start anew; answered without the model.
         origin: Why it was said, where the sender was asked in another chat.
         correlation_id: Of the request that led to it, for the logs.
     """
@@ -281,6 +285,7 @@ class Message(Stored):
     depth: int = 0
     run_id: Identifier | None = None
     expects_reply: bool = False
+    resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
     origin: Origin | None = None
     correlation_id: str | None = None
     created_at: Instant

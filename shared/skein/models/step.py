@@ -10,6 +10,7 @@ from skein.models.storage import Item, Key
 
 MAX_PROMPT_BYTES = 300_000  # what one item can hold beside the answer (400 KB in all)
 HISTORY = "CHAT HISTORY"
+FIXED_ANSWER = "none"  # in the place of a model, where an answer was not a model's
 
 ToolStatus = Literal["done", "correctable", "failed"]
 
@@ -130,6 +131,7 @@ class Step(Stored):
     Attributes:
         n: 1 for the first step of the run, counted over all activations.
         activation: 1 for the first activation; each begins with a prompt of its own.
+        model: Which one answered; `FIXED_ANSWER` where none was asked.
         results: What its tools gave back; None until all of them have been carried out.
         prompt: Packed `PromptRecord`, in the first step of each activation only.
     """

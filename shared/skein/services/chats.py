@@ -16,7 +16,6 @@ from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFa
 from skein.models.audience import Origin
 from skein.models.base import Identifier, MemberRef, Tenant, Value
 from skein.models.chat import (
-    MAX_TEXT,
     Chat,
     Media,
     Membership,
@@ -27,6 +26,7 @@ from skein.models.chat import (
 from skein.models.dedupe import DedupeMark
 from skein.models.delivery import Delivery
 from skein.models.jobs import DeliveryJob
+from skein.models.overrides import ChatOverrides
 from skein.models.storage import Check, Exists, Key, Missing, Put, Update, Write
 from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
@@ -35,9 +35,11 @@ from skein.services.commit import Commit
 from skein.services.counters import counted
 from skein.services.debounce import burst_with, debounce_in
 from skein.services.dispatch import Dispatch
+from skein.services.message_text import check_text
 from skein.services.pace import paced
 from skein.services.retrying import optimistic
 from skein.services.roster import Room, read_room
+from skein.services.sessions import brought_up, message_in_session
 from skein.services.slots import enqueue, slots_unchanged
 from skein.services.triggers import woken_by
 from skein.services.waits import resumed_by
@@ -52,6 +54,8 @@ class NewMessage(Value):
         sms: The numbers it came over; answers then go there. None for the app.
         opted_out: True after STOP, False after START; None leaves it as it is.
         quiet: It is stored, and wakes nobody.
+        overrides: What the agent, the line and the tenant say of settings, where the caller has
+            read that; else it is read, for a person's message in a direct chat.
         depth: 0 from a person, one more for each agent that passed the word on.
         run_id: The run that says it, for an agent's message.
         expects_reply: The sender waits for an answer.
@@ -69,6 +73,7 @@ class NewMessage(Value):
     sms: SmsAddress | None = None
     opted_out: bool | None = None
     quiet: bool = False
+    overrides: ChatOverrides | None = None
     depth: int = 0
     run_id: Identifier | None = None
     expects_reply: bool = False
@@ -116,7 +121,7 @@ class Chats:
             RiderFailed: The condition of the first rider does not hold.
             Contention: 20 tries were lost to other writers; nothing was stored.
         """
-        _check_text(new)
+        check_text(new.text, new.client_id, has_media=bool(new.media))
         message_id = f"msg_{self._ids.ulid()}"
         return optimistic(self._clock, lambda: self._post_once(new, message_id, riders))
 
@@ -134,13 +139,15 @@ class Chats:
             raise Unprocessable("reply_to names no message of this chat")
 
         now = self._clock.now()
+        room = brought_up(self._table, room, sender, new.overrides)
         message = _numbered(new, message_id, room.chat, sender, now)
+        message = message_in_session(message, room.chat, self._settings)
         mark = DedupeMark.of(message)
         commit = Commit([Put(mark.key, mark.to_item(), Missing())])
         commit.writes.extend(Check(key, Missing()) for key in _former_marks(new, sender.formerly))
         marks = range(len(commit.writes))
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
-        moved_on = counted(room, message, now, self._settings)
+        moved_on = counted(room, message, now, ids=self._ids, settings=self._settings)
         commit.writes.extend(moved_on.writes)
         commit.others.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
@@ -273,17 +280,6 @@ class Chats:
                     tenant=delivery.tenant, chat_id=delivery.chat_id, delivery_id=delivery.id
                 )
             )
-
-
-def _check_text(new: NewMessage) -> None:
-    if not new.text.strip() and not new.media:
-        raise Unprocessable("a message needs text or media")
-    if len(new.text) > MAX_TEXT:
-        raise Unprocessable(f"a message holds at most {MAX_TEXT:,} characters")
-    try:
-        f"{new.text}{new.client_id}".encode()
-    except UnicodeEncodeError:
-        raise Unprocessable("the text is not valid Unicode") from None
 
 
 def _former_marks(new: NewMessage, formerly: Sequence[str]) -> list[Key]:

@@ -14,6 +14,7 @@ from skein.models.chat import Chat
 from skein.models.overrides import ChatOverrides, TenantOverrides, TenantSettings
 from skein.models.storage import Item, Key
 from skein.models.user import Line
+from skein.ports import Table
 from skein.settings import Settings
 
 
@@ -88,6 +89,14 @@ def found_settings(
     item = found.get(Line.key_of(chat.line))
     ours = item is not None and item["tenant"] == tenant
     return (Line.from_item(item) if item is not None and ours else None), said
+
+
+def read_overrides(table: Table, chat: Chat) -> ChatOverrides:
+    """What the agent of a direct chat, its line and its tenant say now, in one read."""
+    agents = [Agent.key_of(chat.tenant, one.id) for one in chat.roster if one.kind == "agent"]
+    found = table.get_many([*agents[:1], *keys_of_settings(chat.tenant, chat)])
+    agent = Agent.from_item(found[agents[0]]) if agents and agents[0] in found else None
+    return said_by(agent, *found_settings(chat.tenant, chat, found))
 
 
 def effective_in(chat: Chat, settings: Settings) -> Effective:

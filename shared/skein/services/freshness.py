@@ -12,6 +12,7 @@ from skein.models.chat import Chat, Membership
 from skein.models.jobs import SummaryJob
 from skein.models.summary import Summary, SummaryState
 from skein.services.effective import effective_in
+from skein.services.sessions import reset_in
 from skein.settings import Settings
 
 LEAST_MESSAGES = 2
@@ -46,9 +47,20 @@ def agent_renewal_at(chat: Chat, member: Membership, settings: Settings) -> date
 
 
 def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
-    """From when on the shared summary of `chat` may be renewed; None if it is not behind."""
-    least = effective_in(chat, settings).summary_message_threshold
-    return _renewal_at(chat, chat.record, chat.record_state, least=least, settings=settings)
+    """From when on the shared summary of `chat` may be renewed; None if it is not behind.
+
+    A direct chat of fewer messages than the setting asks for is summed up, too, once it has been
+    quiet for half a gap: the next session, which will not show them, has something to go by.
+    """
+    effective = effective_in(chat, settings)
+    least, since = effective.summary_message_threshold, chat.last_seq - reset_in(chat)
+    at = _renewal_at(chat, chat.record, chat.record_state, least=LEAST_MESSAGES, settings=settings)
+    if at is None or since >= least:
+        return at
+    if chat.session is None or chat.last_message_at is None:
+        return None
+    half_a_gap = timedelta(minutes=effective.conversation_gap_minutes) / 2
+    return max(at, chat.last_message_at + half_a_gap)
 
 
 def _renewal_at(
@@ -64,7 +76,8 @@ def _renewal_at(
     if not effective_in(chat, settings).auto_summary:
         return None
     covered = max(summary.seq if summary else 0, state.tried_seq)
-    if chat.discarded_at is not None or chat.last_seq < least or chat.last_seq <= covered:
+    said = chat.last_seq - reset_in(chat)
+    if chat.discarded_at is not None or said < least or chat.last_seq <= covered:
         return None
     if state.claimed_at is None:
         return chat.created_at

@@ -7,11 +7,13 @@ from skein.models.agent import Agent
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import Chat, Membership, SmsAddress
 from skein.models.limit import Over
+from skein.models.overrides import ChatOverrides, TenantSettings
 from skein.models.sms import InboundSms
 from skein.models.storage import Check, Is, Missing, Put, Write
 from skein.models.user import Line, PhoneChat, PhoneOwner, User, caller_name
 from skein.ports import Clock, Ids, Table
 from skein.services.chats import Chats, NewMessage, Posted
+from skein.services.effective import said_by
 from skein.services.keywords import Keyword, could_start, keyword_in
 from skein.services.limits import Limits
 from skein.services.notices import Notices
@@ -20,10 +22,19 @@ from skein.services.retrying import optimistic
 
 
 class _Place(NamedTuple):
-    """Who a text is from, and the chat that it belongs to."""
+    """Who a text is from, the chat that it belongs to, and what is said of settings there."""
 
     user_id: str
     chat_id: str
+    said: ChatOverrides
+
+
+class _Known(NamedTuple):
+    """What is known of a number on a line."""
+
+    owner: PhoneOwner | None
+    chat: PhoneChat | None
+    said: ChatOverrides
 
 
 class Ingest:
@@ -120,6 +131,7 @@ class Ingest:
                 media=sms.media,
                 sms=address,
                 quiet=over is not None,
+                overrides=place.said,
                 opted_out={"stop": True, "start": False}.get(keyword or ""),
             ),
             riders=lambda _: (Check(PhoneOwner.key_of(line.tenant, address.phone), still_theirs),),
@@ -139,33 +151,43 @@ class Ingest:
         item = self._table.get(Membership.key_of(line.tenant, place.chat_id, person))
         return item is not None and Membership.from_item(item).sms_opted_out_at is not None
 
-    def _look_up(self, line: Line, phone: str) -> tuple[PhoneOwner | None, PhoneChat | None]:
+    def _look_up(self, line: Line, phone: str) -> _Known:
         owner_key = PhoneOwner.key_of(line.tenant, phone)
         chat_key = PhoneChat.key_of(line.tenant, phone, line.phone)
-        found = self._table.get_many([owner_key, chat_key])
-        owner, chat = found.get(owner_key), found.get(chat_key)
-        return (
+        agent_key = Agent.key_of(line.tenant, line.agent_id)
+        tenant_key = TenantSettings.key_of(line.tenant)
+        found = self._table.get_many([owner_key, chat_key, agent_key, tenant_key])
+        owner, chat, agent = found.get(owner_key), found.get(chat_key), found.get(agent_key)
+        return _Known(
             PhoneOwner.from_item(owner) if owner else None,
             PhoneChat.from_item(chat) if chat else None,
+            said_by(
+                Agent.from_item(agent) if agent else None,
+                line,
+                TenantSettings.found_in(found.get(tenant_key)),
+            ),
         )
 
     def _known_place(
         self, line: Line, phone: str, *, instead_of: _Place | None = None
     ) -> _Place | None:
-        return _fitting(*self._look_up(line, phone), line=line, instead_of=instead_of)
+        return _fitting(self._look_up(line, phone), line=line, instead_of=instead_of)
 
     def _open(self, line: Line, phone: str, *, instead_of: _Place | None = None) -> _Place:
         """Create the chat, and the person if need be, once however many texts come at once."""
         return optimistic(self._clock, lambda: self._open_once(line, phone, instead_of))
 
     def _open_once(self, line: Line, phone: str, instead_of: _Place | None) -> _Place:
-        owner, former = self._look_up(line, phone)
-        place = _fitting(owner, former, line=line, instead_of=instead_of)
+        known = self._look_up(line, phone)
+        owner, former = known.owner, known.chat
+        place = _fitting(known, line=line, instead_of=instead_of)
         if place is not None:
             return place
         now = self._clock.now()
         place = _Place(
-            owner.user_id if owner else f"usr_{self._ids.ulid()}", f"chat_{self._ids.ulid()}"
+            owner.user_id if owner else f"usr_{self._ids.ulid()}",
+            f"chat_{self._ids.ulid()}",
+            known.said,
         )
         agent, user, former_place = self._people(line, place, former)
         writes: list[Write] = []
@@ -241,11 +263,11 @@ class Ingest:
         )
 
 
-def _fitting(
-    owner: PhoneOwner | None, chat: PhoneChat | None, *, line: Line, instead_of: _Place | None
-) -> _Place | None:
+def _fitting(known: _Known, *, line: Line, instead_of: _Place | None) -> _Place | None:
     """The place that the look-ups lead to, unless the chat is another agent's or `instead_of`."""
+    owner, chat = known.owner, known.chat
     if owner is None or chat is None:
         return None
-    place = _Place(owner.user_id, chat.chat_id)
-    return None if chat.agent_id != line.agent_id or place == instead_of else place
+    place = _Place(owner.user_id, chat.chat_id, known.said)
+    gone = instead_of is not None and place[:2] == instead_of[:2]
+    return None if chat.agent_id != line.agent_id or gone else place

@@ -14,9 +14,10 @@ from skein.models.storage import Is, Update
 from skein.models.summary import Summary, SummaryState
 from skein.ports import Clock, Table
 from skein.services import summary_texts as texts
-from skein.services.audience import audience_of, everybody_since
+from skein.services.audience import audience_of
 from skein.services.freshness import chat_renewal_at
 from skein.services.retrying import optimistic
+from skein.services.sessions import summed_up_from
 from skein.services.summaries import Summarizer, said, stored_state
 from skein.services.windows import pinned
 from skein.settings import Settings
@@ -49,7 +50,7 @@ class Records:
             return
         if chat is None:
             return
-        since = everybody_since(chat)
+        since = summed_up_from(chat)
         earlier = chat.record if chat.record and chat.record.from_seq >= since else None
         state = chat.record_state or SummaryState()
         covered = max(earlier.seq if earlier else since - 1, state.tried_seq)

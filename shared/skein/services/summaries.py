@@ -17,9 +17,10 @@ from skein.models.storage import Absent, Is, Item, Update, all_of
 from skein.models.summary import Summary, SummaryState
 from skein.ports import Clock, LanguageModel, Metrics, Table
 from skein.services import summary_texts as texts
-from skein.services.audience import audience_of, everybody_since
+from skein.services.audience import audience_of
 from skein.services.freshness import LEAST_MESSAGES, agent_renewal_at
 from skein.services.roster import read_room
+from skein.services.sessions import summed_up_from
 from skein.services.usage import UsageBook
 from skein.settings import Settings
 
@@ -110,7 +111,7 @@ class Notes:
         at = agent_renewal_at(chat, member, self._settings)
         if at is None or at > self._clock.now():
             return
-        since = everybody_since(chat)
+        since = summed_up_from(chat)
         earlier = member.summary if member.summary and member.summary.from_seq >= since else None
         agent, messages = self._agent(job.tenant, ref), self._newest(chat, since)
         covered = earlier.seq if earlier else 0

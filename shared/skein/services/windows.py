@@ -3,6 +3,7 @@
 from skein.models.chat import Chat
 from skein.models.summary import PinnedSummary, Summary
 from skein.services.effective import effective_in
+from skein.services.sessions import first_of_session
 from skein.settings import Settings
 
 MOST_WINDOWS = 2  # how many windows of messages a prompt holds while it waits for a summary
@@ -13,37 +14,54 @@ def window_of(chat: Chat, settings: Settings) -> int:
     return effective_in(chat, settings).message_history_limit
 
 
-def window_start(last_seq: int, window: int) -> int:
+def window_start(last_seq: int, window: int, first: int = 1) -> int:
     """The first message of a window of at most `window` messages that ends with `last_seq`.
 
     It moves in blocks of half a window, and so holds at least half of it: between two moves the
     prompts of consecutive turns begin alike, and a provider's prefix cache can serve them.
+
+    Args:
+        last_seq: The newest message.
+        window: How many messages there may be.
+        first: The first message of the session, before which no window begins.
     """
     block = max(window // 2, 1)
-    over = max(last_seq - window, 0)
-    return -(-over // block) * block + 1
+    over = max(last_seq - first + 1 - window, 0)
+    return -(-over // block) * block + first
 
 
 def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> int:
     """The first message that a prompt shows, if `before` is the summary that it shows.
 
-    The window does not pass what that summary covers, so that no message is in neither. Where the
-    summary stays behind, it goes on without it once it would hold twice as many as it should.
+    Within the session, the window does not pass what that summary covers, so that no message is in
+    neither. Where the summary stays behind, it goes on without it once it would hold twice as many
+    as it should.
     """
-    start, most = before.start if before else 1, MOST_WINDOWS * window_of(chat, settings)
-    return start if chat.last_seq - start < most else window_start(chat.last_seq, most)
+    first, most = first_of_session(chat), MOST_WINDOWS * window_of(chat, settings)
+    start = max(before.start if before else first, first)
+    return start if chat.last_seq - start < most else window_start(chat.last_seq, most, first)
 
 
 def pinned(chat: Chat, record: Summary | None, settings: Settings) -> PinnedSummary | None:
     """The summary that prompts show from now on: a new one only where the window can move on.
 
-    So between two moves neither of them changes.
+    So between two moves neither of them changes. A session begins with whatever summary there is of
+    what was said before; a fuller one takes its place when it is made.
     """
-    start = window_start(chat.last_seq, window_of(chat, settings))
+    first = first_of_session(chat)
+    start = window_start(chat.last_seq, window_of(chat, settings), first)
     current = chat.pinned
-    if record is None or start == 1 or record.seq < start - 1:
+    if record is None or start == 1:
         return current
-    if current is not None and current.start == start and current.from_seq == record.from_seq:
+    earlier = first > 1 and (current is None or current.start < first)
+    fuller = first > 1 and current is not None and current.seq < min(first - 1, record.seq)
+    if record.seq >= start - 1:
+        same = current is not None and (current.start, current.from_seq) == (start, record.from_seq)
+        if same and not fuller:
+            return current
+    elif earlier or fuller:
+        start = max(current.start, first) if current is not None else first
+    else:
         return current
     return PinnedSummary(
         text=record.text,

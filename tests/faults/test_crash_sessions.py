@@ -1,0 +1,51 @@
+"""A wish to start anew and its answer, with a death at every single call on the way."""
+
+from skein.models.step import FIXED_ANSWER
+from skein.prompts import render
+from tests.faults.deployment import every_death, named
+from tests.faults.texting_story import COACH, TEXT, TextLine
+
+ANSWER = render("session_reset")
+RESET = TEXT.but(MessageSid="SM" + "1" * 32, Body="Start over!")
+
+
+def story() -> TextLine:
+    """Somebody has talked with the coach a while before."""
+    world = TextLine()
+    world.tell()
+    world.fuse.disarm()
+    return world
+
+
+def check(world: TextLine) -> None:
+    """The reset is one message, one session and one answer, for which no model was asked."""
+    assert world.chat_id is not None
+    messages = world.messages(world.chat_id)
+    assert [message.text for message in messages[2:]] == ["Start over!", ANSWER]
+    assert world.sms.bodies[1:] == [ANSWER]
+    assert len(world.model.requests) == 1
+    session = world.stored_chat(world.chat_id).session
+    assert session is not None
+    assert (session.first_seq, session.reset, session.reset_seq) == (3, True, 3)
+    run = world.runs(world.chat_id)[-1]
+    assert (run.status, run.steps_taken, run.usage.output_tokens) == ("done", 1, 0)
+    assert world.steps()[-1].model == FIXED_ANSWER
+    place = world.membership(COACH, world.chat_id)
+    assert (place.running_run, place.queued_run, place.seen_seq) == (None, None, 3)
+    record = world.stored_chat(world.chat_id).record
+    assert record is None or record.from_seq >= 3
+    assert world.at_rest
+
+
+def test_wherever_a_function_dies_a_reset_is_answered_once_and_without_the_model() -> None:
+    world = story()
+    world.tell(RESET)
+    check(world)
+    calls = list(world.fuse.calls)
+    for strike in every_death(calls):
+        with named(strike, calls=calls):
+            world = story()
+            world.plan(strike)
+            world.tell(RESET)
+            assert world.deaths == 1
+            check(world)
