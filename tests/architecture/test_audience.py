@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
 
 # What may hold words of a conversation, or be derived from them.
 TELLING = {"Message", "Goal", "Plan", "Run", "Step", "PromptRecord", "Borrowed", "Memory"}
-PREFIXES = ("MSG#", "GOAL#", "PLAN#", "LIVE#", "BORROWED#", "REMEMBERED#")
+PREFIXES = ("MSG#", "GOAL#", "PLAN#", "LIVE#", "BORROWED#", "FACT#")
 SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.

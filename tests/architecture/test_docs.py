@@ -238,11 +238,12 @@ def test_fields_of_the_log_stand_in_operations() -> None:
 
 def test_sections_of_prompts_stand_in_operations() -> None:
     folder = ROOT / "shared" / "skein" / "agent"
+    makers = ("Section", "around", "listing", "prose", "remembered")
     made = {
         name
         for path, tree in trees()
         if path.is_relative_to(folder)
-        for name in first_texts(calls(tree, "Section", "around", "listing", "prose"))
+        for name in first_texts(calls(tree, *makers))
     }
     table = part(page("operations.md"), "## Why did the agent say that?").split("###")[0]
     assert {row[0].strip("`") for row in rows(table)} == made | {step.HISTORY}

@@ -32,7 +32,7 @@ def admin(world: World) -> Client:
 
 def _texts(answer: Answer) -> dict[str, str]:
     assert answer.status == 200, answer.body
-    assert set(answer.body) == {"sections", "total_tokens"}
+    assert set(answer.body) == {"sections", "total_tokens", "marks"}
     assert all(set(section) == {"name", "tokens", "text"} for section in answer.body["sections"])
     assert answer.body["total_tokens"] == sum(s["tokens"] for s in answer.body["sections"])
     return {section["name"]: section["text"] for section in answer.body["sections"]}

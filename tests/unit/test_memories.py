@@ -124,7 +124,7 @@ def test_two_who_add_the_same_at_the_same_time_leave_one_memory() -> None:
     table = MeanwhileTable()
     world = World(overrides={"table": table})
     world.table = table
-    table.before = ("REMEMBERED#", lambda: add(world))
+    table.before = ("FACT#", lambda: add(world))
     added = world.app.memories.add(OWNER, "ann likes tea", "core", made_by="tool")
     assert added.known
     assert live(world) == ["Ann likes tea"]
@@ -161,7 +161,7 @@ def test_what_was_removed_is_out_of_the_way_and_comes_back_as_it_was() -> None:
     gone = world.app.memories.remove(OWNER.reach, memory.id)
     assert gone.deleted_at == world.clock.now()
     assert live(world) == []
-    assert keys(world) == [f"ENDED#REMEMBERED#2#{memory.id}"]
+    assert keys(world) == [f"ENDED#FACT#2#{memory.id}"]
     world.clock.advance(60)
     assert world.app.memories.remove(OWNER.reach, memory.id) == gone
     back = world.app.memories.restore(OWNER.reach, memory.id)

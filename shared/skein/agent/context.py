@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skein.agent import elsewhere, people, sections
+from skein.agent import elsewhere, memory_sections, people, sections
 from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, total
 from skein.agent.plain import kept
 from skein.agent.reading import Reading
@@ -33,6 +33,7 @@ MOST_MESSAGES_BESIDE = 3  # two of the system's and the nudge
 # What of a prompt goes to whom, where there is not enough for all.
 BORROWED_SHARE = 3  # borrowed messages a third of it
 SUMMARY_SHARE = 3  # the summary takes a third of the history's place at most
+CORE_SHARE = 3  # what the agent has learnt for good a third of the prompt at most
 LIST_SHARE = 5  # a list takes a fifth of it at most
 HISTORY_SHARE = 4  # the history keeps a quarter at least, as far as it needs that
 TRIGGER_SHARE = 8  # and the trigger an eighth
@@ -109,7 +110,17 @@ class ContextBuilder:
             sections.identity(reading.agent, self._tokens),
             sections.instructions(manner.reply_mode, manner.history_format, self._tokens),
             people.user_profile(reading.person, reading.agent, room // LIST_SHARE, self._tokens),
+            memory_sections.core_memories(
+                reading.memories,
+                min(self._settings.core_memory_tokens, room // CORE_SHARE),
+                self._tokens,
+            ),
             sections.goals(reading.goals, room // LIST_SHARE, self._tokens),
+            memory_sections.journal(
+                reading.memories,
+                min(self._settings.journal_tokens, room // LIST_SHARE),
+                self._tokens,
+            ),
             self._your_chats(reading, room) if reading.all_chats else None,
             sections.active_chat(reading.chat, run, self._tokens),
             elsewhere.conversation_summary(
@@ -272,4 +283,5 @@ def _record(parts: Sequence[Section], *, nudge: str) -> PromptRecord:
         sections=tuple(PromptSection(name=p.name, tokens=p.tokens, text=p.text) for p in parts),
         total_tokens=sum(part.tokens for part in parts),
         nudge=nudge,
+        marks=tuple(mark for part in parts for mark in part.marks),
     )

@@ -27,8 +27,9 @@ from skein.models.audience import Audience, may_show
 from skein.models.base import MemberRef
 from skein.models.borrowed import Borrowed
 from skein.models.chat import Chat, Membership, Message, chat_partition, member_relation
-from skein.models.intent import Goal, Plan, owned_partition
+from skein.models.intent import Goal, Plan
 from skein.models.limit import Allowance
+from skein.models.memory import LIVE, Memory
 from skein.models.overrides import TenantOverrides
 from skein.models.run import PromptMark, Run
 from skein.models.storage import Item, Key, Page
@@ -37,6 +38,7 @@ from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
 from skein.services.effective import Effective, found_settings, keys_of_settings, resolved
+from skein.services.remembering import owned_items
 from skein.services.sessions import first_of_session, reset_in
 from skein.services.spending import found_allowance, payer_keys
 from skein.services.windows import shown_from
@@ -56,6 +58,7 @@ class Reading:
         chat: The active chat; None for a run that has entered none.
         member: The agent's place there.
         messages: The window of the newest messages, and the trigger where it fell out of it.
+        memories: What the agent has learnt and may be told here, journal entries included.
         person: The record of whom the agent talks to in a direct chat, if that may be told here.
         before: The summary that stands for the messages before the window.
         borrowed: Another chat's messages that the agent borrowed for this activation.
@@ -103,6 +106,7 @@ class Reading:
     person: User | None = None
     mark: PromptMark | None = None
     seen_to: int | None = None
+    memories: tuple[Memory, ...] = ()
 
     @property
     def shown_seq(self) -> int:
@@ -166,8 +170,7 @@ class Reader:
         return self._second_round(run, chat, member, _FirstRound(newest, own_items, rows_of))
 
     def _owned(self, run: Run, scope: str | None) -> Page:
-        partition = owned_partition(run.tenant, run.agent_id, scope)
-        return self._table.query(partition, first="GOAL#", last="PLAN#\U0010ffff")
+        return Page(tuple(owned_items(self._table, run.tenant, run.agent_id, scope)))
 
     def _related(self, tenant: str, member: MemberRef, rows: int) -> Page:
         return self._table.query_index(
@@ -228,6 +231,9 @@ class Reader:
         chats = as_made([*active, *shown]) if all_chats else newest_chats(active, shown)
         goals = [Goal.from_item(item) for item in known.owned if item["sk"].startswith("GOAL#")]
         plans = [Plan.from_item(item) for item in known.owned if item["sk"].startswith("PLAN#")]
+        now = self._clock.now()
+        memories = [Memory.from_item(item) for item in known.owned if item["sk"].startswith(LIVE)]
+        unfaded = (memory for memory in memories if not memory.faded(now))
         lone = [
             item["run_id"]
             for item in known.owned
@@ -253,13 +259,14 @@ class Reader:
             goals=tuple(goal for goal in goals if may_show(goal.audience, destination)),
             plans=tuple(plan for plan in plans if may_show(plan.audience, destination)),
             live_runs=live_runs(chats, lone),
-            now=self._clock.now(),
+            now=now,
             effective=resolved(agent, line, tenant, self._settings, chat=chat),
             tenant=tenant,
             allowance=found_allowance(run, found),
             all_chats=all_chats,
             told=told,
             person=person,
+            memories=tuple(m for m in unfaded if may_show(m.audience, destination)),
         )
 
     def _windowed(self, run: Run, newest: Page, chat: Chat | None) -> list[Message]:

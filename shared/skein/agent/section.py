@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from skein.agent.budget import Frame, shortened
+from skein.models.run import PromptMark
 from skein.ports import TokenCounter
 
 SEPARATOR = "\n\n"
@@ -20,6 +21,7 @@ class Section:
         tokens: Its exact size, the blank line that follows it included.
         priority: Where a prompt is too long, sections of the lowest are shortened first.
         shorter: Makes the section anew in at most so many tokens, or as few as it can.
+        marks: What an operator should know of how it came about.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Section:
     tokens: int
     priority: int = FIXED
     shorter: Callable[[int], "Section"] | None = field(default=None, compare=False)
+    marks: tuple[PromptMark, ...] = ()
 
     def within(self, tokens: int) -> "Section":
         """The section in at most so many tokens, or as few as it can."""

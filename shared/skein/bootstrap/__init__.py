@@ -16,7 +16,6 @@ from skein.agent.tools.desk import Desk
 from skein.agent.turn import Turns
 from skein.bootstrap.doors import Doors
 from skein.bootstrap.outside import PORTS
-from skein.bootstrap.owned import OwnedThings
 from skein.services.apologies import Apologies
 from skein.services.asking import Asking
 from skein.services.delivery import Deliveries
@@ -33,7 +32,7 @@ from skein.services.sources import Sources
 from skein.settings import Settings
 
 
-class App(Doors, OwnedThings):
+class App(Doors):
     """All of Skein, wired: services built from ports."""
 
     @cached_property

@@ -8,6 +8,7 @@ from skein.services.audit import AuditBook
 from skein.services.chat_views import ChatViews
 from skein.services.goals import Goals
 from skein.services.lines import Lines
+from skein.services.memories import Memories
 from skein.services.numbers import Numbers
 from skein.services.plans import Plans
 from skein.services.run_views import RunViews
@@ -62,6 +63,11 @@ class OnRecord(Outside):
     def goals(self) -> Goals:
         """What agents are after."""
         return Goals(table=self.table, clock=self.clock, ids=self.ids)
+
+    @cached_property
+    def memories(self) -> Memories:
+        """What agents have learnt."""
+        return Memories(table=self.table, clock=self.clock, ids=self.ids)
 
     @cached_property
     def plans(self) -> Plans:

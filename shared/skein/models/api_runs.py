@@ -17,11 +17,14 @@ class ContextResource(Resource):
 
     sections: tuple[PromptSection, ...]
     total_tokens: int
+    marks: Annotated[
+        tuple[PromptMark, ...], Field(description="What to know of how it came about.")
+    ]
 
     @classmethod
     def of(cls, prompt: PromptRecord) -> Self:
         """The resource of a prompt."""
-        return cls(sections=prompt.sections, total_tokens=prompt.total_tokens)
+        return cls(**{name: getattr(prompt, name) for name in cls.model_fields})
 
 
 class StepResource(Resource):

@@ -20,16 +20,16 @@ JOURNAL_DAYS = 7  # how long a journal entry is shown
 KEPT_DAYS = 7  # how long a faded one is still on record
 REFLECTION_LEAD = timedelta(days=3)  # so that it comes three times, should the first ones fail
 
-LIVE = "REMEMBERED#"
+LIVE = "FACT#"  # before GOAL#, so that a query from PLAN# down comes to memories last
 ENDED = f"ENDED#{LIVE}"
 
 
 class Memory(Owned):
     """Something that an agent remembers, for those who were there when it learnt it.
 
-    Live ones stand under `REMEMBERED#`, ordered so that a query from the end meets first what must
-    not be missed: constitutional, then core, then journal, each the newest first. Those that were
-    removed or superseded stand out of its way, under `ENDED#REMEMBERED#`.
+    Live ones stand under `FACT#`, ordered so that a query from the end meets first what must not be
+    missed: constitutional, then core, then journal, each the newest first. Those that were removed
+    or superseded stand out of its way, under `ENDED#FACT#`.
 
     Attributes:
         id: `mem_<ulid>`; its time is when it was made.

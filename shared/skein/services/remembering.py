@@ -14,6 +14,8 @@ from skein.services.quoting import on_one_line
 from skein.services.sameness import normalised
 
 MOST_LIVE = 500  # of one partition in one reading: the constitutional, then the newest
+MOST_BESIDE = 300  # goals, plans and live runs that are read with them
+PLANS = "PLAN#"
 
 
 class Entry(NamedTuple):
@@ -45,7 +47,20 @@ def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> S
     Where there are more core memories than one reading holds, a second one has the journal.
     """
     partition = owned_partition(tenant, agent_id, scope)
-    page = table.query(partition, first=LIVE, last=f"{LIVE}~", limit=MOST_LIVE, newest_first=True)
+    return _with_journal(table, partition, last=f"{LIVE}~", limit=MOST_LIVE)
+
+
+def owned_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
+    """All that a prompt may show of one partition, in one query: plans, live runs, goals, memories.
+
+    See `live_items` for the order of the memories, which come last.
+    """
+    partition = owned_partition(tenant, agent_id, scope)
+    return _with_journal(table, partition, last=f"{PLANS}~", limit=MOST_LIVE + MOST_BESIDE)
+
+
+def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Sequence[Item]:
+    page = table.query(partition, first=LIVE, last=last, limit=limit, newest_first=True)
     journal = Memory.live_prefix("journal")
     if page.next_start is None or page.items[-1]["sk"].startswith(journal):
         return page.items
@@ -65,23 +80,35 @@ def live_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
     return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]
 
 
-def core_in_budget(live: Sequence[Memory], counter: TokenCounter, tokens: int) -> list[Memory]:
-    """The core memories that an agent is shown, oldest first: the constitutional, then the newest.
+def line_of(memory: Memory) -> str:
+    """How a memory stands in a prompt: on one line, whatever its text holds."""
+    day = f"[{memory.created_at:%Y-%m-%d}] " if memory.kind == "journal" else ""
+    return f"  - {day}{on_one_line(memory.text)}"
+
+
+def within_budget(memories: Sequence[Memory], counter: TokenCounter, tokens: int) -> list[Memory]:
+    """Those that are shown where there is no room for all, the oldest first.
+
+    They are the constitutional, then the newest, as far as there is room.
 
     Args:
-        live: What it remembers.
+        memories: Of one kind.
         counter: Counts tokens.
         tokens: How many they may take together; constitutional ones may take more.
     """
-    core = [memory for memory in live if memory.kind == "core"]
-    core.sort(key=lambda memory: (memory.constitutional, *memory.age), reverse=True)
+    wanted = sorted(memories, key=lambda memory: (memory.constitutional, *memory.age))
     shown: list[Memory] = []
-    for memory in core:
-        tokens -= counter.count(f"  - {on_one_line(memory.text)}\n")
+    for memory in reversed(wanted):
+        tokens -= counter.count(f"{line_of(memory)}\n")
         if tokens < 0 and not memory.constitutional:
             break
         shown.append(memory)
     return sorted(shown, key=lambda memory: memory.age)
+
+
+def core_in_budget(live: Sequence[Memory], counter: TokenCounter, tokens: int) -> list[Memory]:
+    """The core memories among what an agent remembers, as far as it is shown them."""
+    return within_budget([memory for memory in live if memory.kind == "core"], counter, tokens)
 
 
 # ---------------------------------------------------------------------- writing

@@ -232,6 +232,8 @@ class Runs:
             Put(step.key, step.to_item(), Missing()),
             _changes(changed, "steps_taken", "usage", "shown", "borrowed", "marks"),
         )
+        if "core_memories_over_budget" in marks:
+            self._metrics.count("CoreMemoriesOverBudget")
         return changed
 
     def keep_results(
