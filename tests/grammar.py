@@ -43,6 +43,7 @@ SOURCE = re.compile(rf"  from (?P<title>{QUOTED}) \(id: (?P<id>{ID})\)")
 BORROWED = re.compile(rf"  (?P<author>{NAME}): (?P<text>{QUOTED})")
 HINT = re.compile(r"  \([A-Z][\w ,.]+\.\)")  # our own words, from `prompts/`
 PROFILE = re.compile(rf"  - (?P<field>{ID}): (?P<value>.+)")
+MEMORY = re.compile(r"  - (?:\[\d{4}-\d\d-\d\d\] )?(?P<text>\S.*)")
 TURN = re.compile(r"\[(?P<name>[^\[\]]+) \((?P<kind>human|agent)\)\] (?P<text>.*)", re.DOTALL)
 
 
