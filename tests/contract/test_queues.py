@@ -11,7 +11,16 @@ from moto import mock_aws
 from skein.adapters.memory import FixedClock, MemoryQueues
 from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
-from skein.models.jobs import DeliveryJob, Job, QueueName, RunJob, SummaryJob, UpkeepJob
+from skein.models.jobs import (
+    ConsolidationJob,
+    DeliveryJob,
+    Job,
+    QueueName,
+    ReflectionJob,
+    RunJob,
+    SummaryJob,
+    UpkeepJob,
+)
 from skein.ports import Queues
 from skein.settings import Settings
 
@@ -23,6 +32,8 @@ KINDS: dict[QueueName, type[Job]] = {
     "deliveries": DeliveryJob,
     "upkeep": UpkeepJob,
     "summaries": SummaryJob,
+    "consolidations": ConsolidationJob,
+    "reflections": ReflectionJob,
 }
 NAMES: tuple[QueueName, ...] = get_args(QueueName)
 BATCH_BYTES = 256 * 1024
@@ -101,6 +112,8 @@ def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
         "deliveries": DeliveryJob(tenant="demo", chat_id="chat_1", delivery_id="dlv_1"),
         "upkeep": UpkeepJob(tenant='d"é\u2028😀', chat_id="chat\x00_1"),
         "summaries": SummaryJob(tenant="demo", chat_id="chat_1", agent_id=None),
+        "consolidations": ConsolidationJob(tenant="demo", chat_id="chat_1"),
+        "reflections": ReflectionJob(tenant="demo", agent_id="agt_1", scope="user:usr_1"),
     }
     for job in jobs.values():
         receiving.queues.send([job])

@@ -18,6 +18,7 @@ from skein.models.base import MemberKind, NamedMember
 from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Chat, LastMessage, Media, Membership, Message
 from skein.models.intent import Goal, Plan
+from skein.models.overrides import TenantOverrides
 from skein.models.run import Run
 from skein.models.step import PromptRecord
 from skein.models.summary import PinnedSummary, Summary
@@ -120,6 +121,7 @@ def _reading(chat: Chat | None, messages: Sequence[Message] = (), **given_: Any)
     member = Membership(tenant=TENANT, chat_id="chat_1", member=COACH, seen_seq=2)
     known: dict[str, Any] = {
         "agent": agent,
+        "tenant": TenantOverrides(),
         "chat": chat,
         "member": member if chat else None,
         "messages": tuple(messages),
