@@ -100,6 +100,11 @@ class Settings(BaseModel):
         int, Field(description="Tokens of what is remembered of those.", ge=100, le=32_000)
     ] = 8_000
 
+    # Skills
+    skill_tokens: Annotated[
+        int, Field(description="Tokens of skills in a prompt; none is cut in half.", ge=100)
+    ] = 4_000
+
     # Audit
     audit_days: Annotated[
         int, Field(description="How long it is on record who read or changed what.", ge=1)

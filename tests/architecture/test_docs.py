@@ -23,6 +23,7 @@ from skein.models import (
     consolidation,
     dedupe,
     delivery,
+    document,
     due,
     intent,
     limit,
@@ -30,6 +31,7 @@ from skein.models import (
     overrides,
     reflection,
     run,
+    skill,
     source,
     step,
     user,
@@ -337,6 +339,11 @@ def memory_key(kind: str, **more: Any) -> Key:
     return made.key
 
 
+def document_key(folder: document.Folder) -> Key:
+    found = folder.key("plan.md")
+    return Key(found.pk, found.sk.replace(document.Document.id_of("plan.md"), "{document}"))
+
+
 def live_key() -> Key:
     found = run.live_key(
         run.Run(
@@ -383,6 +390,9 @@ KEYS: dict[str, Key] = {
     "constitutional memory": memory_key("core", constitutional=True),
     "journal entry": memory_key("journal"),
     "memory that has ended": memory_key("core", superseded_by="mem_2"),
+    "document": document_key(document.Folder(tenant=TENANT, agent_id=AGENT)),
+    "document of a chat": document_key(document.Folder(tenant=TENANT, chat_id=CHAT)),
+    "shelf": document.Folder(tenant=TENANT, agent_id=AGENT).shelf_key,
     "revision": memory.revision_key(TENANT, AGENT, None),
     "effect": intent.effect_key(TENANT, AGENT, None, "{effect}"),
     "live run": live_key(),
@@ -395,6 +405,8 @@ KEYS: dict[str, Key] = {
     "`Allowance`": limit.Allowance.key_of(TENANT, "user:{id}"),
     "`Allowance` of a tenant": limit.Allowance.key_of(TENANT, "all:{shard}"),
     "`TenantSettings`": overrides.TenantSettings.key_of(TENANT),
+    "`Skill`": skill.Skill.key_of(TENANT, "{skill}"),
+    "`SkillCatalog`": skill.SkillCatalog.key_of(TENANT),
     "`Source`": source.Source.key_of("{source}"),
     "`AuditEntry`": audit_key(),
     "usage": UsageBook.key_of(TENANT, "{day}", 7)._replace(pk="{tenant}#USAGE#{day}#{shard}"),

@@ -6,12 +6,14 @@ from skein.bootstrap.outside import Outside
 from skein.services.agents import Agents
 from skein.services.audit import AuditBook
 from skein.services.chat_views import ChatViews
+from skein.services.documents import Documents
 from skein.services.goals import Goals
 from skein.services.lines import Lines
 from skein.services.memories import Memories
 from skein.services.numbers import Numbers
 from skein.services.plans import Plans
 from skein.services.run_views import RunViews
+from skein.services.skills import Skills
 from skein.services.tenant_settings import TenantBook
 from skein.services.users import Users
 
@@ -73,3 +75,13 @@ class OnRecord(Outside):
     def plans(self) -> Plans:
         """What will wake agents."""
         return Plans(table=self.table, clock=self.clock)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """What agents and chats work on."""
+        return Documents(table=self.table, clock=self.clock, ids=self.ids)
+
+    @cached_property
+    def skills(self) -> Skills:
+        """How agents work."""
+        return Skills(table=self.table, clock=self.clock)

@@ -204,4 +204,9 @@ class Plan(Owned):
 
 def effect_key(tenant: str, agent_id: str, scope: str | None, effect: str) -> Key:
     """The key of the mark that an effect has been carried out, with what came of it."""
-    return Key(owned_partition(tenant, agent_id, scope), f"EFFECT#{key_part(effect)}")
+    return effect_key_in(owned_partition(tenant, agent_id, scope), effect)
+
+
+def effect_key_in(partition: str, effect: str) -> Key:
+    """The key of such a mark in any partition."""
+    return Key(partition, f"EFFECT#{key_part(effect)}")

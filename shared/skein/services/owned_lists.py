@@ -55,6 +55,24 @@ def list_owned(
     Raises:
         Invalid: The cursor is not one of this list.
     """
+    partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
+    return list_partition(table, partition, sections, read, limit=limit, cursor=cursor)
+
+
+def list_partition(
+    table: Table,
+    partition: str,
+    sections: Sequence[str],
+    read: Callable[[Item], Thing | None],
+    *,
+    limit: int,
+    cursor: str | None,
+) -> Listing[Thing]:
+    """The same for any one partition; see `list_owned`.
+
+    Raises:
+        Invalid: The cursor is not one of this list.
+    """
     after = OwnedCursor.decode(cursor).after if cursor is not None else None
     left = list(sections)
     if after is not None:
@@ -62,7 +80,6 @@ def list_owned(
             left.pop(0)
         if not left:
             raise Invalid("the cursor is not one that this list gave")
-    partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
     items: list[Item] = []
     for prefix in left:
         if len(items) > limit:

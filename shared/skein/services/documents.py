@@ -1,0 +1,273 @@
+"""Documents: made, read, changed and deleted, each change resting on what was read."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import NamedTuple
+
+from skein.errors import Conflict, NotFound
+from skein.models.document import Deed, Document, DocumentReach, Done, Folder, Shelf
+from skein.models.memory import touched
+from skein.models.storage import (
+    Condition,
+    Delete,
+    Is,
+    Item,
+    Key,
+    Missing,
+    Put,
+    Write,
+    all_of,
+)
+from skein.ports import Clock, Ids, Table
+from skein.services.cursors import DEFAULT_PAGE, Listing
+from skein.services.document_changes import (
+    OPERATOR,
+    Maker,
+    Revision,
+    Stamp,
+    changed_document,
+    check_shelf,
+    check_version,
+    new_document,
+    revised_text,
+)
+from skein.services.guarded import transact_guarded
+from skein.services.owned_lists import list_partition
+from skein.services.retrying import optimistic
+
+KEPT = timedelta(days=30)  # how long it is known that a run's effect was carried out
+TAKEN = "there is a document of this name already"
+
+
+class Documents:
+    """Keeps agents' and chats' documents."""
+
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+
+    def get(self, reach: DocumentReach, name: str) -> Document:
+        """One document by its name or id.
+
+        Raises:
+            NotFound: There is none within reach.
+        """
+        found = self._table.get_many([folder.key(name) for folder in reach.folders])
+        document = _first(found, reach, name)
+        if document is None:
+            raise NotFound("there is no such document")
+        return document
+
+    def list(
+        self, folder: Folder, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[Document]:
+        """A page of the documents in one folder, for operators, in an order that stays.
+
+        Raises:
+            Invalid: The cursor is not one of this list.
+        """
+        return list_partition(
+            self._table,
+            folder.partition,
+            ("DOC#",),
+            Document.from_item,
+            limit=limit,
+            cursor=cursor,
+        )
+
+    def write(
+        self,
+        reach: DocumentReach,
+        name: str,
+        text: str,
+        *,
+        new_in: Folder | None = None,
+        only_new: bool = False,
+        media_type: str | None = None,
+        on_show: bool | None = None,
+        version: int | None = None,
+        maker: Maker = OPERATOR,
+    ) -> Done:
+        """Make a document, or put another text in the place of its text.
+
+        Args:
+            reach: Where it may be already.
+            name: Its name; its id will do where it is already.
+            text: All of it, at most 256 KiB of UTF-8.
+            new_in: Where it is made if it is not within reach; one of the folders of `reach`. None
+                if it must be there.
+            only_new: It must not be there.
+            media_type: None leaves it, and is Markdown for a new one.
+            on_show: Whether it is shown whatever the agent is at; None leaves it.
+            version: It must be at this version.
+            maker: On whose behalf.
+
+        Raises:
+            NotFound: There is none within reach, and none may be made.
+            Conflict: There is one already, it is at another version, it may not be changed from
+                here, or too many would always be on show.
+            TooLarge: The text holds more than a document may.
+            Unprocessable: A value does not fit.
+            LostLease: The guard does not hold.
+        """
+        revision = Revision(media_type=media_type, on_show=on_show, version=version)
+
+        def make(before: Document | None, folder: Folder) -> Document:
+            if before is None:
+                return new_document(folder, name, text, revision, maker, self._stamp())
+            if only_new:
+                raise Conflict(TAKEN)
+            return changed_document(before, text, revision, maker, self._stamp())
+
+        return self._change(reach, name, make, maker, new_in=new_in)
+
+    def revise(
+        self, reach: DocumentReach, name: str, revision: Revision, *, maker: Maker = OPERATOR
+    ) -> Done:
+        """Append to a document, put one part in the place of another, or show it always or not.
+
+        Args:
+            reach: Where to look for it.
+            name: Its name or id.
+            revision: What is to change.
+            maker: On whose behalf.
+
+        Raises:
+            NotFound: There is no such document within reach.
+            Conflict: It is at another version, may not be changed from here, or too many would
+                always be on show.
+            TooLarge: The text would hold more than a document may.
+            Unprocessable: What is to be found stands there not once, or a value does not fit.
+            LostLease: The guard does not hold.
+        """
+
+        def make(before: Document | None, folder: Folder) -> Document:
+            if before is None:
+                raise NotFound("there is no such document")
+            text = revised_text(before.text, revision)
+            return changed_document(before, text, revision, maker, self._stamp())
+
+        return self._change(reach, name, make, maker)
+
+    def delete(
+        self,
+        reach: DocumentReach,
+        name: str,
+        *,
+        version: int | None = None,
+        maker: Maker = OPERATOR,
+    ) -> Done:
+        """Remove a document for good.
+
+        Raises:
+            NotFound: There is no such document within reach.
+            Conflict: It is at another version, or may not be changed from here.
+            LostLease: The guard does not hold.
+        """
+
+        def make(before: Document | None, folder: Folder) -> None:
+            if before is not None:
+                check_version(before, version)
+
+        return self._change(reach, name, make, maker)
+
+    def _change(
+        self,
+        reach: DocumentReach,
+        name: str,
+        make: Callable[[Document | None, Folder], Document | None],
+        maker: Maker,
+        *,
+        new_in: Folder | None = None,
+    ) -> Done:
+        """Change one document once, on a fresh reading; an effect done before changes nothing."""
+
+        def attempt() -> Done:
+            found = self._table.get_many(list(_keys(reach, name, maker.effect)))
+            for folder in reach.folders:
+                mark = maker.effect and found.get(folder.effect_key(maker.effect))
+                if mark:
+                    return Done.from_item(mark)
+            before = _first(found, reach, name)
+            home = before.folder if before is not None else new_in
+            if home is None:
+                raise NotFound("there is no such document")
+            if before is None and home.key(name) in found:
+                raise Conflict(TAKEN)
+            if not reach.may_change(home):
+                raise Conflict(
+                    "an open document can be read in a private chat, but not changed there; "
+                    "for a new one choose another name"
+                )
+            shelf = Shelf.found_in(found.get(home.shelf_key))
+            return self._commit(_Change(home, before, make(before, home), shelf), maker)
+
+        return optimistic(self._clock, attempt)
+
+    def _commit(self, change: "_Change", maker: Maker) -> Done:
+        """Write what was changed, what is on show, and that it was done."""
+        home, known = change.home, change.after or change.before
+        if known is None:
+            raise NotFound("there is no such document")
+        writes = [*change.writes(known)]
+        length = len(change.after.text) if change.after is not None else 0
+        done = Done(deed=change.deed, name=known.name, version=known.version, characters=length)
+        if maker.effect is not None:
+            kept_until = int((self._clock.now() + KEPT).timestamp())
+            mark = done.attributes() | {"expires_at": kept_until}
+            writes.append(Put(home.effect_key(maker.effect), mark, Missing()))
+        if home.agent_id is not None:
+            writes.append(touched(home.tenant, home.agent_id, home.scope))
+        transact_guarded(self._table, writes, maker.guard)
+        return done
+
+    def _stamp(self) -> Stamp:
+        return Stamp(self._clock.now(), self._ids.ulid())
+
+
+class _Change(NamedTuple):
+    """A document as it was read, and as it is to be; None where there is none."""
+
+    home: Folder
+    before: Document | None
+    after: Document | None
+    shelf: Shelf
+
+    @property
+    def deed(self) -> Deed:
+        if self.before is None:
+            return "created"
+        return "changed" if self.after is not None else "deleted"
+
+    def writes(self, known: Document) -> list[Write]:
+        """The writes that hold only for what was read."""
+        before, after, shelf = self.before, self.after, self.shelf
+        as_read: Condition = Missing()
+        if before is not None:
+            as_read = all_of(Is("version", before.version), Is("generation", before.generation))
+        writes: list[Write] = [
+            Delete(known.key, as_read)
+            if after is None
+            else Put(after.key, after.to_item(), as_read)
+        ]
+        arranged = shelf.with_name(known.name, listed=after is not None and after.listed)
+        if arranged is not shelf:
+            check_shelf(self.home, shelf, arranged)
+            shelf_as_read = Is("version", shelf.version) if shelf.version else Missing()
+            writes.append(Put(self.home.shelf_key, arranged.attributes(), shelf_as_read))
+        return writes
+
+
+def _keys(reach: DocumentReach, name: str, effect: str | None) -> set[Key]:
+    keys = {key for folder in reach.folders for key in (folder.key(name), folder.shelf_key)}
+    if effect is not None:
+        keys |= {folder.effect_key(effect) for folder in reach.folders}
+    return keys
+
+
+def _first(found: dict[Key, Item], reach: DocumentReach, name: str) -> Document | None:
+    """The first document of this name that may be shown."""
+    keys = [folder.key(name) for folder in reach.folders]
+    documents = [Document.from_item(found[key]) for key in keys if key in found]
+    return next(filter(reach.shows, documents), None)

@@ -1,0 +1,349 @@
+"""Documents: one name, one text, no change lost and none made twice."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
+from skein.models.audience import OPEN, Audience
+from skein.models.document import (
+    MAX_DOCUMENT_BYTES,
+    MAX_OF_CHAT,
+    MAX_ON_SHOW,
+    Document,
+    DocumentReach,
+    Folder,
+    Shelf,
+)
+from skein.models.memory import revision_key
+from skein.models.storage import Check, Exists, Key, Missing
+from skein.services.document_changes import Maker, Revision
+from tests.builders import NOON, TENANT, World
+from tests.doubles import MeanwhileTable
+
+FOLDER = Folder(tenant=TENANT, agent_id="agt_a")
+HERS = Folder(tenant=TENANT, agent_id="agt_a", scope="user:usr_ann")
+OF_CHAT = Folder(tenant=TENANT, chat_id="chat_1")
+REACH = DocumentReach(folders=(FOLDER,))
+ANN = Audience(open=False, people=("usr_ann",))
+NOWHERE = Key("nowhere", "nothing")
+HOLDS, FAILS = Check(NOWHERE, Missing()), Check(NOWHERE, Exists())
+
+
+def write(world: World, name: str = "plan", text: str = "One\n", **fields: object) -> Document:
+    world.app.documents.write(REACH, name, text, new_in=FOLDER, **fields)  # type: ignore[arg-type]
+    return world.app.documents.get(REACH, name)
+
+
+def shelf(world: World, folder: Folder = FOLDER) -> tuple[str, ...]:
+    return Shelf.found_in(world.table.get(folder.shelf_key)).names
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def test_a_new_document_is_markdown_at_version_1() -> None:
+    document = write(World())
+    assert (document.text, document.media_type, document.version) == (
+        "One\n",
+        "text/markdown",
+        1,
+    )
+    assert (document.audience, document.on_show, document.created_at) == (OPEN, False, NOON)
+
+
+def test_writing_again_replaces_the_text_and_leaves_the_rest() -> None:
+    world = World()
+    write(world, media_type="text/csv", on_show=True)
+    world.clock.advance(60)
+    document = write(world, text="a,b\n")
+    assert (document.text, document.media_type, document.version) == ("a,b\n", "text/csv", 2)
+    assert document.on_show
+    assert document.created_at == NOON
+    assert document.updated_at == world.clock.now()
+
+
+def test_a_name_and_its_id_find_the_same_document() -> None:
+    world = World()
+    document = write(world, "  Notes / über alles  ")
+    assert document.name == "Notes / über alles"
+    assert world.app.documents.get(REACH, document.id) == document
+    assert world.app.documents.get(REACH, document.name) == document
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "   ", "two\nlines", "half\u2028line", "\u202eturned", "n" * 201, "doc_" + "0" * 26],
+)
+def test_a_name_that_could_mislead_is_refused(name: str) -> None:
+    with pytest.raises(Unprocessable):
+        write(World(), name)
+
+
+def test_what_is_to_be_new_must_not_be_there() -> None:
+    world = World()
+    write(world, only_new=True)
+    with pytest.raises(Conflict, match="already"):
+        write(world, only_new=True)
+
+
+def test_what_is_to_be_replaced_must_be_there() -> None:
+    with pytest.raises(NotFound):
+        World().app.documents.write(REACH, "plan", "text")
+
+
+def test_a_change_of_another_version_than_the_one_that_is_meant_is_refused() -> None:
+    world = World()
+    write(world)
+    write(world, text="Two\n", version=1)
+    with pytest.raises(Conflict, match="at version 2"):
+        write(world, text="Three\n", version=1)
+    with pytest.raises(Conflict, match="at version 2"):
+        world.app.documents.revise(REACH, "plan", Revision(append="x", version=1))
+    with pytest.raises(Conflict, match="at version 2"):
+        world.app.documents.delete(REACH, "plan", version=1)
+    with pytest.raises(Conflict, match="no version"):
+        write(world, "other", version=1)
+    assert world.app.documents.get(REACH, "plan").text == "Two\n"
+
+
+def test_a_document_holds_256_kib_of_utf8_and_no_more() -> None:
+    world = World()
+    most = "é" * (MAX_DOCUMENT_BYTES // 2)
+    assert write(world, text=most).text == most
+    with pytest.raises(TooLarge, match="262,144"):
+        world.app.documents.revise(REACH, "plan", Revision(append="x"))
+    with pytest.raises(TooLarge, match="262,144"):
+        write(world, "other", text=most + "x")
+
+
+def test_a_text_that_is_no_unicode_is_refused() -> None:
+    with pytest.raises(Unprocessable, match="half a character"):
+        write(World(), text="\ud800")
+
+
+# ---------------------------------------------------------------------- revising
+
+
+def test_appending_adds_to_the_end() -> None:
+    world = World()
+    write(world)
+    done = world.app.documents.revise(REACH, "plan", Revision(append="Two\n"))
+    assert (done.deed, done.version, done.characters) == ("changed", 2, 8)
+    assert world.app.documents.get(REACH, "plan").text == "One\nTwo\n"
+
+
+def test_an_edit_replaces_what_stands_there_exactly_once() -> None:
+    world = World()
+    write(world, text="one two two")
+    world.app.documents.revise(REACH, "plan", Revision(find="one ", replace=""))
+    with pytest.raises(Unprocessable, match="2 times"):
+        world.app.documents.revise(REACH, "plan", Revision(find="two", replace="three"))
+    for absent in ("Two", ""):
+        with pytest.raises(Unprocessable, match="match exactly"):
+            world.app.documents.revise(REACH, "plan", Revision(find=absent, replace="x"))
+    assert world.app.documents.get(REACH, "plan").text == "two two"
+
+
+def test_nothing_is_revised_that_is_not_there() -> None:
+    with pytest.raises(NotFound):
+        World().app.documents.revise(REACH, "plan", Revision(append="x"))
+    with pytest.raises(NotFound):
+        World().app.documents.delete(REACH, "plan")
+
+
+def test_a_deleted_document_is_gone_and_a_new_one_of_its_name_is_another() -> None:
+    world = World()
+    first = write(world, on_show=True)
+    done = world.app.documents.delete(REACH, "plan")
+    assert (done.deed, done.name, done.version) == ("deleted", "plan", 1)
+    with pytest.raises(NotFound):
+        world.app.documents.get(REACH, "plan")
+    assert shelf(world) == ()
+    again = write(world)
+    assert (again.version, again.key) == (1, first.key)
+    assert again.generation != first.generation
+
+
+# ---------------------------------------------------------------------- at once
+
+
+def test_of_texts_that_are_appended_at_once_none_is_lost() -> None:
+    world = World()
+    write(world, text="")
+    with ThreadPoolExecutor(8) as pool:
+        work = [
+            pool.submit(world.app.documents.revise, REACH, "plan", Revision(append=f"<{n}>"))
+            for n in range(24)
+        ]
+        versions = sorted(each.result().version for each in work)
+    document = world.app.documents.get(REACH, "plan")
+    assert versions == list(range(2, 26))
+    assert sorted(document.text.strip("<>").split("><")) == sorted(map(str, range(24)))
+
+
+def test_of_those_who_put_documents_on_show_at_once_only_as_many_succeed_as_may() -> None:
+    world = World()
+
+    def put(n: int) -> bool:
+        try:
+            write(world, f"doc {n}", on_show=True)
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(put, range(12)))
+    assert sum(outcomes) == MAX_ON_SHOW == len(shelf(world))
+    kept = world.app.documents.list(FOLDER, limit=100).items
+    assert {document.name for document in kept} == set(shelf(world))
+
+
+def test_a_change_that_rests_on_a_document_since_made_anew_is_made_on_the_new_one() -> None:
+    table = MeanwhileTable()
+    world = World(overrides={"table": table})
+    write(world, text="old")
+
+    def once_in_between() -> None:
+        world.app.documents.delete(REACH, "plan")
+        write(world, text="new")
+
+    table.before = ("DOC#", once_in_between)
+    world.app.documents.revise(REACH, "plan", Revision(append=" text"))
+    assert world.app.documents.get(REACH, "plan").text == "new text"
+
+
+# ---------------------------------------------------------------------- once
+
+
+def test_an_effect_that_is_carried_out_again_changes_nothing() -> None:
+    world = World()
+    write(world)
+    append, remove = Maker(effect="run:1:0", guard=HOLDS), Maker(effect="run:1:1", guard=HOLDS)
+    for _ in range(2):
+        done = world.app.documents.revise(REACH, "plan", Revision(append="Two\n"), maker=append)
+        assert (done.deed, done.version) == ("changed", 2)
+    assert world.app.documents.get(REACH, "plan").text == "One\nTwo\n"
+    first = world.app.documents.delete(REACH, "plan", maker=remove)
+    write(world, text="Since then\n")
+    assert world.app.documents.delete(REACH, "plan", maker=remove) == first
+    assert world.app.documents.get(REACH, "plan").text == "Since then\n"
+
+
+def test_an_effect_on_one_document_is_not_repeated_on_another_of_the_same_name() -> None:
+    world = World()
+    both = DocumentReach(folders=(HERS, FOLDER))
+    write(world)
+    world.app.documents.write(
+        DocumentReach(folders=(HERS,)), "plan", "hers", new_in=HERS, maker=Maker(audience=ANN)
+    )
+    for _ in range(2):
+        world.app.documents.delete(both, "plan", maker=Maker(effect="run:1:0"))
+    assert world.app.documents.get(both, "plan").text == "One\n"
+
+
+def test_nothing_is_changed_for_a_run_that_is_in_other_hands() -> None:
+    world = World()
+    write(world)
+    lost = Maker(effect="run:1:0", guard=FAILS)
+    with pytest.raises(LostLease):
+        world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=lost)
+    with pytest.raises(LostLease):
+        world.app.documents.delete(REACH, "plan", maker=lost)
+    assert world.app.documents.get(REACH, "plan").text == "One\n"
+
+
+def test_every_change_of_an_agents_documents_is_seen_in_the_revision() -> None:
+    world = World()
+    write(world)
+    world.app.documents.revise(REACH, "plan", Revision(append="x"))
+    world.app.documents.delete(REACH, "plan")
+    item = world.table.get(revision_key(TENANT, "agt_a", None))
+    assert item is not None
+    assert item["revision"] == 3
+
+
+# ---------------------------------------------------------------------- on show
+
+
+def test_what_is_on_show_stands_on_the_shelf_until_it_is_not() -> None:
+    world = World()
+    write(world, "b", on_show=True)
+    write(world, "a", on_show=True)
+    write(world, "c")
+    assert shelf(world) == ("b", "a")
+    world.app.documents.revise(REACH, "b", Revision(on_show=False))
+    assert shelf(world) == ("a",)
+
+
+def test_a_chats_documents_are_all_on_its_shelf_ten_at_most() -> None:
+    world = World()
+    reach = DocumentReach(folders=(OF_CHAT,))
+    for n in range(MAX_OF_CHAT):
+        world.app.documents.write(reach, f"doc {n}", "text", new_in=OF_CHAT)
+    with pytest.raises(Conflict, match="10 documents of a chat"):
+        world.app.documents.write(reach, "one more", "text", new_in=OF_CHAT)
+    assert shelf(world, OF_CHAT) == tuple(f"doc {n}" for n in range(MAX_OF_CHAT))
+    assert world.app.documents.get(reach, "doc 3").folder == OF_CHAT
+
+
+def test_a_list_has_every_document_of_one_folder_once() -> None:
+    world = World()
+    for n in range(7):
+        write(world, f"doc {n}")
+    names: list[str] = []
+    cursor = None
+    while True:
+        page = world.app.documents.list(FOLDER, limit=3, cursor=cursor)
+        names += [document.name for document in page.items]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert sorted(names) == [f"doc {n}" for n in range(7)]
+
+
+# ---------------------------------------------------------------------- for whom
+
+
+def test_a_document_is_found_only_where_it_may_be_shown() -> None:
+    world = World()
+    hers = Maker(audience=ANN)
+    within = DocumentReach(folders=(HERS, FOLDER), place=ANN)
+    world.app.documents.write(within, "diary", "secret", new_in=HERS, maker=hers)
+    assert world.app.documents.get(within, "diary").text == "secret"
+    two = Audience(open=False, people=("usr_ann", "usr_ben"))
+    for place in (OPEN, two, Audience(open=False)):
+        elsewhere = DocumentReach(folders=(HERS, FOLDER), place=place)
+        with pytest.raises(NotFound):
+            world.app.documents.get(elsewhere, "diary")
+        with pytest.raises(NotFound):
+            world.app.documents.revise(elsewhere, "diary", Revision(append="x"))
+        with pytest.raises(Conflict, match="already"):
+            world.app.documents.write(elsewhere, "diary", "x", new_in=HERS)
+
+
+def test_an_open_document_can_be_read_in_private_but_not_changed() -> None:
+    world = World()
+    write(world)
+    within = DocumentReach(folders=(HERS, FOLDER), place=ANN)
+    assert world.app.documents.get(within, "plan").text == "One\n"
+    hers = Maker(audience=ANN)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.write(within, "plan", "secret", new_in=HERS, maker=hers)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.revise(within, "plan", Revision(append="secret"), maker=hers)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.delete(within, "plan", maker=hers)
+    assert world.app.documents.get(REACH, "plan").text == "One\n"
+
+
+def test_a_document_is_for_those_who_were_there_for_all_that_went_into_it() -> None:
+    world = World()
+    both = Audience(open=False, people=("usr_ann", "usr_ben"))
+    private = Folder(tenant=TENANT, agent_id="agt_a", scope="chat:chat_9")
+    reach = DocumentReach(folders=(private,), place=ANN)
+    world.app.documents.write(reach, "log", "a", new_in=private, maker=Maker(audience=both))
+    world.app.documents.revise(reach, "log", Revision(append="b"), maker=Maker(audience=ANN))
+    assert world.app.documents.get(reach, "log").audience == ANN
+    with pytest.raises(NotFound):
+        world.app.documents.get(DocumentReach(folders=(private,), place=both), "log")
