@@ -27,6 +27,12 @@ TABLE_NAME = "skein"
 TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the name of it
 OPENAI_SECRET = "skein/openai"  # noqa: S105
 
+APP_CONFIG = (
+    "AWS::AppConfig::Application",
+    "AWS::AppConfig::Environment",
+    "AWS::AppConfig::ConfigurationProfile",
+)
+
 # What every AWS client of this process finds, so that none can reach the real AWS by mistake.
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "local",
@@ -127,6 +133,8 @@ class LocalAws:
             names[queue.logical_id] = self.queue_url(queue.logical_id)
             names[f"{queue.logical_id}.Arn"] = queue_arn(queue.logical_id)
             names[f"{queue.logical_id}.QueueName"] = queue.logical_id
+        for kind in APP_CONFIG:  # there is none here: flags come from a file
+            names |= {logical_id: "" for logical_id, _ in template.resources(kind)}
         self._make_twilio_account()
         return names
 

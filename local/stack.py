@@ -26,6 +26,7 @@ from local.developer_api import DeveloperApi
 from local.environment import AUDIENCE, LocalSecrets, Surroundings, lambda_environment
 from local.errors import DataInUseError
 from local.events import Request, Response
+from local.flags import first_flags
 from local.functions import Functions
 from local.gateway import Gateway
 from local.inbox import Inbox, Source
@@ -45,6 +46,7 @@ from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
 
 STOP_SECONDS = 3.0
+FLAGS_FILE = "flags.json"
 PRIVATE = 0o700  # the data holds keys
 NO_KEY = "none"
 
@@ -116,7 +118,11 @@ class Stack:
             aws_url=aws.endpoint_url,
             model_url=model.wait() if model else self.config.openai_base_url,
             names=names,
-            chosen={**(MODEL_SETTINGS if model else {}), **self.config.settings},
+            chosen={
+                **(MODEL_SETTINGS if model else {}),
+                "SKEIN_FLAGS_FILE": str(first_flags(folder / FLAGS_FILE, self.template)),
+                **self.config.settings,
+            },
         )
         parts.enter_context(lambda_environment(surroundings.variables(self.template)))
         self._wire(parts, aws, surroundings)

@@ -262,6 +262,23 @@ class Settings(BaseModel):
         Field(description="For reading a context; then the current message must do.", gt=0, le=20),
     ] = 1.5
 
+    # Roll-out of context
+    flags_application: Annotated[
+        str, Field(description="AppConfig application of the flags; empty for no AppConfig.")
+    ] = ""
+    flags_environment: Annotated[str, Field(description="AppConfig environment of the flags.")] = ""
+    flags_profile: Annotated[str, Field(description="AppConfig profile of the flags.")] = ""
+    flags_file: Annotated[
+        str | None, Field(description="File of the flags, where there is no AppConfig.")
+    ] = None
+    context_enabled: Annotated[
+        bool, Field(description="Whether prompts hold context; flags and tenants win.")
+    ] = True
+    context_rollout_percent: Annotated[
+        float,
+        Field(description="For how many of the people, in percent; the same.", ge=0, le=100),
+    ] = 100
+
     def queue_urls(self) -> dict[str, str]:
         """The URL of each queue, by the queue's name."""
         end = "_queue_url"

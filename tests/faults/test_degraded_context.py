@@ -234,8 +234,8 @@ def test_where_not_even_the_message_can_be_read_the_run_is_tried_again() -> None
             raise error
 
     world.fall_sick(Unavailable("down"))
-    world.sick_table.very_sick = fail
     world.post("What should I do?", HUSAM)
+    world.sick_table.very_sick = fail
     world.clock.advance(5)
     world.run_ready()
     assert len(world.model.requests) == asked

@@ -6,11 +6,10 @@ import pytest
 
 import sms_webhook
 from skein.errors import ModelRejected, Throttled, Unavailable
-from skein.models.chat import Chat, SmsAddress
+from skein.models.chat import SmsAddress
 from skein.models.overrides import ChatOverrides
-from skein.models.storage import Update
 from skein.settings import Settings
-from tests.builders import LINE, PHONE, TENANT, World, bot, person, statuses
+from tests.builders import LINE, PHONE, World, bot, person, statuses
 from tests.doubles import Script, ScriptedModel
 from tests.faults.deployment import deaths, named
 from tests.faults.texting_story import TextLine
@@ -191,10 +190,9 @@ def test_the_setting_of_the_deployment_silences_it() -> None:
 def test_a_chat_whose_line_or_agent_says_no_is_spared_and_the_words_can_be_ones_own() -> None:
     world = texting(settings=Settings(apology_text="Einen Moment, bitte."))
     world.chat(HUSAM, COACH, chat_id="chat_2", kind="direct", visibility="private", sms=SMS)
-    quiet = ChatOverrides(apology=False).model_dump(mode="json", exclude_none=True)
-    world.table.write(Update(Chat.key_of(TENANT, "chat_2"), set={"overrides": quiet}))
-    for chat_id in ("chat_1", "chat_2"):
-        say(world, "Hello?", chat_id)
+    quiet = ChatOverrides(apology=False)
+    say(world, "Hello?")
+    world.post("Hello?", HUSAM, sms=SMS, chat_id="chat_2", overrides=quiet)
     minutes_pass(world)
     assert world.sms.bodies == ["Einen Moment, bitte."]
 

@@ -1,6 +1,7 @@
 """The current message alone: what an agent answers from when there is no more to be had."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from skein.agent.reading import Reading
@@ -92,6 +93,33 @@ def read_alone(
         told=chat is None or home is not None or may_show(run.audience, destination),
         mark="context_unavailable",
         seen_to=seen_to(seen, messages, current, MemberRef(kind="agent", id=run.agent_id)),
+    )
+
+
+def without_context(run: Run, reading: Reading) -> Reading:
+    """What is left for somebody whose agents are given no context: the current message.
+
+    Where nothing is to be answered, as after a wait in vain, the newest words of somebody else.
+    """
+    agent = MemberRef(kind="agent", id=run.agent_id)
+    texts = [message for message in reading.messages if message.kind == "text"]
+    current = current_seq(run, reading.chat)
+    if current is None:
+        current = max((one.seq for one in texts if one.sender.ref != agent), default=None)
+    seen = reading.member.seen_seq if reading.member else 0
+    return replace(
+        reading,
+        messages=tuple(message for message in texts if message.seq == current),
+        before=None,
+        borrowed=None,
+        chats=(),
+        elsewhere=(),
+        goals=(),
+        plans=(),
+        live_runs=(),
+        person=None,
+        mark="context_off",
+        seen_to=seen_to(seen, reading.messages, current, agent),
     )
 
 

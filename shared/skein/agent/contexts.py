@@ -1,18 +1,21 @@
 """A context in time: read whole, or, where that fails or takes too long, the current message alone.
 
-A person who waits is better served by an answer to what they just said than by none.
+A person who waits is better served by an answer to what they just said than by none. And those whom
+the roll-out of context has not reached yet get the plain prompt.
 """
 
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from skein.agent.alone import can_do_alone, read_alone
+from skein.agent.alone import can_do_alone, read_alone, without_context
+from skein.agent.people import person_at
 from skein.agent.reading import Reader, Reading
 from skein.errors import Rejected, Unavailable
 from skein.models.chat import Chat, Membership
 from skein.models.run import Run
 from skein.ports import Clock, Metrics, Table
+from skein.services.rollout import Rollout
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -23,6 +26,7 @@ class Contexts:
 
     Args:
         reader: Reads all of it.
+        rollout: Who is given context at all.
         table: Where the little is read without which there is no answer at all.
         clock: The time.
         metrics: Counts the answers that had to do with little.
@@ -30,9 +34,17 @@ class Contexts:
     """
 
     def __init__(
-        self, *, reader: Reader, table: Table, clock: Clock, metrics: Metrics, settings: Settings
+        self,
+        *,
+        reader: Reader,
+        rollout: Rollout,
+        table: Table,
+        clock: Clock,
+        metrics: Metrics,
+        settings: Settings,
     ) -> None:
         self._reader = reader
+        self._rollout = rollout
         self._table = table
         self._clock = clock
         self._metrics = metrics
@@ -46,6 +58,18 @@ class Contexts:
             Transient: There is no current message that could be answered alone, or it could not be
                 read either.
         """
+        return self._limited(run, self._whole_or_alone(run, chat, member))
+
+    def whole(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
+        """Read what a prompt would be made from now, for an operator who can wait.
+
+        Raises:
+            NotFound: The agent is gone.
+            Transient: It could not be read.
+        """
+        return self._limited(run, self._reader.read(run, chat, member))
+
+    def _whole_or_alone(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
         try:
             return self._in_time(lambda: self._reader.read(run, chat, member))
         except Rejected:
@@ -71,6 +95,13 @@ class Contexts:
             Transient: It could not be read.
         """
         return self._reader.read(run, chat, member)
+
+    def _limited(self, run: Run, reading: Reading) -> Reading:
+        """The reading, or the little of it that somebody gets whom the roll-out leaves out."""
+        person = person_at(reading.chat)
+        if person is None or self._rollout.includes(run.tenant, person.id, reading.tenant):
+            return reading
+        return without_context(run, reading)
 
     def _in_time(self, read: Callable[[], Reading]) -> Reading:
         """Read within the time budget; what takes longer is left to end by itself.

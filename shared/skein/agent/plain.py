@@ -7,16 +7,18 @@ from skein.agent.section import Section
 from skein.agent.trigger_reading import current_seq
 from skein.models.run import Run
 
-UNAVAILABLE = frozenset({"IDENTITY", "INSTRUCTIONS", "NOW"})
+PLAIN = frozenset({"IDENTITY", "INSTRUCTIONS"})
 
 
 def kept(sections: Sequence[Section], run: Run, reading: Reading) -> list[Section]:
     """Those of the sections that stand in the prompt of a reading, the history apart.
 
-    All of a whole reading's. Where the current message must do, who the agent is, how it answers
-    and the time; and, without such a message, what the trigger says.
+    All of a whole reading's. Without context, who the agent is and how it answers. Where a context
+    could not be read, the time, too; and, without a current message, what the trigger says.
     """
     if reading.mark is None:
         return list(sections)
-    trigger = {"TRIGGER"} if current_seq(run, reading.chat) is None else set()
-    return [section for section in sections if section.name in UNAVAILABLE | trigger]
+    names = set(PLAIN)
+    if reading.mark == "context_unavailable":
+        names |= {"NOW"} if current_seq(run, reading.chat) is not None else {"NOW", "TRIGGER"}
+    return [section for section in sections if section.name in names]

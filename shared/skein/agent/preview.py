@@ -1,7 +1,7 @@
 """Look before you pay: the prompt that an agent would be given now."""
 
 from skein.agent.context import ContextBuilder
-from skein.agent.reading import Reader
+from skein.agent.contexts import Contexts
 from skein.agent.tools import enabled
 from skein.errors import NotFound
 from skein.models.audience import OPEN
@@ -20,11 +20,11 @@ class Preview:
     """Builds prompts that are sent to nobody, and changes nothing."""
 
     def __init__(
-        self, *, table: Table, clock: Clock, reader: Reader, context: ContextBuilder
+        self, *, table: Table, clock: Clock, contexts: Contexts, context: ContextBuilder
     ) -> None:
         self._table = table
         self._clock = clock
-        self._reader = reader
+        self._contexts = contexts
         self._context = context
 
     def show(self, tenant: str, agent_id: str, chat_id: str | None = None) -> PromptRecord:
@@ -49,7 +49,7 @@ class Preview:
             created_at=self._clock.now(),
         )
         try:
-            reading = self._reader.read(run, chat, member)
+            reading = self._contexts.whole(run, chat, member)
         except NotFound:
             raise NotFound("there is no such agent") from None
         tools = [tool.spec for tool in enabled(reading.agent.enabled_tools)]

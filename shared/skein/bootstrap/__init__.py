@@ -26,6 +26,7 @@ from skein.services.own_runs import OwnRuns
 from skein.services.permits import Permits
 from skein.services.profiles import Profiles
 from skein.services.respond import Respond
+from skein.services.rollout import Rollout
 from skein.services.rooms import Rooms
 from skein.services.runs import Runs
 from skein.services.sources import Sources
@@ -80,6 +81,7 @@ class App(Doors):
         """Reads them in time, or makes do with less."""
         return Contexts(
             reader=self.reader,
+            rollout=Rollout(flags=self.flags, settings=self.settings),
             table=self.table,
             clock=self.clock,
             metrics=self.metrics,
@@ -94,7 +96,9 @@ class App(Doors):
     @cached_property
     def preview(self) -> Preview:
         """Prompts for operators to look at."""
-        return Preview(table=self.table, clock=self.clock, reader=self.reader, context=self.context)
+        return Preview(
+            table=self.table, clock=self.clock, contexts=self.contexts, context=self.context
+        )
 
     @cached_property
     def desk(self) -> Desk:

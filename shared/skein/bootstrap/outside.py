@@ -1,10 +1,13 @@
 """The ports, each on its real adapter, which is imported when it is first asked for."""
 
+from datetime import timedelta
 from functools import cached_property
+from pathlib import Path
 
 from skein.bootstrap.guards import GuardedModel, GuardedReads, GuardedSms
 from skein.ports import (
     Clock,
+    Flags,
     Ids,
     LanguageModel,
     Metrics,
@@ -30,6 +33,7 @@ PORTS = frozenset(
         "verifier",
         "secrets",
         "metrics",
+        "flags",
     }
 )
 
@@ -112,6 +116,20 @@ class Outside:
         from skein.adapters.metrics import EmfMetrics
 
         return EmfMetrics()
+
+    @cached_property
+    def flags(self) -> Flags:
+        """The operator's switches: in AppConfig, else in a file, else the settings alone."""
+        from skein.adapters.system import NoFlags
+
+        if not (self.settings.flags_application or self.settings.flags_file):
+            return NoFlags()
+        from skein.adapters.feature_flags import PowertoolsFlags, from_app_config, from_file
+
+        if self.settings.flags_application:
+            return PowertoolsFlags(from_app_config(self.settings), self.clock)
+        file = Path(self.settings.flags_file or "")
+        return PowertoolsFlags(from_file(file), self.clock, kept_for=timedelta(0))
 
     # ------------------------------------------------------------------ behind circuit breakers
 

@@ -14,7 +14,9 @@ from skein.models.storage import Item, Key
 from skein.models.trigger import Resume, Trigger, Wait
 
 RunStatus = Literal["queued", "running", "waiting", "done", "failed", "canceled"]
-PromptMark = Literal["core_memories_over_budget", "context_unavailable", "answered_without_model"]
+PromptMark = Literal[
+    "core_memories_over_budget", "context_unavailable", "context_off", "answered_without_model"
+]
 """What may be noted of a prompt; `docs/runs.md` says what each means."""
 
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
