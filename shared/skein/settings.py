@@ -25,7 +25,7 @@ def _listed(value: object) -> object:
 
 
 class Settings(BaseModel):
-    """The settings of one deployment. Seconds are seconds, tokens are `o200k_base` tokens."""
+    """The settings of one deployment. Seconds are seconds, tokens are the model's own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

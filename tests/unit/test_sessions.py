@@ -525,6 +525,24 @@ def _told(world: World) -> str:
     return prompt.split("CONVERSATION:\n")[1].split("\n\n")[0]
 
 
+# ---------------------------------------------------------------------- keywords and notices
+
+
+@pytest.mark.parametrize("history", ["roles", "timeline"])
+def test_keywords_and_notices_are_shown_where_a_setting_says_so(history: Any) -> None:
+    world = _world(agent={"history_format": history})
+    world.post("Hello", HUSAM)
+    world.post("HELP", HUSAM, kind="keyword")
+    world.post("This number is for runners.", COACH, kind="notice")
+    assert "HELP" not in _shown(world)["CHAT HISTORY"]
+    said = ChatOverridesChange(include_system_messages=True)
+    world.app.agents.change(TENANT, COACH.id, AgentChange(settings=said))
+    shown = _shown(world)["CHAT HISTORY"]
+    quote = '"' if history == "timeline" else ""
+    assert f"[keyword] {quote}HELP{quote}" in shown
+    assert f"[notice] {quote}This number is for runners.{quote}" in shown
+
+
 # ---------------------------------------------------------------------- the rule by itself
 
 

@@ -1,4 +1,4 @@
-"""Exact token counts with `o200k_base`, loaded at first use from a file that is shipped."""
+"""Exact token counts, each model's own, from ranks that are shipped and loaded when needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 LAYER_RANKS = Path("/opt/tiktoken")
 REPOSITORY_RANKS = Path(__file__).resolve().parents[3] / ".cache" / "tiktoken"
 ENCODING = "o200k_base"
-RANKS_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"  # the name under which tiktoken caches it
+RANKS_FILES = {  # the encodings that are shipped, and the names under which tiktoken caches them
+    "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
+    "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+}
+CHARACTERS_OF_A_TOKEN = 6  # rather more than usual: no more of a long text is looked at for a cut
 
 
 class RanksMissing(SkeinError):
@@ -26,11 +30,33 @@ class Tokens:
 
     Args:
         folder: Where the ranks lie; None for the layer's folder, or the repository's cache.
+        encoding: One of `RANKS_FILES`.
+
+    Attributes:
+        encoding: How it counts.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, encoding: str = ENCODING) -> None:
+        self.encoding = encoding
         self._folder = folder
         self._encoding: Encoding | None = None
+        self._others: dict[str, Tokens] = {}
+
+    def for_model(self, model: str) -> Tokens:
+        """The counter of a model's own encoding; of `o200k_base` for a model that nobody knows.
+
+        The models' encodings are tiktoken's own list; of those, only what is shipped counts.
+        """
+        from tiktoken.model import encoding_name_for_model
+
+        try:
+            name = encoding_name_for_model(model)
+        except KeyError:
+            name = ENCODING
+        name = name if name in RANKS_FILES else ENCODING
+        if name == self.encoding:
+            return self
+        return self._others.setdefault(name, Tokens(self._folder, name))
 
     def count(self, text: str) -> int:
         """How many tokens `text` is; text that looks like a special token counts as text.
@@ -47,7 +73,11 @@ class Tokens:
             RanksMissing: The ranks were not shipped.
         """
         encoding = self._loaded()
-        ids = encoding.encode_ordinary(text)
+        characters = max(tokens, 1) * CHARACTERS_OF_A_TOKEN
+        ids = encoding.encode_ordinary(text[:characters])
+        while len(ids) <= tokens and characters < len(text):
+            characters *= 2
+            ids = encoding.encode_ordinary(text[:characters])
         if len(ids) <= tokens:
             return text
         for length in range(tokens, 0, -1):
@@ -60,12 +90,13 @@ class Tokens:
     def _loaded(self) -> Encoding:
         if self._encoding is None:
             folder = self._folder or _shipped()
-            if not (folder / RANKS_FILE).is_file():
-                raise RanksMissing(f"{folder / RANKS_FILE} is missing; `make ranks` makes it")
+            ranks = folder / RANKS_FILES[self.encoding]
+            if not ranks.is_file():
+                raise RanksMissing(f"{ranks} is missing; `make ranks` makes it")
             os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
             import tiktoken
 
-            self._encoding = tiktoken.get_encoding(ENCODING)
+            self._encoding = tiktoken.get_encoding(self.encoding)
         return self._encoding
 
 

@@ -1,7 +1,9 @@
 """Fits a conversation into a number of tokens, in a fixed order of cuts.
 
 Oldest messages go first, then long ones are cut with a visible mark, the current one only if it
-alone is too long (DESIGN section 6). The last two messages and the current one always stay.
+alone is too long (DESIGN section 6). The last two messages and the current one always stay. For the
+middle, between what a summary covers and what is left, the newest stored summary stands; which that
+is, and that it is never made while a person waits, is the caller's to see to.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -96,6 +98,12 @@ def fit(
     rest = room - sum(entry.tokens for entry in shorter.values())
     shorter[current.seq] = _cut(current, max(rest, 0), counter)
     return tuple(shorter[entry.seq] for entry in kept)
+
+
+def left_out(entries: Sequence[Entry], shown: Sequence[Entry]) -> int:
+    """The newest message that is not shown, for which a summary may stand; 0 if all are."""
+    kept = {entry.seq for entry in shown}
+    return max((entry.seq for entry in entries if entry.seq not in kept), default=0)
 
 
 def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter) -> str:

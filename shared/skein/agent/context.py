@@ -5,12 +5,12 @@ Sections stand from stable to volatile, so that consecutive prompts begin alike 
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skein.agent import elsewhere, memory_sections, people, sections
-from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, total
+from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, left_out, total
 from skein.agent.plain import kept
-from skein.agent.reading import Reading
+from skein.agent.reading import Reading, summed_up
 from skein.agent.section import SEPARATOR, Section, arranged, closing
 from skein.agent.timeline import timeline_entry, turn_text
 from skein.agent.trigger_reading import current_seq
@@ -21,7 +21,7 @@ from skein.models.chat import Chat, Message
 from skein.models.completion import ToolSpec
 from skein.models.run import Run
 from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
-from skein.ports import TokenCounter
+from skein.ports import ModelTokens
 from skein.prompts import render
 from skein.services.quoting import quoted
 from skein.services.windows import window_of
@@ -64,31 +64,40 @@ class Manner:
 class ContextBuilder:
     """Makes prompts from what was read."""
 
-    def __init__(self, *, tokens: TokenCounter, settings: Settings) -> None:
+    def __init__(self, *, tokens: ModelTokens, settings: Settings) -> None:
         self._tokens = tokens
         self._settings = settings
 
     def build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
-        """The prompt of one activation.
+        """The prompt of one activation, counted as the agent's model counts.
 
         Args:
             run: With its trigger.
             reading: What was read for it.
             tools: What the agent may use; their size counts against the prompt's limit.
         """
+        model = reading.agent.model or self._settings.default_model
+        tokens = self._tokens.for_model(reading.effective.tokenizer_model or model)
+        return ContextBuilder(tokens=tokens, settings=self._settings)._build(run, reading, tools)
+
+    def _build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
         manner = Manner.of(reading.agent, reading.chat)
         room = self._room(reading, tools)
         entries = self._entries(run, reading, roles=manner.history_format == "roles")
         stable = kept(self._stable(run, reading, manner, room), run, reading)
         volatile = kept(self._volatile(run, reading, entries, manner, room), run, reading)
-        limit = reading.effective.max_context_tokens - _size_of(stable, "CONVERSATION SUMMARY")
         head = _history_head(reading.chat)
         around = self._tokens.count(head + SEPARATOR) if head else 0
+        summary = _size_of(stable, "CONVERSATION SUMMARY")
+        limit = reading.effective.max_context_tokens - summary - around
         least = min(total(entries), room // HISTORY_SHARE, limit) + around
         parts = arranged([*stable, *volatile], room - least)
         left = room - around - sum(part.tokens for part in parts)
         block = window_of(reading.chat, self._settings) // 2 if reading.chat else 1
         shown = fit(entries, max(min(limit, left), 0), self._tokens, block=block)
+        if reading.fuller is not None and left_out(entries, shown) > summed_up(reading.before):
+            told = replace(reading, before=reading.fuller, fuller=None)
+            return self._build(run, told, tools)
         stable, volatile = parts[: len(stable)], parts[len(stable) :]
         if manner.history_format == "roles":
             return _marked(self._as_roles(stable, shown, volatile), reading)
@@ -194,7 +203,7 @@ class ContextBuilder:
                 overhead=MESSAGE_OVERHEAD_TOKENS if roles else 0,
             )
             for message in reading.messages
-            if message.kind == "text"
+            if message.kind == "text" or reading.effective.include_system_messages
         ]
 
     def _timeline(self, head: str, entries: Sequence[Entry]) -> Section:

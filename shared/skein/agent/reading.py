@@ -41,7 +41,7 @@ from skein.services.effective import Effective, found_settings, keys_of_settings
 from skein.services.remembering import owned_items
 from skein.services.sessions import first_of_session, reset_in
 from skein.services.spending import found_allowance, payer_keys
-from skein.services.windows import shown_from
+from skein.services.windows import pin_of, shown_from
 from skein.settings import Settings
 
 INDEX_ROWS = 46  # two keys each; with the agent, the person, settings and so on, one batch
@@ -61,6 +61,8 @@ class Reading:
         memories: What the agent has learnt and may be told here, journal entries included.
         person: The record of whom the agent talks to in a direct chat, if that may be told here.
         before: The summary that stands for the messages before the window.
+        fuller: The newest one, if it covers more: it stands in for messages of the window that
+            there is no room for.
         borrowed: Another chat's messages that the agent borrowed for this activation.
         home: The chat in which the run was triggered, if that may be told here.
         trigger_message: The message that triggered it, if that may be told here.
@@ -104,6 +106,7 @@ class Reading:
     all_chats: bool = False
     told: bool = True
     person: User | None = None
+    fuller: PinnedSummary | None = None
     mark: PromptMark | None = None
     seen_to: int | None = None
     memories: tuple[Memory, ...] = ()
@@ -248,6 +251,7 @@ class Reader:
             member=member,
             messages=tuple(messages),
             before=_before(chat),
+            fuller=_fuller(chat),
             borrowed=borrowed if borrowed and may_show(borrowed.audience, destination) else None,
             home=home if told else None,
             trigger_message=trigger if told else None,
@@ -292,3 +296,18 @@ def _before(chat: Chat | None) -> PinnedSummary | None:
     if chat is None or chat.pinned is None:
         return None
     return chat.pinned if may_show(chat.pinned.audience, destination_of(chat)) else None
+
+
+def _fuller(chat: Chat | None) -> PinnedSummary | None:
+    """The chat's newest summary, if it may be shown and covers more than the pinned one."""
+    record = chat.record if chat is not None else None
+    if chat is None or record is None or record.seq <= summed_up(_before(chat)):
+        return None
+    if not may_show(record.audience, destination_of(chat)):
+        return None
+    return pin_of(record, record.seq + 1)
+
+
+def summed_up(summary: PinnedSummary | None) -> int:
+    """Up to which message a summary stands for what was said."""
+    return summary.seq if summary is not None else 0

@@ -43,7 +43,7 @@ def timeline_entry(
         said = f"called send_message({said}, wait: true)"
     seen = "[SEEN]" if own or message.seq <= seen_seq else "[NEW]"
     line = (
-        f"[msg:{message.seq}] [{time_of(message.created_at)}] {speaker}{reply}: "
+        f"[msg:{message.seq}] [{time_of(message.created_at)}] {speaker}{reply}: {_kind(message)}"
         f"{origin_of(message, agent=agent, destination=destination)}{said}{attached(message)}  "
         f"{seen}"
     )
@@ -62,6 +62,7 @@ def turn_text(message: Message, text: str, *, agent: MemberRef, destination: Aud
     Others are named in brackets, which their names cannot close; the agent's own words stand as
     they were, but for a note of why they were said, where that was asked elsewhere.
     """
+    text = f"{_kind(message)}{text}"
     media = " ".join(f"[attached: {media.content_type}]" for media in message.media)
     words = " ".join(part for part in (text, media) if part)
     if message.sender.ref == agent:
@@ -90,3 +91,8 @@ def origin_of(message: Message, *, agent: MemberRef, destination: Audience) -> s
 def attached(message: Message) -> str:
     """A word for each thing that came with a message."""
     return "".join(f" [attached: {quoted(media.content_type)}]" for media in message.media)
+
+
+def _kind(message: Message) -> str:
+    """A word for what is neither a person's nor the model's own: keywords and notices."""
+    return "" if message.kind == "text" else f"[{message.kind}] "

@@ -11,11 +11,11 @@ from skein.ports import (
     Ids,
     LanguageModel,
     Metrics,
+    ModelTokens,
     Queues,
     Secrets,
     Sms,
     Table,
-    TokenCounter,
     WebhookVerifier,
 )
 from skein.services.breaker import Breaker
@@ -90,7 +90,7 @@ class Outside:
         )
 
     @cached_property
-    def tokens(self) -> TokenCounter:
+    def tokens(self) -> ModelTokens:
         """Exact token counts."""
         from skein.adapters.tokens import Tokens
 

@@ -63,6 +63,11 @@ def pinned(chat: Chat, record: Summary | None, settings: Settings) -> PinnedSumm
         start = max(current.start, first) if current is not None else first
     else:
         return current
+    return pin_of(record, start)
+
+
+def pin_of(record: Summary, start: int) -> PinnedSummary:
+    """A summary as prompts show it, before a window that begins with `start`."""
     return PinnedSummary(
         text=record.text,
         seq=record.seq,
