@@ -13,6 +13,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 import admin_audit
 import admin_consolidations
 import admin_intents
+import admin_memories
 import admin_people
 import admin_reflections
 import admin_services
@@ -53,6 +54,7 @@ api = Api(scope="admin").including(
     admin_audit.router,
     admin_consolidations.router,
     admin_intents.router,
+    admin_memories.router,
     admin_people.router,
     admin_reflections.router,
     admin_services.router,

@@ -119,6 +119,21 @@ class Scene:
             owner, name="Launch", instruction="Wish luck", scheduled_at="2026-03-01T08:00:00Z"
         )
 
+    def remember(self) -> None:
+        """Let the agent have learnt some things for good, and noted some this week."""
+        owner = Owner(tenant=TENANT, agent_id=ANALYST.id, source_chat_id=ALPHA)
+        memories, now = self.world.app.memories, self.world.clock.now()
+        for days, kind, text, law in (
+            (40, "core", "Never show a draft to customers.", True),
+            (30, "core", 'Husam calls the revenue breakdown "the table".', False),
+            (6, "journal", "Ahmad was ill this week.\nSarah stands in for him.", False),
+            (1, "core", "Figures are in thousands of euros.", False),
+            (1, "journal", "The charts of Q4 are new.", False),
+        ):
+            self.world.clock.set(now - timedelta(days=days))
+            memories.add(owner, text, kind, made_by="api", constitutional=law)  # type: ignore[arg-type]
+        self.world.clock.set(now)
+
     def borrow(self) -> None:
         """Stage the newest messages of `ONE_TO_ONE` for the next turn in `ALPHA`."""
         said = [

@@ -35,6 +35,7 @@ def send(text: str, **others: Any) -> Do:
 
 
 GOAL: Do = ("set_goal", {"text": "Publish"})
+LEARN: Do = ("save_memory", {"text": "Husam reads every number", "kind": "core"})
 PLAN: Do = ("set_plan", {"name": "Look back", "instruction": "Look", "run_after": "3 days"})
 
 
@@ -161,6 +162,8 @@ class Asking(Team):
         super().check(lost_answers=lost_answers)
         assert [goal.text[:7] for goal in self.app.goals.active(OPEN.reach)] == ["Publish"]
         assert [plan.name for plan in self.app.plans.active(OPEN.reach)] == ["Look back"]
+        memories = self.app.memories.live(OPEN.reach)
+        assert [memory.text.partition(" #")[0] for memory in memories] == [LEARN[1]["text"]]
         run = self.the_run()
         assert (run.activation, run.waits) == (2, 1)
         self.check_resumed(run)
@@ -218,7 +221,7 @@ def asks_here() -> Team:
     return Asking(
         {
             "start": [
-                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN],
+                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN, LEARN],
                 [send("May I publish?", wait=True)],
             ],
             "reply": [[send("Published")], []],
@@ -242,6 +245,7 @@ def asks_in_one_breath() -> Team:
                     send("Figures, please", chat_id="chat_2"),
                     GOAL,
                     PLAN,
+                    LEARN,
                 ]
             ],
             "reply": [[send("Published"), ("end_run", {})]],
@@ -259,7 +263,7 @@ def asks_elsewhere() -> Team:
     return Asking(
         {
             "start": [
-                [GOAL, send("On it"), PLAN],
+                [GOAL, send("On it"), PLAN, LEARN],
                 [send("Which figures?", chat_id="chat_2", wait=True)],
             ],
             "reply": [[send("Thanks"), send("Here they are", chat_id="chat_1")], []],
@@ -277,7 +281,7 @@ def hears_nothing() -> Team:
     return Asking(
         {
             "start": [
-                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN],
+                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN, LEARN],
                 [send("May I publish?", wait=True)],
             ],
             "timeout": [[send("Never mind")], []],
@@ -295,7 +299,7 @@ def hears_the_answer_early() -> Team:
     return Interrupted(
         {
             "start": [
-                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN],
+                [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN, LEARN],
                 [send("May I publish?", wait=True)],
             ],
             "reply": [[send("Published")], []],

@@ -61,6 +61,11 @@ def asked(*script: Script, **agent: Any) -> World:
             "PLAN#",
             id="a plan",
         ),
+        pytest.param(
+            calls(("save_memory", {"text": "Rest is good", "kind": "core"})),
+            "FACT#",
+            id="a memory",
+        ),
         pytest.param(END, "MEMBER#", id="its end"),
     ],
 )

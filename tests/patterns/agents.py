@@ -34,6 +34,37 @@ def _end_goal(meter: Meter) -> None:
         world.app.goals.complete(REACH, goal.id)
 
 
+@patterns.named("remember something")
+def _remember(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.memories.add(OWNER, "We win", "core", made_by="tool")
+
+
+@patterns.named("forget or restore a memory")
+def _forget(meter: Meter) -> None:
+    world = group()
+    memory = world.app.memories.add(OWNER, "We win", "core", made_by="tool").memory
+    with meter(world):
+        world.app.memories.forget(REACH, memory.id)
+
+
+@patterns.named("search memories")
+def _search(meter: Meter) -> None:
+    world = group()
+    world.app.memories.add(OWNER, "We win", "core", made_by="tool")
+    with meter(world):
+        world.app.desk.memory_search.search(REACH, "win", limit=10)
+
+
+@patterns.named("list memories")
+def _memories(meter: Meter) -> None:
+    world = group()
+    world.app.memories.add(OWNER, "We win", "core", made_by="tool")
+    with meter(world):
+        world.app.memories.list(REACH)
+
+
 @patterns.named("set a plan")
 def _set_plan(meter: Meter) -> None:
     world = group()

@@ -102,6 +102,14 @@ def test_borrowed_context_says_where_it_is_from_and_that_it_will_not_return() ->
     assert agrees("sections/borrowed_context", text)
 
 
+def test_what_was_learnt_for_good_and_what_was_noted_are_told_apart() -> None:
+    scene = Scene()
+    scene.remember()
+    prompt = scene.prompt(scene.asked_by_a_person())
+    for name in ("CORE MEMORIES", "JOURNAL"):
+        assert agrees(f"sections/{name.lower().replace(' ', '_')}", _section(prompt, name))
+
+
 def test_the_summary_says_for_what_it_stands() -> None:
     scene = Scene()
     scene.pin()
@@ -113,7 +121,13 @@ def test_without_anything_of_them_these_sections_are_absent() -> None:
     scene = Scene()
     scene.mark(ONE_TO_ONE, summary=None)
     names = [section.name for section in scene.prompt(scene.asked_by_a_person()).sections]
-    absent = {"OTHER ACTIVE CONVERSATIONS", "BORROWED CONTEXT", "CONVERSATION SUMMARY"}
+    absent = {
+        "CORE MEMORIES",
+        "JOURNAL",
+        "OTHER ACTIVE CONVERSATIONS",
+        "BORROWED CONTEXT",
+        "CONVERSATION SUMMARY",
+    }
     assert absent.isdisjoint(names)
 
 
@@ -144,6 +158,14 @@ def test_a_whole_prompt_with_a_summary_and_something_borrowed_reads_as_it_should
     scene.borrow()
     prompt = scene.prompt(scene.asked_by_a_person())
     assert agrees(f"prompts/elsewhere_{history}", _whole(prompt))
+
+
+@pytest.mark.parametrize("history", ["timeline", "roles"])
+def test_a_whole_prompt_with_memories_reads_as_it_should(history: str) -> None:
+    scene = Scene({"history_format": history})
+    scene.remember()
+    prompt = scene.prompt(scene.asked_by_a_person())
+    assert agrees(f"prompts/remembering_{history}", _whole(prompt))
 
 
 @pytest.mark.parametrize(("history", "reply"), MANNERS)

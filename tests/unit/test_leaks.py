@@ -53,6 +53,7 @@ class Spied:
         if steps == 0:
             return calls(
                 ("get_my_runs", {"limit": 50}),
+                ("search_memories", {"query": f"{WORD} secret", "limit": 50}),
                 ("borrow_context", {"chat_id": self.source}),
                 ("read_messages", {"chat_id": self.source}),
             )
@@ -133,11 +134,13 @@ def _owner(world: World, phone: str) -> NamedMember:
 
 
 def _plant(world: World, chat_id: str, ask: Callable[[str], object], *, relay: str) -> Spied:
-    """Plant the word as message, goal, plan, preview, origin, title, note and record."""
+    """Plant the word as message, goal, memory, plan, preview, origin, title, note and record."""
     world.table.write(Update(Chat.key_of(TENANT, chat_id), set={"title": f"On {WORD}"}))
     world.model.script.append(
         calls(
             ("set_goal", {"text": f"Never forget: {WORD}"}),
+            ("save_memory", {"text": f"Ann loves {WORD}", "kind": "core"}),
+            ("save_memory", {"text": f"Ann ate a {WORD}", "kind": "journal"}),
             ("set_plan", {"name": PLAN, "instruction": PLAN, "run_after": "2 hours"}),
             ("send_message", {"text": f"I shall keep {WORD} to myself"}),
             ("send_message", {"text": "Ann says hello", "chat_id": relay}),
@@ -195,6 +198,9 @@ def test_the_one_who_said_it_is_told_of_it_elsewhere(spied: Spied) -> None:
     for form in (
         f"my secret is {WORD}",
         f'"Never forget: {WORD}"',
+        f"  - Ann loves {WORD}",
+        f"] Ann ate a {WORD}",
+        f': "Ann loves {WORD}"',
         PLAN,
         f"I shall keep {WORD} to myself",
         f"On {WORD}",

@@ -22,6 +22,7 @@ from skein.services.delivery import Deliveries
 from skein.services.due import Tick
 from skein.services.endings import Endings
 from skein.services.firing import Firing
+from skein.services.memory_search import MemorySearch
 from skein.services.own_runs import OwnRuns
 from skein.services.permits import Permits
 from skein.services.profiles import Profiles
@@ -120,6 +121,8 @@ class App(Doors):
             own_runs=OwnRuns(table=self.table, clock=self.clock),
             goals=self.goals,
             plans=self.plans,
+            memories=self.memories,
+            memory_search=MemorySearch(table=self.table, clock=self.clock),
             profiles=Profiles(table=self.table, clock=self.clock),
         )
 

@@ -23,6 +23,9 @@ ToolName = Literal[
     "abandon_goal",
     "set_plan",
     "cancel_plan",
+    "save_memory",
+    "forget_memory",
+    "search_memories",
     "update_profile",
     "end_run",
 ]

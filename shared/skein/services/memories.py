@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 from ulid import ULID
 
-from skein.errors import Conflict, NotFound
+from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.intent import Owner, Reach, owned_partition
 from skein.models.memory import MadeBy, Memory, MemoryKind, revision_key, touched
 from skein.models.storage import Check, Is, Item, Key, Missing, Put, Update, Write
@@ -92,9 +92,11 @@ class Memories:
             guard: A check on the run that makes it.
 
         Raises:
-            Unprocessable: The text does not fit.
+            Unprocessable: The text does not fit, or a journal entry is to be constitutional.
             LostLease: The guard does not hold.
         """
+        if constitutional and kind != "core":
+            raise Unprocessable("only a core memory is constitutional")
         try:
             memory = made(
                 owner,

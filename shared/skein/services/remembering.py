@@ -40,14 +40,16 @@ class Remembered(NamedTuple):
 # ---------------------------------------------------------------------- reading
 
 
-def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
+def live_items(
+    table: Table, tenant: str, agent_id: str, scope: str | None, *, limit: int | None = None
+) -> Sequence[Item]:
     """What stands as remembered in one partition, faded entries included: one query.
 
     The constitutional come first, then core memories, then journal entries, each the newest first.
     Where there are more core memories than one reading holds, a second one has the journal.
     """
     partition = owned_partition(tenant, agent_id, scope)
-    return _with_journal(table, partition, last=f"{LIVE}~", limit=MOST_LIVE)
+    return _with_journal(table, partition, last=f"{LIVE}~", limit=limit or MOST_LIVE)
 
 
 def owned_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
@@ -70,12 +72,21 @@ def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Seq
     return (*page.items, *notes.items)
 
 
-def live_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
-    """What an agent remembers now within reach, one query a partition; see `live_items`."""
+def live_memories(
+    table: Table, reach: Reach, *, now: datetime, limit: int | None = None
+) -> list[Memory]:
+    """What an agent remembers now within reach, one query a partition; see `live_items`.
+
+    Args:
+        table: Where.
+        reach: Whose, and where it is shown.
+        now: What has faded by then is left out.
+        limit: How many of each partition to read at most; `MOST_LIVE` unless told.
+    """
     found = [
         Memory.from_item(item)
         for scope in reach.scopes
-        for item in live_items(table, reach.tenant, reach.agent_id, scope)
+        for item in live_items(table, reach.tenant, reach.agent_id, scope, limit=limit)
     ]
     return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]
 

@@ -12,6 +12,7 @@ from skein.agent.tools.intents import (
     set_goal,
     set_plan,
 )
+from skein.agent.tools.memories import forget_memory, save_memory, search_memories
 from skein.agent.tools.messages import send_message
 from skein.agent.tools.profile import update_profile
 from skein.agent.tools.runs import end_run, get_my_runs, stop_run
@@ -30,6 +31,9 @@ TOOLS: dict[str, Tool] = {
         abandon_goal,
         set_plan,
         cancel_plan,
+        save_memory,
+        forget_memory,
+        search_memories,
         update_profile,
         end_run,
     )

@@ -7,6 +7,8 @@ from skein.services.asking import Asking
 from skein.services.chats import Chats
 from skein.services.endings import Endings
 from skein.services.goals import Goals
+from skein.services.memories import Memories
+from skein.services.memory_search import MemorySearch
 from skein.services.own_runs import OwnRuns
 from skein.services.plans import Plans
 from skein.services.profiles import Profiles
@@ -24,4 +26,6 @@ class Desk:
     own_runs: OwnRuns
     goals: Goals
     plans: Plans
+    memories: Memories
+    memory_search: MemorySearch
     profiles: Profiles

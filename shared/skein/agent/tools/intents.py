@@ -5,9 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.tools.base import Call, tool
+from skein.agent.tools.ownership import owner_at, reach_at
 from skein.errors import Conflict, Correctable, Failed, NotFound, Unprocessable
 from skein.models.base import rfc3339
-from skein.models.intent import Owner, Reach, effect_id
+from skein.models.intent import effect_id
 
 GoalId = Annotated[str, Field(description="The goal's id.")]
 PlanName = Annotated[
@@ -25,7 +26,7 @@ def set_goal(
     """Give yourself a goal, which you will be shown until you complete or abandon it."""
     try:
         goal = call.desk.goals.set(
-            _owner(call),
+            owner_at(call),
             text,
             goal_id=f"goal_{effect_id(call.effect)}",
             priority=priority,
@@ -43,7 +44,7 @@ def set_goal(
 def complete_goal(call: Call, goal_id: GoalId) -> str:
     """Mark a goal of yours as reached."""
     try:
-        call.desk.goals.complete(_reach(call), goal_id, guard=call.work.claim.guard)
+        call.desk.goals.complete(reach_at(call), goal_id, guard=call.work.claim.guard)
     except (NotFound, Conflict) as error:
         raise Failed(str(error)) from None
     return "goal completed"
@@ -53,7 +54,7 @@ def complete_goal(call: Call, goal_id: GoalId) -> str:
 def abandon_goal(call: Call, goal_id: GoalId) -> str:
     """Let a goal of yours go."""
     try:
-        call.desk.goals.abandon(_reach(call), goal_id, guard=call.work.claim.guard)
+        call.desk.goals.abandon(reach_at(call), goal_id, guard=call.work.claim.guard)
     except (NotFound, Conflict) as error:
         raise Failed(str(error)) from None
     return "goal abandoned"
@@ -82,7 +83,7 @@ def set_plan(
     """Have yourself woken later, by exactly one of run_after, scheduled_at and cron."""
     try:
         plan = call.desk.plans.set(
-            _owner(call),
+            owner_at(call),
             name,
             instruction,
             run_after=run_after,
@@ -106,33 +107,8 @@ def cancel_plan(
     """Let a plan of yours go."""
     try:
         call.desk.plans.cancel(
-            _reach(call), name, effect=effect_id(call.effect), guard=call.work.claim.guard
+            reach_at(call), name, effect=effect_id(call.effect), guard=call.work.claim.guard
         )
     except NotFound as error:
         raise Failed(str(error)) from None
     return "plan canceled"
-
-
-def _owner(call: Call) -> Owner:
-    """Where a thing that is made now belongs: to those who were there for what was read."""
-    run, reading = call.work.run, call.reading
-    return Owner(
-        tenant=run.tenant,
-        agent_id=run.agent_id,
-        scope=reading.scope,
-        audience=reading.audience,
-        source_chat_id=reading.chat.id if reading.chat else None,
-        source_run_id=run.id,
-    )
-
-
-def _reach(call: Call) -> Reach:
-    """What may be touched from here: open things, and those of the people who are here."""
-    reading = call.reading
-    scopes = (None,) if reading.scope is None else (None, reading.scope)
-    return Reach(
-        tenant=call.work.run.tenant,
-        agent_id=call.work.run.agent_id,
-        scopes=scopes,
-        place=reading.destination,
-    )

@@ -1,0 +1,75 @@
+"""Learning: what is to be remembered, forgotten and found again."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.agent.tools.base import Call, tool
+from skein.agent.tools.ownership import owner_at, reach_at
+from skein.errors import Conflict, Correctable, Failed, NotFound, Unprocessable
+from skein.models.memory import Memory, MemoryKind
+from skein.services.memories import memory_id_of
+from skein.services.quoting import quoted, quoted_id
+
+LONGEST_TEXT = 2_000  # characters of one memory in a list
+CUT = " [...]"
+
+
+@tool
+def save_memory(
+    call: Call,
+    text: Annotated[str, Field(description="What to remember; it must make sense by itself.")],
+    kind: Annotated[
+        MemoryKind, Field(description="core: for good; journal: it fades after seven days.")
+    ],
+) -> str:
+    """Remember something beyond this conversation; you will be shown it where it may be known."""
+    run, messages = call.work.run, call.reading.messages
+    try:
+        memory, known = call.desk.memories.add(
+            owner_at(call),
+            text,
+            kind,
+            made_by="tool",
+            reach=reach_at(call),
+            memory_id=memory_id_of(call.effect, run.created_at),
+            span=(messages[0].seq, messages[-1].seq) if messages else None,
+            guard=call.work.claim.guard,
+        )
+    except Unprocessable as error:
+        raise Correctable(str(error)) from None
+    said = "you remember that already" if known else "remembered"
+    until = f"; it fades on {memory.fades_at:%Y-%m-%d}" if memory.fades_at else ""
+    return f"{said}, id: {memory.id}{until}"
+
+
+@tool
+def forget_memory(
+    call: Call, memory_id: Annotated[str, Field(description="The memory's id.")]
+) -> str:
+    """Forget something that you remember; search_memories tells you its id."""
+    try:
+        call.desk.memories.forget(reach_at(call), memory_id, guard=call.work.claim.guard)
+    except (NotFound, Conflict) as error:
+        raise Failed(str(error)) from None
+    return "forgotten"
+
+
+@tool
+def search_memories(
+    call: Call,
+    query: Annotated[str, Field(description="Words that stand in it, in its language.")],
+    limit: Annotated[int, Field(description="How many, at most 50.", ge=1, le=50)] = 10,
+) -> str:
+    """Search everything that you remember and that may be known here, the best matches first."""
+    found = call.desk.memory_search.search(reach_at(call), query, limit=limit)
+    return "\n".join(map(_told, found)) or "you remember nothing of that"
+
+
+def _told(memory: Memory) -> str:
+    text = memory.text
+    if len(text) > LONGEST_TEXT:
+        text = text[:LONGEST_TEXT] + CUT
+    fades = f", fades on {memory.fades_at:%Y-%m-%d}" if memory.fades_at else ""
+    what = f"{memory.kind}, {memory.created_at:%Y-%m-%d}{fades}"
+    return f"- {quoted_id(memory.id)} ({what}): {quoted(text)}"

@@ -1,0 +1,157 @@
+"""Memories over the HTTP API for operators."""
+
+from typing import Any
+
+import pytest
+
+from tests.api_client import Client, everything, operator
+from tests.builders import NOON, TENANT, World
+from tests.handlers.test_admin_intents import ANN, TEAM
+
+MEMORIES = "/v1/agents/agt_a/memories"
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.agent()
+    return world
+
+
+@pytest.fixture
+def admin(world: World) -> Client:
+    return operator(world)
+
+
+def test_a_memory_from_its_beginning_to_its_end_and_back(world: World, admin: Client) -> None:
+    made = admin.post(MEMORIES, {"kind": "core", "text": " Ann likes tea "})
+    assert made.status == 201
+    assert made.body == {
+        "id": made.body["id"],
+        "kind": "core",
+        "text": "Ann likes tea",
+        "created_at": "2026-02-18T12:00:00.000Z",
+        "expires_at": None,
+        "source": {"chat_id": None, "from_seq": None, "to_seq": None, "run_id": None},
+        "made_by": "api",
+        "constitutional": False,
+        "superseded_by": None,
+        "promoted_from": None,
+        "deleted_at": None,
+    }
+    path = f"{MEMORIES}/{made.body['id']}"
+    assert admin.get(path).body == made.body
+    assert admin.get(MEMORIES).body == {"items": [made.body], "next_cursor": None}
+    world.clock.advance(60)
+    assert admin.delete(path).status == 204
+    assert admin.delete(path).status == 204
+    gone = made.body | {"deleted_at": "2026-02-18T12:01:00.000Z"}
+    assert admin.get(path).body == gone
+    assert admin.get(MEMORIES, state="live").body["items"] == []
+    assert admin.get(MEMORIES, state="ended").body["items"] == [gone]
+    back = admin.post(f"{path}/restore", {})
+    assert (back.status, back.body) == (200, made.body)
+    assert admin.post(f"{path}/restore", {}).body == made.body
+    assert admin.get(MEMORIES, state="live").body["items"] == [made.body]
+
+
+def test_what_it_remembers_already_is_not_added_again(admin: Client) -> None:
+    first = admin.post(MEMORIES, {"kind": "core", "text": "Ann likes tea"})
+    again = admin.post(MEMORIES, {"kind": "journal", "text": "ann likes TEA."})
+    assert (again.status, again.body) == (200, first.body)
+
+
+def test_a_superseded_memory_names_what_took_its_place(admin: Client) -> None:
+    note = admin.post(MEMORIES, {"kind": "journal", "text": "Ann likes tea"}).body
+    assert note["expires_at"] == "2026-02-25T12:00:00.000Z"
+    law = admin.post(MEMORIES, {"kind": "core", "text": "Ann likes tea", "constitutional": True})
+    assert (law.status, law.body["constitutional"]) == (201, True)
+    assert admin.get(f"{MEMORIES}/{note['id']}").body["superseded_by"] == law.body["id"]
+    restored = admin.post(f"{MEMORIES}/{note['id']}/restore", {}).body
+    assert restored == note
+    assert admin.delete(f"{MEMORIES}/{law.body['id']}").status == 204
+
+
+def test_lists_are_by_kind_and_state(world: World, admin: Client) -> None:
+    note = admin.post(MEMORIES, {"kind": "journal", "text": "Note"}).body["id"]
+    core = admin.post(MEMORIES, {"kind": "core", "text": "Core"}).body["id"]
+    law = admin.post(MEMORIES, {"kind": "core", "text": "L", "constitutional": True}).body["id"]
+
+    def ids(**wanted: Any) -> list[str]:
+        return [item["id"] for item in admin.get(MEMORIES, **wanted).body["items"]]
+
+    assert ids() == [law, core, note]
+    assert (ids(kind="core"), ids(kind="journal")) == ([law, core], [note])
+    world.clock.advance(7 * 86_400)
+    assert (ids(state="live"), ids(state="ended")) == ([law, core], [note])
+    for limit in (1, 2):
+        paged = [item["id"] for item in admin.all_pages(MEMORIES, limit=limit)]
+        assert paged == [law, core, note]
+
+
+def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin: Client) -> None:
+    for owner, text in ((ANN, "Ann's"), (TEAM, "The team's")):
+        world.app.memories.add(owner, text, "core", made_by="consolidation", span=(3, 9))
+    assert admin.get(MEMORIES).body["items"] == []
+    [anns] = admin.get(MEMORIES, user_id="usr_ann").body["items"]
+    assert (anns["text"], anns["made_by"]) == ("Ann's", "consolidation")
+    assert anns["source"] == {
+        "chat_id": "chat_ann",
+        "from_seq": 3,
+        "to_seq": 9,
+        "run_id": "run_1_chat_ann",
+    }
+    [teams] = admin.get(MEMORIES, chat_id="chat_team").body["items"]
+    assert teams["text"] == "The team's"
+    one = f"{MEMORIES}/{anns['id']}"
+    assert [admin.get(one).status, admin.delete(one).status] == [404, 404]
+    assert admin.post(f"{one}/restore", {}).status == 404
+    assert admin.get(one, user_id="usr_ann").body == anns
+    assert admin.call("DELETE", one, query={"user_id": "usr_ann"}).status == 204
+    assert admin.get(MEMORIES, user_id="usr_ann", state="live").body["items"] == []
+    restore = admin.call("POST", f"{one}/restore", {}, query={"user_id": "usr_ann"})
+    assert restore.body == anns
+    assert admin.get(MEMORIES, user_id="usr_ann", chat_id="chat_team").status == 422
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"kind": "core"},
+        {"text": "a"},
+        {"kind": "core", "text": " "},
+        {"kind": "core", "text": "x" * 10_001},
+        {"kind": "diary", "text": "a"},
+        {"kind": "journal", "text": "a", "constitutional": True},
+        {"kind": "core", "text": "a", "made_by": "reflection"},
+    ],
+)
+def test_values_that_do_not_fit_are_422_and_store_nothing(
+    world: World, admin: Client, body: dict[str, Any]
+) -> None:
+    before = everything(world)
+    answer = admin.post(MEMORIES, body)
+    assert (answer.status, answer.code) == (422, "unprocessable")
+    assert everything(world) == before
+
+
+def test_what_is_not_there_is_404(world: World, admin: Client) -> None:
+    world.agent("agt_gone", deleted_at=NOON)
+    for agent in ("agt_none", "agt_gone"):
+        path = f"/v1/agents/{agent}/memories"
+        assert admin.get(path).status == 404
+        assert admin.post(path, {"kind": "core", "text": "a"}).status == 404
+    assert admin.get(f"{MEMORIES}/mem_1").status == 404
+    assert admin.delete(f"{MEMORIES}/mem_1").status == 404
+    assert admin.get(MEMORIES, cursor="x").status == 400
+    assert admin.get(MEMORIES, kind="diary").status == 422
+
+
+def test_another_tenant_sees_nothing(world: World, admin: Client) -> None:
+    memory = admin.post(MEMORIES, {"kind": "core", "text": "Ours"}).body["id"]
+    stranger = operator(world, tenant="globex")
+    assert stranger.get(f"{MEMORIES}/{memory}").status == 404
+    assert stranger.delete(f"{MEMORIES}/{memory}").status == 404
+    assert admin.get(f"{MEMORIES}/{memory}").body["deleted_at"] is None
+    assert world.agent().tenant == TENANT
