@@ -18,6 +18,7 @@ from skein.models.base import MemberRef, NamedMember
 from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Chat, LastMessage, Membership, Message
 from skein.models.intent import Goal, Plan, private_scope
+from skein.models.memory import Memory, MemoryKind
 from skein.models.run import Run, run_id_in
 from skein.models.storage import Item, Key, Page, Put
 from skein.models.summary import PinnedSummary, Summary
@@ -204,6 +205,31 @@ class Crowded:
             plan = {"id": f"plan_{n:03d}", "name": f"Check {n:03d}", "instruction": "Ask him."}
             times = {"cron": "0 9 * * *", "next_at": NOON + timedelta(hours=n + 1)}
             self._put(Plan(**owned, **plan, **times, created_at=NOON))
+            self._put(self._memory(n, owned))
+
+    def _memory(self, n: int, owned: dict[str, Any], **fields: Any) -> Memory:
+        kind: MemoryKind = "journal" if n % 2 else "core"
+        return Memory(
+            **owned,
+            id=f"mem_{n:05d}",
+            kind=kind,
+            text=f"On day {n:05d} Husam ran as far as he had promised, and was glad.",
+            made_by="consolidation",
+            fades_at=NOON + timedelta(days=7) if kind == "journal" else None,
+            created_at=NOON,
+            **fields,
+        )
+
+    def confide(self, people: int) -> None:
+        """Let the agent remember something of so many others, each in private."""
+        for n in range(people):
+            owned = {
+                "tenant": TENANT,
+                "agent_id": COACH.id,
+                "scope": private_scope(user_id=f"usr_x{n}"),
+                "audience": Audience(open=False, people=(f"usr_x{n}",)),
+            }
+            self._put(self._memory(n, owned))
 
     def _ended(self, count: int, scope: str | None, audience: Audience) -> None:
         owned = {"tenant": TENANT, "agent_id": COACH.id, "scope": scope, "audience": audience}
@@ -212,6 +238,7 @@ class Crowded:
             self._put(Goal(**owned, **goal, created_at=NOON))
             plan = {"id": f"plan_e{n:03d}", "name": f"Over {n}", "instruction": "Over."}
             self._put(Plan(**owned, **plan, run_after="1 day", status="done", created_at=NOON))
+            self._put(self._memory(90_000 + n, owned, deleted_at=NOON))
             trigger = Trigger(type="manual", by=HUSAM.ref)
             for home in ("chat_1", COACH.id):
                 self._put(
@@ -263,7 +290,7 @@ def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> Non
     reading = crowded.read()
     assert table.singles == ROUNDS - 1
     assert crowded.calls == FIRST_ROUND[kind] + 1 <= CALLS
-    assert len(reading.goals) == len(reading.plans) == 100
+    assert len(reading.goals) == len(reading.plans) == len(reading.memories) == 100
     assert len(reading.chats) == 20
     assert reading.before is not None
     assert reading.borrowed is not None
@@ -274,6 +301,7 @@ def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> Non
 def test_a_context_costs_the_same_however_much_lies_behind(kind: str) -> None:
     few, some = Crowded(kind, chats=10), Crowded(kind, messages=200, chats=60)
     many = Crowded(kind, messages=2_000, chats=5_000, ended=200)
+    many.confide(1_000)
     assert len(few.read().chats) == 11
     assert len(some.read().chats) == len(many.read().chats) == 20
     assert many.calls == some.calls == few.calls
