@@ -186,6 +186,9 @@ class Settings(BaseModel):
     context_cache_seconds: Annotated[
         int, Field(description="How long it keeps that.", ge=1, le=86_400)
     ] = 300
+    context_cache_bytes: Annotated[
+        int, Field(description="Memory for that, per container.", ge=0)
+    ] = 64_000_000
 
     # Runs
     max_chain_depth: Annotated[

@@ -5,11 +5,13 @@ agent owns. Round two fetches the chats that those keys point to, in one call. N
 a longer chat or by more chats (DESIGN section 5, invariant 14).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
+from skein.agent.cache import ContextCache
+from skein.agent.kept_reads import KeptReads
 from skein.agent.people import person_at, profile_audience
 from skein.agent.places import (
     SHOWN_CHATS,
@@ -26,7 +28,7 @@ from skein.models.agent import Agent
 from skein.models.audience import Audience, may_show
 from skein.models.base import MemberRef
 from skein.models.borrowed import Borrowed
-from skein.models.chat import Chat, Membership, Message, chat_partition, member_relation
+from skein.models.chat import Chat, Membership, Message, member_relation
 from skein.models.intent import Goal, Plan
 from skein.models.limit import Allowance
 from skein.models.memory import LIVE, Memory
@@ -38,7 +40,6 @@ from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
 from skein.services.effective import Effective, found_settings, keys_of_settings, resolved
-from skein.services.remembering import owned_items
 from skein.services.sessions import first_of_session, reset_in
 from skein.services.spending import found_allowance, payer_keys
 from skein.services.windows import pin_of, shown_from
@@ -46,7 +47,6 @@ from skein.settings import Settings
 
 INDEX_ROWS = 46  # two keys each; with the agent, the person, settings and so on, one batch
 MOST_ASKED = 20  # messages of an earlier session that were not answered in it
-LATE_MESSAGES = 5  # that may have come since the chat was read
 PARALLEL_READS = 6
 
 
@@ -123,7 +123,7 @@ class Reading:
 class _FirstRound:
     """The newest messages, what the agent owns, and the index rows of its chats."""
 
-    newest: Page
+    newest: Sequence[Item]
     owned: Sequence[Item]
     related: Sequence[Page]
 
@@ -141,8 +141,11 @@ class _FirstRound:
 class Reader:
     """Reads what a run needs to know."""
 
-    def __init__(self, *, table: Table, clock: Clock, settings: Settings) -> None:
+    def __init__(
+        self, *, table: Table, cache: ContextCache, clock: Clock, settings: Settings
+    ) -> None:
         self._table = table
+        self._cache = cache
         self._clock = clock
         self._settings = settings
 
@@ -156,40 +159,29 @@ class Reader:
         people = destination_of(chat).people
         rows = INDEX_ROWS // 2 if people else INDEX_ROWS
         agent = MemberRef(kind="agent", id=run.agent_id)
-        questions: list[Callable[[], Page]] = [
-            lambda: self._owned(run, None),
-            lambda: self._related(run.tenant, agent, rows),
-            lambda: self._newest(run, chat),
-        ]
-        if scope is not None:
-            questions.append(lambda: self._owned(run, scope))
-        if people:
-            person = MemberRef(kind="user", id=people[0])
-            questions.append(lambda: self._related(run.tenant, person, rows))
+        reads = KeptReads(self._table, self._cache)
+        scopes = (None,) if scope is None else (None, scope)
+        members = [agent, *(MemberRef(kind="user", id=person) for person in people[:1])]
         with ThreadPoolExecutor(PARALLEL_READS) as pool:
-            owned, related, newest, *private = pool.map(lambda question: question(), questions)
-        own_items = [*owned.items, *(private[0].items if scope is not None else ())]
-        rows_of = [related, *(private[-1:] if people else ())]
-        return self._second_round(run, chat, member, _FirstRound(newest, own_items, rows_of))
-
-    def _owned(self, run: Run, scope: str | None) -> Page:
-        return Page(tuple(owned_items(self._table, run.tenant, run.agent_id, scope)))
+            newest = pool.submit(self._newest, reads, run, chat)
+            owned = [pool.submit(reads.owned, run.tenant, run.agent_id, each) for each in scopes]
+            related = [pool.submit(self._related, run.tenant, member, rows) for member in members]
+        known = _FirstRound(
+            newest.result(),
+            [item for each in owned for item in each.result()],
+            [each.result() for each in related],
+        )
+        reading = self._second_round(run, chat, member, known)
+        reads.keep(reading.effective)
+        return reading
 
     def _related(self, tenant: str, member: MemberRef, rows: int) -> Page:
         return self._table.query_index(
             "gsi1", member_relation(tenant, member), limit=rows, newest_first=True
         )
 
-    def _newest(self, run: Run, chat: Chat | None) -> Page:
-        if chat is None:
-            return Page(())
-        return self._table.query(
-            chat_partition(chat.tenant, chat.id),
-            first="MSG#",
-            last="MSG#~",
-            limit=chat.last_seq - self._start(run, chat) + 1 + LATE_MESSAGES,
-            newest_first=True,
-        )
+    def _newest(self, reads: KeptReads, run: Run, chat: Chat | None) -> Sequence[Item]:
+        return reads.messages(chat, self._start(run, chat)) if chat is not None else ()
 
     def _start(self, run: Run, chat: Chat) -> int:
         """The first message of the window; what is to be answered may be of an earlier session."""
@@ -210,7 +202,7 @@ class Reader:
         here = chat.key.pk if chat else None
         others = [pk for pk in known.chat_partitions if pk != here]
         keys = [Key(pk, sk) for pk in others for sk in ("META", member_sk)]
-        messages = self._windowed(run, known.newest, chat)
+        messages = self._windowed(known.newest, chat)
         wanted = keys_of_trigger(run, chat, messages)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
@@ -273,12 +265,9 @@ class Reader:
             memories=tuple(m for m in unfaded if may_show(m.audience, destination)),
         )
 
-    def _windowed(self, run: Run, newest: Page, chat: Chat | None) -> list[Message]:
-        if chat is None:
-            return []
-        start = self._start(run, chat)
-        messages = [chat.as_now(Message.from_item(item)) for item in reversed(newest.items)]
-        return [message for message in messages if message.seq >= start]
+    @staticmethod
+    def _windowed(newest: Sequence[Item], chat: Chat | None) -> list[Message]:
+        return [chat.as_now(Message.from_item(item)) for item in newest] if chat else []
 
 
 def _keys_of_person(chat: Chat | None) -> list[Key]:

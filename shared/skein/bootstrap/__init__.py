@@ -7,6 +7,7 @@ test, or the local stack, gives some parts itself: `build_app(settings, model=..
 import os
 from functools import cached_property
 
+from skein.agent.cache import ContextCache
 from skein.agent.context import ContextBuilder
 from skein.agent.contexts import Contexts
 from skein.agent.preview import Preview
@@ -73,9 +74,23 @@ class App(Doors):
         )
 
     @cached_property
+    def context_cache(self) -> ContextCache:
+        """What prompts were made from."""
+        return ContextCache(
+            clock=self.clock,
+            metrics=self.metrics,
+            max_bytes=self.settings.context_cache_bytes,
+        )
+
+    @cached_property
     def reader(self) -> Reader:
         """Reads what prompts are made from."""
-        return Reader(table=self.context_table, clock=self.clock, settings=self.settings)
+        return Reader(
+            table=self.context_table,
+            cache=self.context_cache,
+            clock=self.clock,
+            settings=self.settings,
+        )
 
     @cached_property
     def contexts(self) -> Contexts:

@@ -22,6 +22,7 @@ REFLECTION_LEAD = timedelta(days=3)  # so that it comes three times, should the 
 
 LIVE = "FACT#"  # before GOAL#, so that a query from PLAN# down comes to memories last
 ENDED = f"ENDED#{LIVE}"
+REVISION = "OWNED#REVISION"  # between goals and plans, so that their query comes to it
 
 
 class Memory(Owned):
@@ -133,4 +134,4 @@ def touched(tenant: str, agent_id: str, scope: str | None) -> Update:
 
 def revision_key(tenant: str, agent_id: str, scope: str | None) -> Key:
     """The key of the item that holds a partition's revision."""
-    return Key(owned_partition(tenant, agent_id, scope), "REVISION")
+    return Key(owned_partition(tenant, agent_id, scope), REVISION)

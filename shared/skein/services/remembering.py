@@ -15,7 +15,7 @@ from skein.services.sameness import normalised
 
 MOST_LIVE = 500  # of one partition in one reading: the constitutional, then the newest
 MOST_BESIDE = 300  # goals, plans and live runs that are read with them
-PLANS = "PLAN#"
+GOALS, PLANS = "GOAL#", "PLAN#"
 
 
 class Entry(NamedTuple):
@@ -52,12 +52,18 @@ def live_items(
     return _with_journal(table, partition, last=f"{LIVE}~", limit=limit or MOST_LIVE)
 
 
-def owned_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
+def owned_items(
+    table: Table, tenant: str, agent_id: str, scope: str | None, *, memories: bool = True
+) -> Sequence[Item]:
     """All that a prompt may show of one partition, in one query: plans, live runs, goals, memories.
 
-    See `live_items` for the order of the memories, which come last.
+    The revision is among them, and is read before the memories that it is of. See `live_items` for
+    the order of the memories, which come last; or leave them out.
     """
     partition = owned_partition(tenant, agent_id, scope)
+    if not memories:
+        page = table.query(partition, first=GOALS, last=f"{PLANS}~", newest_first=True)
+        return page.items
     return _with_journal(table, partition, last=f"{PLANS}~", limit=MOST_LIVE + MOST_BESIDE)
 
 
