@@ -34,6 +34,7 @@ SHOWN_TO_AGENTS = {
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {
+    "agent/kept_reads.py": "what was read before, for `agent/reading.py`, which decides",
     "agent/trigger_reading.py": "the run's own trigger, which `agent/reading.py` keeps back or not",
     "agent/taking_over.py": "the run's own recorded prompt",
     "services/asking.py": "whether a reply is there; its number alone goes on",
@@ -124,6 +125,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
     }
     assert reading == {
         "agent/alone.py",
+        "agent/kept_reads.py",  # for `agent/reading.py`, which decides
         "agent/reading.py",
         "agent/tools/chats.py",
         "agent/turn.py",  # the chat that the prompt shows, and the agent's place there

@@ -9,7 +9,7 @@ from skein.errors import Conflict, LostLease, NotFound, Unprocessable
 from skein.models.audience import OPEN, Audience
 from skein.models.base import rfc3339
 from skein.models.intent import Owner, Reach
-from skein.models.memory import REFLECTION_LEAD, Memory
+from skein.models.memory import REFLECTION_LEAD, REVISION, Memory
 from skein.models.storage import Check, Exists, Key, Missing, Put
 from skein.services.memories import memory_id_of
 from tests.builders import NOON, TENANT, World
@@ -34,7 +34,7 @@ def live(world: World, reach: Reach = OWNER.reach) -> list[str]:
 
 def keys(world: World) -> list[str]:
     items = world.table.query(f"{TENANT}#AGENT#agt_a").items
-    return [item["sk"] for item in items if item["sk"] != "REVISION"]
+    return [item["sk"] for item in items if item["sk"] != REVISION]
 
 
 # ---------------------------------------------------------------------- add

@@ -72,11 +72,11 @@ class KeptReads:
 
     def keep(self, effective: Effective) -> None:
         """Keep what was read for as long as the agent's settings say, or nothing of it."""
-        for name, (state, items) in self._read.items():
-            if effective.context_caching:
-                seconds = effective.context_cache_seconds
-                self._cache.put(name, state, items, seconds=seconds)
-            else:
+        if effective.context_caching:
+            for name, (state, items) in self._read.items():
+                self._cache.put(name, state, items, seconds=effective.context_cache_seconds)
+        else:
+            for name in {*self._read, *self._hits}:
                 self._cache.drop(name)
         misses = len(self._read.keys() - set(self._hits))
         self._cache.count(hits=len(self._hits), misses=misses)
