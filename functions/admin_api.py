@@ -15,6 +15,7 @@ import admin_consolidations
 import admin_intents
 import admin_memories
 import admin_people
+import admin_privacy
 import admin_reflections
 import admin_services
 import admin_settings
@@ -57,6 +58,7 @@ api = Api(scope="admin").including(
     admin_memories.router,
     admin_people.router,
     admin_reflections.router,
+    admin_privacy.router,
     admin_services.router,
     admin_settings.router,
 )

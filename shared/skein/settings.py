@@ -41,6 +41,7 @@ class Settings(BaseModel):
     reflections_queue_url: Annotated[
         str, Field(description="URL of the queue of agents that are about to forget something.")
     ] = ""
+    erasures_queue_url: Annotated[str, Field(description="URL of the queue of erasures.")] = ""
     aws_endpoint_url: Annotated[
         str | None,
         Field(description="Endpoint of DynamoDB, SQS and Secrets Manager; unset on AWS."),

@@ -17,11 +17,11 @@ from skein.agent.tools.desk import Desk
 from skein.agent.turn import Turns
 from skein.bootstrap.doors import Doors
 from skein.bootstrap.outside import PORTS
+from skein.bootstrap.privacy import Privacy
 from skein.services.apologies import Apologies
 from skein.services.asking import Asking
 from skein.services.delivery import Deliveries
 from skein.services.due import Tick
-from skein.services.endings import Endings
 from skein.services.firing import Firing
 from skein.services.memory_search import MemorySearch
 from skein.services.own_runs import OwnRuns
@@ -35,20 +35,8 @@ from skein.services.sources import Sources
 from skein.settings import Settings
 
 
-class App(Doors):
+class App(Doors, Privacy):
     """All of Skein, wired: services built from ports."""
-
-    @cached_property
-    def endings(self) -> Endings:
-        """How runs end."""
-        return Endings(
-            table=self.table,
-            clock=self.clock,
-            ids=self.ids,
-            dispatch=self.dispatch,
-            metrics=self.metrics,
-            settings=self.settings,
-        )
 
     @cached_property
     def runs(self) -> Runs:

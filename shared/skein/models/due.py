@@ -10,7 +10,7 @@ from typing import Any, Literal
 from skein.models.base import rfc3339, stable_hash
 from skein.models.storage import Condition, Is, Item, Key
 
-DueKind = Literal["run", "delivery", "chat", "plan", "merge", "consolidation", "fading"]
+DueKind = Literal["run", "delivery", "chat", "plan", "merge", "consolidation", "fading", "erasure"]
 DUE_SHARDS = 8
 
 NOT_DUE: dict[str, None] = {"gsi2pk": None, "gsi2sk": None, "due_tries": None}

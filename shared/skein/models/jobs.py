@@ -4,7 +4,9 @@ from typing import ClassVar, Literal
 
 from skein.models.base import Identifier, Tenant, Value
 
-QueueName = Literal["turns", "deliveries", "upkeep", "summaries", "consolidations", "reflections"]
+QueueName = Literal[
+    "turns", "deliveries", "upkeep", "summaries", "consolidations", "reflections", "erasures"
+]
 
 
 class Job(Value):
@@ -66,3 +68,11 @@ class ReflectionJob(Job):
 
     agent_id: Identifier
     scope: str | None = None
+
+
+class ErasureJob(Job):
+    """A person is being erased, and there may be more to do now."""
+
+    queue = "erasures"
+
+    erasure_id: Identifier

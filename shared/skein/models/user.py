@@ -20,6 +20,9 @@ class User(Stored):
         by_phone: Nothing is known of them but their number: a text made the record.
         former_ids: Under which they were known before these turned out to be the same person;
             what they said then still carries them.
+        former_phones: Numbers that have been theirs, under which chats may still stand.
+        erasure_id: All that is theirs is being erased: the record holds nothing else any more, and
+            keeps them out of new chats until it goes, too.
         version: Raised by every change, which holds only for the version that it read.
     """
 
@@ -31,6 +34,8 @@ class User(Stored):
     profile: dict[str, Any] = Field(default_factory=dict)
     by_phone: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
     former_ids: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
+    former_phones: Annotated[tuple[E164, ...], Field(exclude_if=lambda phones: not phones)] = ()
+    erasure_id: Identifier | None = None
     version: int = 1
     created_at: Instant
 

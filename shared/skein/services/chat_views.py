@@ -17,7 +17,7 @@ from skein.models.chat import (
     member_relation,
     related_chat,
 )
-from skein.models.storage import Absent, Below, Item, Key, Update, all_of, any_of
+from skein.models.storage import Absent, Below, Is, Item, Key, Update, all_of, any_of
 from skein.ports import Clock, Table
 from skein.services.cursors import (
     DEFAULT_PAGE,
@@ -220,7 +220,9 @@ class ChatViews:
             if seen <= own.place.seen_seq:
                 return own
             higher = any_of(Absent("seen_seq"), Below("seen_seq", seen))
-            condition = all_of(Absent("left_seq"), higher)
+            # An erasure takes the place away; nothing may come to stand there again.
+            there = Is("chat_id", chat_id)
+            condition = all_of(there, Absent("left_seq"), higher)
             self._table.write(Update(own.place.key, {"seen_seq": seen}, condition=condition))
             return OwnChat(own.chat, own.place.model_copy(update={"seen_seq": seen}))
 

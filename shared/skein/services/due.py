@@ -21,7 +21,7 @@ from skein.models.due import (
     due_partition,
     still_due,
 )
-from skein.models.jobs import DeliveryJob, Job, RunJob, UpkeepJob
+from skein.models.jobs import DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
 from skein.models.storage import MAX_BATCH_GET_KEYS, Item, Key, Update
 from skein.ports import Clock, Metrics, Table
 from skein.services.dispatch import Dispatch
@@ -36,6 +36,7 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "delivery": lambda item: DeliveryJob(
         tenant=item["tenant"], chat_id=item["chat_id"], delivery_id=item["id"]
     ),
+    "erasure": lambda item: ErasureJob(tenant=item["tenant"], erasure_id=item["id"]),
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }
 

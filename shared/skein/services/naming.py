@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from skein.errors import NotFound
+from skein.errors import Conflict, NotFound
 from skein.models.agent import Agent
 from skein.models.base import MemberRef, NamedMember
 from skein.models.storage import Key, Missing, Put
@@ -28,6 +28,7 @@ def named_members(
 
     Raises:
         NotFound: There is no such agent; `details` has the ids.
+        Conflict: One of the people is being erased.
         ConditionFailed: Somebody made one of the records meanwhile; try again.
     """
     keys = {member: _key(tenant, member) for member in members}
@@ -46,6 +47,8 @@ def named_members(
         if member.kind == "agent":
             named.append(Agent.from_item(found[keys[member]]).as_member)
         elif item is not None:
+            if User.from_item(item).erasure_id is not None:
+                raise Conflict("this person is being erased", details={"user_id": member.id})
             named.append(User.from_item(item).as_member)
         else:
             name = caller.name if member.id == caller.id else member.id

@@ -119,6 +119,8 @@ class Numbers:
         if user_key not in found:
             raise NotFound("there is no such person")
         user = User.from_item(found[user_key])
+        if user.erasure_id is not None:
+            raise NotFound("there is no such person")
         owner = PhoneOwner.from_item(found[owner_key]) if owner_key in found else None
         if owner is not None and owner.user_id == user_id:
             return user, None
@@ -146,6 +148,7 @@ class Numbers:
             user,
             {
                 "phones": (*user.phones, phone),
+                "former_phones": (*user.former_phones, *former.former_phones),
                 "former_ids": (*user.former_ids, *former.former_ids, former.id),
                 "time_zone": user.time_zone or former.time_zone,
                 "profile": _united(user.profile, former.profile),
@@ -179,7 +182,8 @@ class Numbers:
         if phone not in user.phones:
             return user
         left = tuple(other for other in user.phones if other != phone)
-        unlinked, write = revise(user, {"phones": left})
+        former = tuple(dict.fromkeys([*user.former_phones, phone]))
+        unlinked, write = revise(user, {"phones": left, "former_phones": former})
         owner = PhoneOwner.key_of(tenant, phone)
         theirs = any_of(Missing(), Is("user_id", user_id))
         self._table.transact([write, Delete(owner, theirs), *silenced(self._table, user, phone)])
@@ -192,9 +196,9 @@ class Numbers:
             Conflict: An agent is at work in one of the chats; all others have moved.
         """
         item = self._table.get(User.key_of(merge.tenant, merge.into))
-        if item is None:
+        user = User.from_item(item) if item is not None else None
+        if user is None or user.erasure_id is not None:
             return
-        user = User.from_item(item)
         former = MemberRef(kind="user", id=merge.id)
         busy: list[Conflict] = []
         for chat_id in self._chats_of(merge.tenant, former):

@@ -38,7 +38,6 @@ from skein.services.waits import let_go
 from skein.settings import Settings
 
 DIRECT_MEMBERS = 2
-NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
 
 
 class Rooms:
@@ -225,7 +224,7 @@ class Rooms:
         released, jobs = self._released(place, now)
         writes: list[Write] = [
             write,
-            Update(place.key, set=closed | NOT_LISTED, condition=slots_unchanged(place)),
+            Update(place.key, set=closed | place.left_relation(), condition=slots_unchanged(place)),
             *released,
         ]
         if place.queued_run is not None:

@@ -19,7 +19,6 @@ from skein.services.revisions import revise
 from skein.services.roster import Room
 from skein.services.slots import slots_unchanged
 
-NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
 NEWEST_DELIVERIES = 10  # of which any that are unsettled, or may still be heard of, go along
 
 
@@ -74,7 +73,7 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Upda
 
 
 def _left(place: Membership, chat: Chat) -> Update:
-    closed = {"left_seq": chat.last_seq, "sms": None} | NOT_LISTED
+    closed = {"left_seq": chat.last_seq, "sms": None} | place.left_relation()
     opted_out_at = place.attributes().get("sms_opted_out_at")
     as_read = all_of(Absent("left_seq"), Is("sms_opted_out_at", opted_out_at))
     return Update(place.key, set=closed, condition=as_read)

@@ -59,9 +59,10 @@ class Users:
             NotFound: There is no such person.
         """
         item = self._table.get(User.key_of(tenant, user_id))
-        if item is None:
+        user = User.from_item(item) if item is not None else None
+        if user is None or user.erasure_id is not None:
             raise NotFound("there is no such person")
-        return User.from_item(item)
+        return user
 
     def me(self, tenant: str, person: NamedMember) -> User:
         """The person who is signed in, recorded or not; nothing is written."""
@@ -100,16 +101,17 @@ class Users:
             return user
         if "phones" in given:
             given["phones"] = tuple(dict.fromkeys(given["phones"]))
+        gone = [phone for phone in user.phones if phone not in given.get("phones", user.phones)]
+        if gone:
+            given["former_phones"] = tuple(dict.fromkeys([*user.former_phones, *gone]))
         revised, write = revise(user, given)
         writes: list[Write] = [write]
         new = [phone for phone in revised.phones if phone not in user.phones]
         writes.extend(self._taken(user, phone) for phone in new)
         writes.extend(
             Delete(PhoneOwner.key_of(tenant, phone), any_of(Missing(), Is("user_id", user_id)))
-            for phone in user.phones
-            if phone not in revised.phones
+            for phone in gone
         )
-        gone = [phone for phone in user.phones if phone not in revised.phones]
         for phone in gone:
             writes.extend(silenced(self._table, user, phone))
         try:

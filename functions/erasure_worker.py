@@ -1,0 +1,21 @@
+"""SQS: a person is being erased, and there may be more to do now."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from skein.bootstrap import app
+from skein.logs import logged
+from skein.models.jobs import ErasureJob
+from skein.sqs_events import deadline_of, process
+
+
+@logged
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Carry each erasure on that the event names, as far as time allows."""
+
+    def erase(job: ErasureJob) -> None:
+        app().eraser.carry_on(job, deadline=deadline_of(context, app().clock))
+
+    return process(event, context, ErasureJob, erase)

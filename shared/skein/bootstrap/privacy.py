@@ -1,0 +1,53 @@
+"""What becomes of a person's data: it is exported, and erased."""
+
+from functools import cached_property
+
+from skein.bootstrap.background import Background
+from skein.services.endings import Endings
+from skein.services.eraser import Eraser
+from skein.services.erasing_chats import ChatEraser
+from skein.services.erasing_kept import KeptEraser
+from skein.services.erasing_places import Places
+from skein.services.erasing_runs import RunEraser
+from skein.services.erasures import Erasures
+from skein.services.exports import Exports
+
+
+class Privacy(Background):
+    """Erasures and exports."""
+
+    @cached_property
+    def endings(self) -> Endings:
+        """How runs end."""
+        return Endings(
+            table=self.table,
+            clock=self.clock,
+            ids=self.ids,
+            dispatch=self.dispatch,
+            metrics=self.metrics,
+            settings=self.settings,
+        )
+
+    @cached_property
+    def erasures(self) -> Erasures:
+        """Erasures as operators ask for them."""
+        return Erasures(table=self.table, clock=self.clock, ids=self.ids, dispatch=self.dispatch)
+
+    @cached_property
+    def eraser(self) -> Eraser:
+        """Erases people."""
+        runs = RunEraser(table=self.table, endings=self.endings)
+        return Eraser(
+            table=self.table,
+            clock=self.clock,
+            dispatch=self.dispatch,
+            places=Places(table=self.table, clock=self.clock, endings=self.endings),
+            chats=ChatEraser(table=self.table, runs=runs),
+            kept=KeptEraser(table=self.table, clock=self.clock, settings=self.settings),
+            runs=runs,
+        )
+
+    @cached_property
+    def exports(self) -> Exports:
+        """All that is on record of a person."""
+        return Exports(table=self.table)

@@ -1,0 +1,225 @@
+"""An erasure's work on what agents keep: for the person, for their chats, and openly.
+
+What is kept for the person alone goes, and so does what was kept for a private chat while they were
+there. Of what is kept openly, that goes which rests on their words, was made where they were, or
+names them; agents then remember those chats anew, from before the first of it.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from skein.errors import NotFound
+from skein.models.base import MemberRef
+from skein.models.chat import Membership
+from skein.models.erasure import ErasedChat
+from skein.models.intent import owned_partition
+from skein.models.memory import Memory, touched
+from skein.models.run import Run
+from skein.models.storage import (
+    Absent,
+    Delete,
+    Is,
+    Item,
+    Key,
+    Missing,
+    Put,
+    Update,
+    Write,
+    all_of,
+)
+from skein.ports import Clock, Table
+from skein.services.erasing import Sweep
+from skein.services.erasing_runs import pages
+from skein.services.quiet import left_due
+from skein.services.retrying import optimistic
+from skein.services.roster import read_room
+from skein.settings import Settings
+
+# Of an agent's open partition: what is no possession, or erased elsewhere.
+NOT_KEPT = ("META", "REVISION", "RUN#", "LIVE#", "RUNNING")
+
+
+class KeptEraser:
+    """Takes away what agents keep."""
+
+    def __init__(self, *, table: Table, clock: Clock, settings: Settings) -> None:
+        self._table = table
+        self._clock = clock
+        self._settings = settings
+
+    def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Go through what each agent keeps that was in any of their chats."""
+        agents = {agent for note in sweep.chats.values() for agent in note.agents}
+        for agent_id in sorted(agents):
+            if after is None or agent_id > after:
+                self._for_them(sweep, agent_id)
+                for note in sweep.chats.values():
+                    if note.private and agent_id in note.agents:
+                        self._for_chat(sweep, agent_id, note)
+                self._openly(sweep, agent_id)
+                yield agent_id
+
+    def _for_them(self, sweep: Sweep, agent_id: str) -> None:
+        """All of it, the count of its changes included: nobody can ask for it any more."""
+        for user_id in sweep.subject.ids:
+            pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
+            for item in pages(self._table, pk, ""):
+                self._table.write(Delete(Key(item["pk"], item["sk"])))
+                sweep.found.counts[_kind(item)] += item["sk"] != "REVISION"
+
+    def _for_chat(self, sweep: Sweep, agent_id: str, note: ErasedChat) -> None:
+        scope = f"chat:{note.chat_id}"
+        pk = owned_partition(sweep.tenant, agent_id, scope)
+        items = [item for item in pages(self._table, pk, "") if item["sk"] != "REVISION"]
+        going = [item for item in items if self._was_there(sweep, note, item)]
+        self._erase(sweep, agent_id, scope, items, going, [note])
+
+    def _was_there(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
+        """Whether something kept for a private chat may hold anything of theirs."""
+        people = (item.get("audience") or {}).get("people", ())
+        if set(people) & set(sweep.subject.ids) or sweep.mentions_them(_words(item)):
+            return True
+        made_at = item.get("created_at")
+        if made_at is None:  # an effect's mark, which tells nothing
+            return False
+        moment = _moment(made_at)
+        return moment >= note.since and (sweep.suspect(moment) or self._by_suspect(sweep, item))
+
+    def _openly(self, sweep: Sweep, agent_id: str) -> None:
+        pk = owned_partition(sweep.tenant, agent_id, None)
+        items = [item for item in pages(self._table, pk, "") if not item["sk"].startswith(NOT_KEPT)]
+        going = [item for item in items if self._is_derived(sweep, item)]
+        ids = {item.get("id") for item in going}
+        going.extend(
+            item
+            for item in items
+            if item not in going and item.get("promoted_from") in ids - {None}
+        )
+        notes = [note for note in sweep.chats.values() if agent_id in note.agents]
+        self._erase(sweep, agent_id, None, items, going, notes)
+
+    def _is_derived(self, sweep: Sweep, item: Item) -> bool:
+        """Whether something kept openly rests on what they said."""
+        if sweep.mentions_them(_words(item)):
+            return True
+        note = sweep.chats.get(str(_source(item)))
+        if note is None or "created_at" not in item:
+            return False
+        moment = _moment(item["created_at"])
+        if not (sweep.suspect(moment) or self._by_suspect(sweep, item)):
+            return False
+        if item.get("to_seq") is not None:
+            return note.first_seq is not None and item["to_seq"] >= note.first_seq
+        return note.first_seq is not None and moment >= note.since
+
+    def _by_suspect(self, sweep: Sweep, item: Item) -> bool:
+        """Whether something made late was made by a run that had begun before."""
+        run_id = item.get("source_run_id")
+        found = self._table.get(Run.key_of(sweep.tenant, run_id)) if run_id else None
+        run = Run.from_item(found) if found else None
+        return run is not None and run.started_at is not None and sweep.suspect(run.started_at)
+
+    # ------------------------------------------------------------------ erasing
+
+    def _erase(
+        self,
+        sweep: Sweep,
+        agent_id: str,
+        scope: str | None,
+        items: list[Item],
+        going: list[Item],
+        notes: list[ErasedChat],
+    ) -> None:
+        """Set the agent's marks back, let what had given way come back, then delete.
+
+        In this order, since it is told by what goes how far back the marks are to be set: whoever
+        dies in between begins anew with the same.
+        """
+        for note in notes:
+            self._set_back(sweep, agent_id, note, going)
+        gone = {item.get("id") for item in going} - {None}
+        change = touched(sweep.tenant, agent_id, scope)
+        for item in items:
+            if item not in going and item.get("superseded_by") in gone:
+                memory = Memory.from_item(item)
+                live = memory.model_copy(
+                    update={"superseded_by": None, "version": memory.version + 1}
+                )
+                back: list[Write] = [
+                    Delete(memory.key, Is("version", memory.version)),
+                    Put(live.key, live.to_item(), Missing()),
+                ]
+                self._table.transact([*back, change])
+        for item in going:
+            self._table.transact([Delete(Key(item["pk"], item["sk"])), change])
+            sweep.found.counts[_kind(item)] += 1
+
+    def _set_back(self, sweep: Sweep, agent_id: str, note: ErasedChat, going: list[Item]) -> None:
+        """Let the agent remember a chat anew from before the first span that goes."""
+        spans = [
+            item["from_seq"]
+            for item in going
+            if item.get("source_chat_id") == note.chat_id and item.get("from_seq") is not None
+        ]
+        if spans or (note.first_seq is not None and sweep.erasure.swept_at is None):
+            first = min([*spans, *([note.first_seq] if note.first_seq is not None else [])])
+            attempt = partial(self._set_back_once, sweep, agent_id, note.chat_id, first - 1)
+            optimistic(self._clock, attempt)
+
+    def _set_back_once(self, sweep: Sweep, agent_id: str, chat_id: str, seq: int) -> None:
+        try:
+            room = read_room(self._table, sweep.tenant, chat_id)
+        except NotFound:
+            return
+        place = room.member(MemberRef(kind="agent", id=agent_id))
+        if place is None or place.consolidated_seq <= seq:
+            return
+        writes: list[Write] = [_mark_at(place, seq)]
+        moved = place.model_copy(update={"consolidated_seq": seq, "consolidated_characters": 0})
+        others = tuple(moved if each is place else each for each in room.members)
+        due = left_due(
+            room._replace(members=others), now=self._clock.now(), settings=self._settings
+        )
+        if due is not None:
+            change = due.change | {"version": room.chat.version + 1}
+            as_read = Is("version", room.chat.version)
+            writes += [Update(room.chat.key, set=change, condition=as_read), due.write]
+        self._table.transact(writes)
+
+
+def _mark_at(place: Membership, seq: int) -> Update:
+    change: dict[str, Any] = {
+        "consolidated_seq": seq,
+        "consolidated_characters": 0,
+        "consolidation_failures": 0,
+    }
+    as_read = all_of(Is("consolidated_seq", place.consolidated_seq), Absent("left_seq"))
+    return Update(place.key, set=change, condition=as_read)
+
+
+def _source(item: Item) -> str | None:
+    """The chat that something was made in; a run's home, where nothing else is known."""
+    if item.get("source_chat_id"):
+        return str(item["source_chat_id"])
+    try:
+        return Run.home_of(str(item.get("source_run_id")))
+    except ValueError:
+        return None
+
+
+def _words(item: Item) -> Item:
+    """What of an item might name somebody: all but its keys."""
+    return {name: value for name, value in item.items() if name not in {"pk", "sk"}}
+
+
+def _kind(item: Item) -> str:
+    """What an item is, as the report counts it: by its sort key."""
+    parts = [part for part in str(item["sk"]).split("#") if part != "ENDED"]
+    names = {"REMEMBERED": "memories", "GOAL": "goals", "PLAN": "plans", "EFFECT": "effects"}
+    return names.get(parts[0], parts[0].lower())
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
