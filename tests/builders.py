@@ -20,6 +20,7 @@ from skein.models.intent import owned_partition
 from skein.models.jobs import (
     ConsolidationJob,
     DeliveryJob,
+    ErasureJob,
     QueueName,
     ReflectionJob,
     RunJob,
@@ -166,6 +167,10 @@ class World:
         for fading in self.queues.ready("reflections"):
             assert isinstance(fading, ReflectionJob)
             self.app.reflection.reflect(fading, deadline=self.clock.now() + LONG_INVOCATION)
+            played += 1
+        for erasure in self.queues.ready("erasures"):
+            assert isinstance(erasure, ErasureJob)
+            self.app.eraser.carry_on(erasure, deadline=self.clock.now() + LONG_INVOCATION)
             played += 1
         return played
 

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, get_args
 
 import consolidation_worker
+import erasure_worker
 import mobile_api
 import reflection_worker
 import run_worker
@@ -64,6 +65,7 @@ WORKERS: dict[QueueName, Worker] = {
     "summaries": Worker(summary_worker, 120, 720),
     "consolidations": Worker(consolidation_worker, 900, 5_400),
     "reflections": Worker(reflection_worker, 900, 5_400),
+    "erasures": Worker(erasure_worker, 900, 5_400),
 }
 
 

@@ -16,6 +16,7 @@ from skein.errors import ConditionFailed, LostLease
 from skein.models.base import rfc3339
 from skein.models.erasure import FIRST_STAGE, ErasedChat, Erasure, ErasureStage, Subject, SweepCount
 from skein.models.jobs import ErasureJob
+from skein.models.limit import Allowance, owner_of_user
 from skein.models.storage import Delete, Is, Item, Key, Update, Write
 from skein.models.user import Merge, PhoneChat, PhoneOwner, User, phone_partition
 from skein.ports import Clock, Table
@@ -212,8 +213,9 @@ class Eraser:
             yield f"phone {len(sweep.subject.phones)}"
         for user_id in sweep.subject.ids:
             merge = Merge.key_of(sweep.tenant, user_id)
-            if self._table.get(merge) is not None:
-                self._delete(sweep, Delete(merge))
+            allowance = Allowance.key_of(sweep.tenant, owner_of_user(user_id))
+            for key in self._table.get_many([merge, allowance]):
+                self._delete(sweep, Delete(key))
 
     def _delete(self, sweep: Sweep, write: Write | None) -> None:
         if write is None:

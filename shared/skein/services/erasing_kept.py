@@ -40,6 +40,16 @@ from skein.settings import Settings
 # Of an agent's open partition: what is no possession, or erased elsewhere.
 NOT_KEPT = ("META", "REVISION", "RUN#", "LIVE#", "RUNNING")
 
+KINDS = {
+    "DOC": "documents",
+    "EFFECT": "effects",
+    "FACT": "memories",
+    "GOAL": "goals",
+    "PLAN": "plans",
+    "REFLECTED": "reflections",
+    "THREAD": "threads",
+}
+
 
 class KeptEraser:
     """Takes away what agents keep."""
@@ -217,8 +227,7 @@ def _words(item: Item) -> Item:
 def _kind(item: Item) -> str:
     """What an item is, as the report counts it: by its sort key."""
     parts = [part for part in str(item["sk"]).split("#") if part != "ENDED"]
-    names = {"REMEMBERED": "memories", "GOAL": "goals", "PLAN": "plans", "EFFECT": "effects"}
-    return names.get(parts[0], parts[0].lower())
+    return KINDS.get(parts[0], parts[0].lower())
 
 
 def _moment(text: str) -> datetime:

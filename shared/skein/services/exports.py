@@ -219,7 +219,7 @@ def _theirs(user: User, item: Item, *, direct: bool) -> Thing:
 def _kind(sort_key: str) -> str:
     """What a possession is, by its sort key."""
     first = sort_key.removeprefix("ENDED#").partition("#")[0]
-    return {"REMEMBERED": "memory"}.get(first, first.lower())
+    return {"FACT": "memory", "REFLECTED": "reflection"}.get(first, first.lower())
 
 
 def _told(item: Item) -> dict[str, Any]:
