@@ -14,6 +14,7 @@ from skein.errors import Ambiguous, Throttled, Transient, Unavailable
 from skein.models.jobs import (
     ConsolidationJob,
     DeliveryJob,
+    ErasureJob,
     Job,
     QueueName,
     ReflectionJob,
@@ -33,6 +34,7 @@ KINDS: dict[QueueName, type[Job]] = {
     "upkeep": UpkeepJob,
     "summaries": SummaryJob,
     "consolidations": ConsolidationJob,
+    "erasures": ErasureJob,
     "reflections": ReflectionJob,
 }
 NAMES: tuple[QueueName, ...] = get_args(QueueName)
@@ -113,6 +115,7 @@ def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
         "upkeep": UpkeepJob(tenant='d"é\u2028😀', chat_id="chat\x00_1"),
         "summaries": SummaryJob(tenant="demo", chat_id="chat_1", agent_id=None),
         "consolidations": ConsolidationJob(tenant="demo", chat_id="chat_1"),
+        "erasures": ErasureJob(tenant="demo", erasure_id="era_1"),
         "reflections": ReflectionJob(tenant="demo", agent_id="agt_1", scope="user:usr_1"),
     }
     for job in jobs.values():

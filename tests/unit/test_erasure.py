@@ -20,6 +20,7 @@ from skein.models.base import MemberRef
 from skein.models.completion import ModelRequest
 from skein.models.erasure import Erasure
 from skein.models.intent import Owner
+from skein.models.jobs import ErasureJob
 from skein.models.sms import InboundSms
 from tests.acting import COACH, DESIGNER, actor
 from tests.acting import settle as settle_at_once
@@ -351,6 +352,7 @@ class InFlight:
         if self.erasure is None:
             self.erasure = self.world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
             for job in self.world.queues.ready("erasures"):
+                assert isinstance(job, ErasureJob)
                 deadline = self.world.clock.now().replace(year=2027)
                 self.world.app.eraser.carry_on(job, deadline=deadline)
             swept = self.world.app.erasures.get(TENANT, self.erasure.id)

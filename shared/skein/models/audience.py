@@ -1,5 +1,7 @@
 """Who may be shown what was derived from a conversation (DESIGN section 5, invariant 8)."""
 
+from collections.abc import Iterable
+
 from skein.models.base import Identifier, Value
 
 
@@ -24,6 +26,10 @@ class Audience(Value):
         if other.open:
             return self
         return Audience(open=False, people=tuple(p for p in self.people if p in other.people))
+
+    def counts(self, ids: Iterable[Identifier]) -> bool:
+        """Whether one of these people is among them."""
+        return not set(self.people).isdisjoint(ids)
 
     def renamed(self, old: str, new: str) -> "Audience":
         """The same people, one of whom goes by another id now."""

@@ -248,22 +248,10 @@ class Membership(Stored):
             "gsi1sk": f"{activity_hour:%Y-%m-%dT%H}#{self.chat_id}",
         }
 
-    def left_relation(self) -> dict[str, Any]:
-        """The index attributes of `gsi1` once the member has left: none for an agent."""
-        if self.member.kind == "agent":
-            return {"gsi1pk": None, "gsi1sk": None}
-        relation = past_relation(self.tenant, self.member.id)
-        return {"gsi1pk": relation, "gsi1sk": f"-#{self.chat_id}"}
-
 
 def member_relation(tenant: str, member: MemberRef) -> str:
     """The `gsi1` partition of a member's chats."""
     return f"{key_part(tenant)}#MEMBER#{member.kind}#{key_part(member.id)}"
-
-
-def past_relation(tenant: str, user_id: str) -> str:
-    """The `gsi1` partition of the chats that a person has left; only erasures and exports ask."""
-    return f"{key_part(tenant)}#LEFT#user#{key_part(user_id)}"
 
 
 def related_chat(row: Item) -> str:

@@ -117,7 +117,7 @@ class ErasedChat(Stored):
     Attributes:
         private: Whether agents there may have kept things for its people alone.
         agents: All that ever were in it.
-        people: Other people who ever were.
+        others: Other people who ever were.
         since: Since when they may have been spoken of there.
         present_seq: The first message that they were there for.
         first_seq: The first message that they wrote.
@@ -130,7 +130,7 @@ class ErasedChat(Stored):
     chat_id: Identifier
     private: bool
     agents: tuple[Identifier, ...] = ()
-    people: tuple[Identifier, ...] = ()
+    others: tuple[Identifier, ...] = ()
     since: Instant
     present_seq: int | None = None
     first_seq: int | None = None

@@ -17,10 +17,10 @@ from skein.models.chat import (
     Membership,
     Message,
     member_relation,
-    past_relation,
     related_chat,
 )
 from skein.models.erasure import ErasedChat
+from skein.models.past import past_relation
 from skein.models.run import Run
 from skein.models.storage import Delete, Exists, Is, Put, Update, Write, all_of
 from skein.ports import Clock, Table
@@ -103,7 +103,7 @@ class Places:
             chat_id=room.chat.id,
             private=room.chat.visibility == "private",
             agents=tuple(sorted(ids["agent"] | set(known.agents if known else ()))),
-            people=tuple(sorted(ids["user"] - set(sweep.subject.ids))),
+            others=tuple(sorted(ids["user"] - set(sweep.subject.ids))),
             since=since,
             present_seq=known.present_seq if known else joined + 1,
             first_seq=known.first_seq if known else None,

@@ -20,12 +20,12 @@ from skein.models.chat import (
     Message,
     chat_partition,
     member_relation,
-    past_relation,
     related_chat,
 )
 from skein.models.dedupe import DedupeMark
 from skein.models.due import NOT_DUE
 from skein.models.erasure import ErasedChat
+from skein.models.past import past_relation
 from skein.models.run import Run, runs_relation
 from skein.models.step import Step
 from skein.models.storage import Delete, Exists, Is, Item, Key, Put, Update
@@ -91,7 +91,7 @@ class RunEraser:
         for agent_id in sorted({agent for note in hidden for agent in note.agents}):
             yield f"2 {agent_id}", self._without_chat(sweep, agent_id)
         for note in sorted(hidden, key=lambda note: note.chat_id):
-            for person in note.people:
+            for person in note.others:
                 runs = self._of_person(sweep, note, person)
                 yield f"3 {note.chat_id} {person}", runs
         for note in sorted(sweep.chats.values(), key=lambda note: note.chat_id):
@@ -126,7 +126,7 @@ class RunEraser:
                 run = Run.from_item(item)
                 plan = run.trigger.plan
                 from_there = plan is not None and plan.chat_id in sweep.chats
-                if from_there or set(run.audience.people) & set(sweep.subject.ids):
+                if from_there or run.audience.counts(sweep.subject.ids):
                     yield run
 
     def _of_person(self, sweep: Sweep, note: ErasedChat, person: str) -> Iterator[Run]:

@@ -15,6 +15,7 @@ from skein.models.base import MemberRef, NamedMember, rfc3339
 from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
 from skein.models.due import NOT_DUE
 from skein.models.jobs import Job
+from skein.models.past import listed_as_left
 from skein.models.run import Run
 from skein.models.storage import (
     MAX_TRANSACTION_ITEMS,
@@ -224,7 +225,7 @@ class Rooms:
         released, jobs = self._released(place, now)
         writes: list[Write] = [
             write,
-            Update(place.key, set=closed | place.left_relation(), condition=slots_unchanged(place)),
+            Update(place.key, set=closed | listed_as_left(place), condition=slots_unchanged(place)),
             *released,
         ]
         if place.queued_run is not None:

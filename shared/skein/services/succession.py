@@ -13,6 +13,7 @@ from skein.models.base import MemberRef, NamedMember
 from skein.models.borrowed import Borrowed
 from skein.models.chat import Chat, Membership, chat_partition
 from skein.models.delivery import Delivery
+from skein.models.past import listed_as_left
 from skein.models.storage import Absent, Check, Is, Item, Missing, Put, Update, Write, all_of
 from skein.ports import Table
 from skein.services.revisions import revise
@@ -73,7 +74,7 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Upda
 
 
 def _left(place: Membership, chat: Chat) -> Update:
-    closed = {"left_seq": chat.last_seq, "sms": None} | place.left_relation()
+    closed = {"left_seq": chat.last_seq, "sms": None} | listed_as_left(place)
     opted_out_at = place.attributes().get("sms_opted_out_at")
     as_read = all_of(Absent("left_seq"), Is("sms_opted_out_at", opted_out_at))
     return Update(place.key, set=closed, condition=as_read)
