@@ -38,7 +38,8 @@ from skein.services.roster import read_room
 from skein.settings import Settings
 
 # Of an agent's open partition: what is no possession, or erased elsewhere.
-NOT_KEPT = ("META", "REVISION", "RUN#", "LIVE#", "RUNNING")
+COUNTS = ("REVISION", "OWNED#REVISION")  # of changes, for whoever keeps a copy
+NOT_KEPT = (*COUNTS, "META", "RUN#", "LIVE#", "RUNNING")
 
 KINDS = {
     "DOC": "documents",
@@ -77,12 +78,12 @@ class KeptEraser:
             pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
             for item in pages(self._table, pk, ""):
                 self._table.write(Delete(Key(item["pk"], item["sk"])))
-                sweep.found.counts[_kind(item)] += item["sk"] != "REVISION"
+                sweep.found.counts[_kind(item)] += item["sk"] not in COUNTS
 
     def _for_chat(self, sweep: Sweep, agent_id: str, note: ErasedChat) -> None:
         scope = f"chat:{note.chat_id}"
         pk = owned_partition(sweep.tenant, agent_id, scope)
-        items = [item for item in pages(self._table, pk, "") if item["sk"] != "REVISION"]
+        items = [item for item in pages(self._table, pk, "") if item["sk"] not in COUNTS]
         going = [item for item in items if self._was_there(sweep, note, item)]
         self._erase(sweep, agent_id, scope, items, going, [note])
 

@@ -32,7 +32,7 @@ from skein.services.roster import read_room
 ROWS = 100
 MOST_READ = 5_000  # things that are looked at for one page
 MINE = ("DELIVERY#", "MSG#")  # of a chat, in the order of the table
-BOOKKEEPING = ("EFFECT#", "REVISION")  # of what an agent keeps
+BOOKKEEPING = ("EFFECT#", "OWNED#REVISION", "REVISION")  # of what an agent keeps
 UNTOLD = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version"})
 
 
