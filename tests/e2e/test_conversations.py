@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from skein.prompts import render
 from tests.e2e.client import LINE, Client
 from tests.e2e.conftest import StartStack
 from tests.scripted_openai import ScriptedOpenAI
@@ -29,6 +30,32 @@ def test_the_next_text_is_answered_with_the_first_in_mind(
     assert client.texts() == ["Ten.", "Twenty."]
     roles = [message["role"] for message in model.prompts()[1] if message["role"] != "system"]
     assert roles == ["user", "assistant", "user"]
+
+
+def test_after_half_an_hour_or_a_wish_to_start_over_a_new_session_begins(
+    client: Client, model: ScriptedOpenAI
+) -> None:
+    model.say("Ten.").say("Twenty.").say("Why not?")
+    client.text("How many push-ups?")
+    client.drain()
+    client.turn(1_800)
+    client.text("And squats?")
+    client.drain()
+    asked = len(model.prompts())
+    client.text("Start over!")
+    client.drain()
+    assert len(model.prompts()) == asked
+    client.text("Is tennis good for me?")
+    client.drain()
+    reset = render("session_reset")
+    assert client.texts() == ["Ten.", "Twenty.", reset, "Why not?"]
+    *_, second, third = (
+        "\n".join(message["content"] for message in prompt) for prompt in model.prompts()
+    )
+    assert "push-ups" not in second
+    assert "They have spoken." in second  # the summary of what was said before
+    assert "squats" not in third
+    assert "They have spoken." not in third
 
 
 def test_a_text_that_twilio_sends_twice_is_answered_once(

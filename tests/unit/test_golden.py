@@ -1,12 +1,17 @@
 """What an agent is shown, word for word: each section, and the whole prompt for each trigger."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from skein.models.agent import DEFAULT_TOOLS
+from skein.models.chat import Chat
 from skein.models.run import Run
 from skein.models.step import PromptRecord
+from skein.models.storage import Update
+from skein.models.summary import Summary
+from tests.builders import TENANT, World, bot, person
 from tests.goldens import agrees
 from tests.scene import ONE_TO_ONE, Scene
 
@@ -115,6 +120,31 @@ def test_the_summary_says_for_what_it_stands() -> None:
     scene.pin()
     text = _section(scene.prompt(scene.asked_by_a_person()), "CONVERSATION SUMMARY")
     assert agrees("sections/conversation_summary", text)
+
+
+@pytest.mark.parametrize("history", ["timeline", "roles"])
+def test_a_direct_chat_after_a_gap_tells_of_its_session_and_what_was_before(history: Any) -> None:
+    world = World()
+    world.agent(system_prompt="You coach runners.", history_format=history)
+    private: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": None}
+    world.chat(person(), bot(), respond="manual", **private)
+    world.post("How far shall I run?", person())
+    world.post("Five kilometres.", bot())
+    key = Chat.key_of(TENANT, "chat_1")
+    summary = Summary(
+        text='Husam asked how far to run: "five kilometres".',
+        from_seq=1,
+        seq=2,
+        audience=world.stored_chat().readers,
+        at=world.clock.now(),
+    )
+    world.table.write(Update(key, set={"record": summary.model_dump(mode="json")}))
+    world.clock.advance(1_800)
+    world.post("And today?", person())
+    prompt = world.app.preview.show(TENANT, "agt_a", "chat_1")
+    assert agrees("sections/conversation", _section(prompt, "CONVERSATION"))
+    whole = "\n\n".join(f"===== {one.name}\n{one.text}" for one in prompt.sections)
+    assert agrees(f"prompts/session_{history}", whole)
 
 
 def test_without_anything_of_them_these_sections_are_absent() -> None:
