@@ -11,22 +11,29 @@ from pathlib import Path
 import pytest
 
 from skein.models.audience import Origin
+from skein.models.base import Stored, Value
+from skein.models.document import Document
 from skein.models.intent import Goal, Owned, Plan
 from skein.models.run import Run, SentMessage
 
 PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
 
 # What may hold words of a conversation, or be derived from them.
-TELLING = {"Message", "Goal", "Plan", "Run", "Step", "PromptRecord", "Borrowed", "Memory"}
-PREFIXES = ("MSG#", "GOAL#", "PLAN#", "LIVE#", "BORROWED#", "FACT#")
+TELLING = {"Borrowed", "Document", "Goal", "Memory", "Message", "Plan", "PromptRecord", "Run"} | {
+    "Step"
+}
+
+PREFIXES = ("DOC#", "MSG#", "GOAL#", "PLAN#", "LIVE#", "BORROWED#", "FACT#")
 SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.
 SHOWN_TO_AGENTS = {
     "agent/alone.py": "the current message, where that is all there is",
     "agent/reading.py": "what a prompt is made from",
+    "agent/material.py": "the documents of a prompt",
     "agent/tools/chats.py": "enter_chat and read_messages",
     "services/own_runs.py": "get_my_runs and stop_run",
+    "services/documents.py": "the tools of documents, by their reach",
     "services/goals.py": "complete_goal and abandon_goal, by their reach",
     "services/memories.py": "save_memory, forget_memory and search_memories, by their reach",
     "services/remembering.py": "what is remembered already, by the reach of whoever remembers",
@@ -140,7 +147,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
 
 def test_a_tool_says_where_it_shows_what_it_asks_for() -> None:
     tools = {name: tree for name, tree in MODULES.items() if name.startswith("agent/tools/")}
-    reaches = [call for tree in tools.values() for call in _calls(tree, "Reach")]
+    reaches = [call for tree in tools.values() for call in _calls(tree, "Reach", "DocumentReach")]
     looks = [
         call
         for tree in tools.values()
@@ -165,8 +172,8 @@ def test_who_was_there_is_asked_in_one_way() -> None:
     assert by_hand == {"agent/reading.py", "agent/tools/reach.py"}
 
 
-@pytest.mark.parametrize("thing", [Goal, Plan, Owned, Origin])
-def test_whatever_is_derived_must_say_for_whom(thing: type[Owned]) -> None:
+@pytest.mark.parametrize("thing", [Goal, Plan, Owned, Origin, Document])
+def test_whatever_is_derived_must_say_for_whom(thing: type[Stored | Value]) -> None:
     assert thing.model_fields["audience"].is_required()
 
 

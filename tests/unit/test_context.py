@@ -126,6 +126,7 @@ def test_a_run_keeps_what_it_was_given() -> None:
     assert names == [
         "IDENTITY",
         "INSTRUCTIONS",
+        "SKILLS",
         "YOUR CHATS",
         "ACTIVE CHAT",
         "CHAT HISTORY",

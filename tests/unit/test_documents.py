@@ -18,13 +18,14 @@ from skein.models.document import (
 from skein.models.memory import revision_key
 from skein.models.storage import Check, Exists, Key, Missing
 from skein.services.document_changes import Maker, Revision
-from tests.builders import NOON, TENANT, World
+from tests.builders import NOON, TENANT, World, person
 from tests.doubles import MeanwhileTable
 
 FOLDER = Folder(tenant=TENANT, agent_id="agt_a")
 HERS = Folder(tenant=TENANT, agent_id="agt_a", scope="user:usr_ann")
 OF_CHAT = Folder(tenant=TENANT, chat_id="chat_1")
 REACH = DocumentReach(folders=(FOLDER,))
+IN_CHAT = DocumentReach(folders=(OF_CHAT,))
 ANN = Audience(open=False, people=("usr_ann",))
 NOWHERE = Key("nowhere", "nothing")
 HOLDS, FAILS = Check(NOWHERE, Missing()), Check(NOWHERE, Exists())
@@ -35,8 +36,10 @@ def write(world: World, name: str = "plan", text: str = "One\n", **fields: objec
     return world.app.documents.get(REACH, name)
 
 
-def shelf(world: World, folder: Folder = FOLDER) -> tuple[str, ...]:
-    return Shelf.found_in(world.table.get(folder.shelf_key)).names
+def shelf(world: World) -> list[str]:
+    """The names of what is always on show."""
+    ids = Shelf.found_in(world.table.get(FOLDER.shelf_key)).documents
+    return [world.app.documents.get(REACH, each).name for each in ids]
 
 
 # ---------------------------------------------------------------------- writing
@@ -159,7 +162,7 @@ def test_a_deleted_document_is_gone_and_a_new_one_of_its_name_is_another() -> No
     assert (done.deed, done.name, done.version) == ("deleted", "plan", 1)
     with pytest.raises(NotFound):
         world.app.documents.get(REACH, "plan")
-    assert shelf(world) == ()
+    assert shelf(world) == []
     again = write(world)
     assert (again.version, again.key) == (1, first.key)
     assert again.generation != first.generation
@@ -271,20 +274,47 @@ def test_what_is_on_show_stands_on_the_shelf_until_it_is_not() -> None:
     write(world, "b", on_show=True)
     write(world, "a", on_show=True)
     write(world, "c")
-    assert shelf(world) == ("b", "a")
+    assert shelf(world) == ["b", "a"]
     world.app.documents.revise(REACH, "b", Revision(on_show=False))
-    assert shelf(world) == ("a",)
+    assert shelf(world) == ["a"]
 
 
-def test_a_chats_documents_are_all_on_its_shelf_ten_at_most() -> None:
+def test_a_chats_documents_are_listed_on_the_chat_ten_at_most() -> None:
     world = World()
-    reach = DocumentReach(folders=(OF_CHAT,))
+    world.chat()
     for n in range(MAX_OF_CHAT):
-        world.app.documents.write(reach, f"doc {n}", "text", new_in=OF_CHAT)
+        world.app.documents.write(IN_CHAT, f"doc {n}", "text", new_in=OF_CHAT)
     with pytest.raises(Conflict, match="10 documents of a chat"):
-        world.app.documents.write(reach, "one more", "text", new_in=OF_CHAT)
-    assert shelf(world, OF_CHAT) == tuple(f"doc {n}" for n in range(MAX_OF_CHAT))
-    assert world.app.documents.get(reach, "doc 3").folder == OF_CHAT
+        world.app.documents.write(IN_CHAT, "one more", "text", new_in=OF_CHAT)
+    assert world.app.documents.get(IN_CHAT, "doc 3").folder == OF_CHAT
+    world.app.documents.delete(IN_CHAT, "doc 3")
+    kept = [f"doc {n}" for n in range(MAX_OF_CHAT) if n != 3]
+    assert world.stored_chat().documents == tuple(map(Document.id_of, kept))
+
+
+def test_a_document_that_a_chat_is_given_while_people_write_costs_no_message() -> None:
+    world = World()
+    ann = person("usr_ann", "Ann")
+    world.chat(ann)
+    with ThreadPoolExecutor(8) as pool:
+        posts = [pool.submit(world.post, f"Message {n}", ann) for n in range(20)]
+        writes = [
+            pool.submit(world.app.documents.write, IN_CHAT, f"doc {n}", "", new_in=OF_CHAT)
+            for n in range(5)
+        ]
+        assert sorted(each.result().message.seq for each in posts) == list(range(1, 21))
+        assert {each.result().deed for each in writes} == {"created"}
+    assert len(world.stored_chat().documents) == 5
+    assert world.stored_chat().last_seq == 20
+
+
+def test_a_chat_that_is_not_there_or_was_discarded_has_no_documents() -> None:
+    world = World()
+    with pytest.raises(NotFound):
+        world.app.documents.write(IN_CHAT, "doc", "text", new_in=OF_CHAT)
+    world.chat(discarded_at=NOON)
+    with pytest.raises(NotFound):
+        world.app.documents.write(IN_CHAT, "doc", "text", new_in=OF_CHAT)
 
 
 def test_a_list_has_every_document_of_one_folder_once() -> None:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 
 from skein.agent import elsewhere, memory_sections, people, sections
 from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, left_out, total
+from skein.agent.document_sections import global_documents
 from skein.agent.plain import kept
 from skein.agent.reading import Reading, summed_up
 from skein.agent.section import SEPARATOR, Section, arranged, closing
+from skein.agent.skill_section import skills
 from skein.agent.timeline import timeline_entry, turn_text
 from skein.agent.trigger_reading import current_seq
 from skein.agent.trigger_section import trigger, untold
@@ -28,12 +30,13 @@ from skein.services.windows import window_of
 from skein.settings import Settings
 
 NUDGE = "timeline_nudge"
-BORROW = "borrow_context"
+BORROW, READ_SKILL = "borrow_context", "read_skill"
 MOST_MESSAGES_BESIDE = 3  # two of the system's and the nudge
 # What of a prompt goes to whom, where there is not enough for all.
 BORROWED_SHARE = 3  # borrowed messages a third of it
 SUMMARY_SHARE = 3  # the summary takes a third of the history's place at most
 CORE_SHARE = 3  # what the agent has learnt for good a third of the prompt at most
+DOCUMENTS_SHARE = 3  # so may documents
 LIST_SHARE = 5  # a list takes a fifth of it at most
 HISTORY_SHARE = 4  # the history keeps a quarter at least, as far as it needs that
 TRIGGER_SHARE = 8  # and the trigger an eighth
@@ -118,11 +121,23 @@ class ContextBuilder:
         found = [
             sections.identity(reading.agent, self._tokens),
             sections.instructions(manner.reply_mode, manner.history_format, self._tokens),
+            skills(
+                reading.skills,
+                min(self._settings.skill_tokens, room // LIST_SHARE),
+                self._tokens,
+                may_read=READ_SKILL in reading.agent.enabled_tools,
+            ),
             people.user_profile(reading.person, reading.agent, room // LIST_SHARE, self._tokens),
             memory_sections.core_memories(
                 reading.memories,
                 min(self._settings.core_memory_tokens, room // CORE_SHARE),
                 self._tokens,
+            ),
+            global_documents(
+                reading.documents,
+                room // DOCUMENTS_SHARE,
+                self._tokens,
+                priority=sections.DOCUMENTS_GIVE_WAY,
             ),
             sections.goals(reading.goals, room // LIST_SHARE, self._tokens),
             memory_sections.journal(

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from skein.agent.cache import ContextCache
+from skein.agent.document_sections import OnShow
 from skein.agent.kept_reads import KeptReads
+from skein.agent.material import material_of
 from skein.agent.people import person_at, profile_audience
 from skein.agent.places import (
     SHOWN_CHATS,
@@ -34,13 +36,14 @@ from skein.models.limit import Allowance
 from skein.models.memory import LIVE, Memory
 from skein.models.overrides import TenantOverrides
 from skein.models.run import PromptMark, Run
-from skein.models.storage import Item, Key, Page
+from skein.models.storage import MAX_BATCH_GET_KEYS, Item, Key, Page
 from skein.models.summary import PinnedSummary
 from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
 from skein.services.effective import Effective, found_settings, keys_of_settings, resolved
 from skein.services.sessions import first_of_session, reset_in
+from skein.services.skill_choice import NOTHING_CHOSEN, Selection
 from skein.services.spending import found_allowance, payer_keys
 from skein.services.windows import pin_of, shown_from
 from skein.settings import Settings
@@ -59,6 +62,8 @@ class Reading:
         member: The agent's place there.
         messages: The window of the newest messages, and the trigger where it fell out of it.
         memories: What the agent has learnt and may be told here, journal entries included.
+        documents: Those that are on show here: the agent's, then the chat's.
+        skills: Of what the agent is at.
         person: The record of whom the agent talks to in a direct chat, if that may be told here.
         before: The summary that stands for the messages before the window.
         fuller: The newest one, if it covers more: it stands in for messages of the window that
@@ -110,6 +115,8 @@ class Reading:
     mark: PromptMark | None = None
     seen_to: int | None = None
     memories: tuple[Memory, ...] = ()
+    documents: tuple[OnShow, ...] = ()
+    skills: Selection = NOTHING_CHOSEN
 
     @property
     def shown_seq(self) -> int:
@@ -129,8 +136,10 @@ class _FirstRound:
 
     @property
     def chat_partitions(self) -> tuple[str, ...]:
-        """Those of the chats that the rows point at, each once."""
-        return tuple(dict.fromkeys(row["pk"] for page in self.related for row in page.items))
+        """Those of the chats that the rows point at, each once, the most recently active first."""
+        rows = [row for page in self.related for row in page.items]
+        newest = sorted(rows, key=lambda row: row["gsi1sk"], reverse=True)
+        return tuple(dict.fromkeys(row["pk"] for row in newest))
 
     @property
     def all_rows(self) -> bool:
@@ -200,15 +209,18 @@ class Reader:
     ) -> Reading:
         member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
         here = chat.key.pk if chat else None
-        others = [pk for pk in known.chat_partitions if pk != here]
-        keys = [Key(pk, sk) for pk in others for sk in ("META", member_sk)]
         messages = self._windowed(known.newest, chat)
         wanted = keys_of_trigger(run, chat, messages)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
         person_keys = _keys_of_person(chat)
         named = [agent_key, *keys_of_settings(run.tenant, chat), *person_keys, *payer_keys(run)]
-        found = self._table.get_many([*named, *wanted, *borrowed_keys, *keys])
+        material = material_of(run.tenant, run.agent_id, scope_of(chat), chat, known.owned)
+        named += [*wanted, *borrowed_keys, *material.keys]
+        others = [pk for pk in known.chat_partitions if pk != here]
+        fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
+        keys = [Key(pk, sk) for pk in fitting for sk in ("META", member_sk)]
+        found = self._table.get_many([*named, *keys])
         if agent_key not in found or found[agent_key].get("deleted_at"):
             raise NotFound("the agent is gone")
         home, trigger = found_trigger(run, chat, messages, found)
@@ -222,7 +234,8 @@ class Reader:
         borrowed = next((Borrowed.from_item(found[k]) for k in borrowed_keys if k in found), None)
         person = next((User.from_item(found[k]) for k in person_keys if k in found), None)
         active = [OwnChat(chat, member)] if chat is not None and member is not None else []
-        all_chats = known.all_rows and len(active) + len(shown) <= SHOWN_CHATS
+        all_rows = known.all_rows and fitting == others
+        all_chats = all_rows and len(active) + len(shown) <= SHOWN_CHATS
         chats = as_made([*active, *shown]) if all_chats else newest_chats(active, shown)
         goals = [Goal.from_item(item) for item in known.owned if item["sk"].startswith("GOAL#")]
         plans = [Plan.from_item(item) for item in known.owned if item["sk"].startswith("PLAN#")]
@@ -263,6 +276,8 @@ class Reader:
             told=told,
             person=person,
             memories=tuple(m for m in unfaded if may_show(m.audience, destination)),
+            documents=material.found_documents(found, destination),
+            skills=material.found_skills(found),
         )
 
     @staticmethod

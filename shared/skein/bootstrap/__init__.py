@@ -127,6 +127,8 @@ class App(Doors, Privacy):
             memories=self.memories,
             memory_search=MemorySearch(table=self.table, clock=self.clock),
             profiles=Profiles(table=self.table, clock=self.clock),
+            documents=self.documents,
+            skills=self.skills,
         )
 
     @cached_property

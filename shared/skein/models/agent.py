@@ -27,6 +27,12 @@ ToolName = Literal[
     "forget_memory",
     "search_memories",
     "update_profile",
+    "read_document",
+    "write_document",
+    "append_document",
+    "edit_document",
+    "delete_document",
+    "read_skill",
     "end_run",
 ]
 """What an agent may be given; `skein.agent.tools` has a tool for each of these names."""

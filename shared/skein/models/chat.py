@@ -81,6 +81,7 @@ class Chat(Stored):
         consolidation_at: From when on it is to be looked whether what was said may be remembered,
             as long as there is anything; then `Consolidation` is due, too.
         epoch: Raised by an erasure; part of every cache key.
+        documents: The ids of the documents that the chat owns.
         session: Of a direct chat: the stretch since the last gap or reset.
         overrides: Of a direct chat: what its agent, line and tenant said of settings when a person
             last wrote here; None as long as they say nothing.
@@ -104,6 +105,7 @@ class Chat(Stored):
     formerly: dict[str, Identifier] = Field(default_factory=dict, exclude_if=lambda ids: not ids)
     version: int = 1
     epoch: int = 0
+    documents: tuple[Identifier, ...] = ()
     session: Session | None = None
     overrides: ChatOverrides | None = None
     activity_hour: Instant

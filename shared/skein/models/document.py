@@ -16,6 +16,8 @@ MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_ON_SHOW = 5  # of an agent's, for each of its audiences
 MAX_OF_CHAT = 10
 
+ALWAYS = "ON#"  # what a prompt must know at once, between an agent's goals and its plans
+SHELF = f"{ALWAYS}SHELF"
 DEFAULT_MEDIA_TYPE = "text/markdown"
 ID_PATTERN = re.compile(r"doc_[0-9a-f]{26}")
 
@@ -81,8 +83,11 @@ class Folder(Value):
 
     @property
     def shelf_key(self) -> Key:
-        """The key of the list of those that are always on show."""
-        return Key(self.partition, "SHELF")
+        """The key of the list of an agent's that are always on show; a chat's stands on the chat.
+
+        It comes with the query that reads an agent's goals, live runs and plans.
+        """
+        return Key(self.partition, SHELF)
 
     def effect_key(self, effect: str) -> Key:
         """The key of the mark that an effect has been carried out on one of them."""
@@ -156,14 +161,14 @@ class Document(Stored):
 
 
 class Shelf(Stored):
-    """The names of the documents of one folder that are always on show, so that no query is needed.
+    """Which of an agent's documents in one folder are always on show, so that no query is needed.
 
     Attributes:
-        names: In the order in which they were put there.
+        documents: Their ids, in the order in which they were put there.
         version: Raised by every change, which holds only for the version that it read.
     """
 
-    names: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
     version: int = 0
 
     @classmethod
@@ -171,14 +176,12 @@ class Shelf(Stored):
         """The shelf of an item; an empty one where there is none."""
         return cls() if item is None else cls.from_item(item)
 
-    def with_name(self, name: str, *, listed: bool) -> Self:
-        """The shelf with this name on it, or without."""
-        names = tuple(each for each in self.names if each != name)
-        if listed:
-            names = self.names if name in self.names else (*names, name)
-        if names == self.names:
-            return self
-        return self.model_copy(update={"names": names, "version": self.version + 1})
+
+def listed_with(ids: tuple[str, ...], document_id: str, *, listed: bool) -> tuple[str, ...]:
+    """The ids with this one among them, last if it is new there, or without it."""
+    if listed:
+        return ids if document_id in ids else (*ids, document_id)
+    return tuple(each for each in ids if each != document_id)
 
 
 Deed = Literal["created", "changed", "deleted"]

@@ -10,11 +10,8 @@ from skein.models.audience import OPEN, Audience
 from skein.models.document import (
     DEFAULT_MEDIA_TYPE,
     MAX_DOCUMENT_BYTES,
-    MAX_OF_CHAT,
-    MAX_ON_SHOW,
     Document,
     Folder,
-    Shelf,
 )
 from skein.models.storage import Check
 from skein.services.guarded import unfit
@@ -174,13 +171,11 @@ def check_size(text: str) -> None:
         )
 
 
-def check_shelf(folder: Folder, before: Shelf, after: Shelf) -> None:
+def check_shelf(before: tuple[str, ...], after: tuple[str, ...], most: int, what: str) -> None:
     """Refuse to show more documents all the time than a prompt is to hold.
 
     Raises:
         Conflict: There are too many.
     """
-    most = MAX_OF_CHAT if folder.chat_id is not None else MAX_ON_SHOW
-    if len(after.names) > max(most, len(before.names)):
-        what = "documents of a chat" if folder.chat_id is not None else "documents always on show"
+    if len(after) > max(most, len(before)):
         raise Conflict(f"there are {most} {what} already; take one away first")

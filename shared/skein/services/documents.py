@@ -2,21 +2,20 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
-from skein.models.document import Deed, Document, DocumentReach, Done, Folder, Shelf
+from skein.models.document import (
+    Document,
+    DocumentReach,
+    Done,
+    Folder,
+)
 from skein.models.memory import touched
 from skein.models.storage import (
-    Condition,
-    Delete,
-    Is,
     Item,
     Key,
     Missing,
     Put,
-    Write,
-    all_of,
 )
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing
@@ -26,11 +25,11 @@ from skein.services.document_changes import (
     Revision,
     Stamp,
     changed_document,
-    check_shelf,
     check_version,
     new_document,
     revised_text,
 )
+from skein.services.document_writes import Change, chat_key
 from skein.services.guarded import transact_guarded
 from skein.services.owned_lists import list_partition
 from skein.services.retrying import optimistic
@@ -200,12 +199,11 @@ class Documents:
                     "an open document can be read in a private chat, but not changed there; "
                     "for a new one choose another name"
                 )
-            shelf = Shelf.found_in(found.get(home.shelf_key))
-            return self._commit(_Change(home, before, make(before, home), shelf), maker)
+            return self._commit(Change(home, before, make(before, home), found), maker)
 
         return optimistic(self._clock, attempt)
 
-    def _commit(self, change: "_Change", maker: Maker) -> Done:
+    def _commit(self, change: Change, maker: Maker) -> Done:
         """Write what was changed, what is on show, and that it was done."""
         home, known = change.home, change.after or change.before
         if known is None:
@@ -226,41 +224,9 @@ class Documents:
         return Stamp(self._clock.now(), self._ids.ulid())
 
 
-class _Change(NamedTuple):
-    """A document as it was read, and as it is to be; None where there is none."""
-
-    home: Folder
-    before: Document | None
-    after: Document | None
-    shelf: Shelf
-
-    @property
-    def deed(self) -> Deed:
-        if self.before is None:
-            return "created"
-        return "changed" if self.after is not None else "deleted"
-
-    def writes(self, known: Document) -> list[Write]:
-        """The writes that hold only for what was read."""
-        before, after, shelf = self.before, self.after, self.shelf
-        as_read: Condition = Missing()
-        if before is not None:
-            as_read = all_of(Is("version", before.version), Is("generation", before.generation))
-        writes: list[Write] = [
-            Delete(known.key, as_read)
-            if after is None
-            else Put(after.key, after.to_item(), as_read)
-        ]
-        arranged = shelf.with_name(known.name, listed=after is not None and after.listed)
-        if arranged is not shelf:
-            check_shelf(self.home, shelf, arranged)
-            shelf_as_read = Is("version", shelf.version) if shelf.version else Missing()
-            writes.append(Put(self.home.shelf_key, arranged.attributes(), shelf_as_read))
-        return writes
-
-
 def _keys(reach: DocumentReach, name: str, effect: str | None) -> set[Key]:
-    keys = {key for folder in reach.folders for key in (folder.key(name), folder.shelf_key)}
+    keys = {folder.key(name) for folder in reach.folders}
+    keys |= {chat_key(each) if each.chat_id else each.shelf_key for each in reach.folders}
     if effect is not None:
         keys |= {folder.effect_key(effect) for folder in reach.folders}
     return keys
@@ -270,4 +236,4 @@ def _first(found: dict[Key, Item], reach: DocumentReach, name: str) -> Document 
     """The first document of this name that may be shown."""
     keys = [folder.key(name) for folder in reach.folders]
     documents = [Document.from_item(found[key]) for key in keys if key in found]
-    return next(filter(reach.shows, documents), None)
+    return next((each for each in documents if reach.shows(each)), None)

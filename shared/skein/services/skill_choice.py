@@ -22,6 +22,9 @@ class Selection(NamedTuple):
     missing: tuple[str, ...] = ()
 
 
+NOTHING_CHOSEN = Selection()
+
+
 @cache
 def shipped() -> Mapping[str, Skill]:
     """Our skills by name; files do not change while a process lives."""
@@ -67,10 +70,9 @@ def skills_for(
     return tuple(dict.fromkeys([CORE, *bound, *of_mode, *of_tags]))
 
 
-def keys_of_skills(tenant: str, names: Sequence[str], catalog: SkillCatalog) -> list[Key]:
-    """Where those of the skills stand that are the tenant's own."""
-    own = {head.name for head in catalog.heads}
-    return [Skill.key_of(tenant, name) for name in names if name in own]
+def keys_of_skills(tenant: str, names: Sequence[str]) -> list[Key]:
+    """Where the tenant's own skills of these names stand, if it has any."""
+    return [Skill.key_of(tenant, name) for name in names]
 
 
 def selection(tenant: str, names: Sequence[str], found: Mapping[Key, Item]) -> Selection:

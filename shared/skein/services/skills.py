@@ -48,8 +48,7 @@ class Skills:
         catalog = self._catalog(tenant)
         heads = known_heads(catalog).values()
         names = skills_for(heads, bound=bound, mode=mode, tags=tags)
-        keys = keys_of_skills(tenant, names, catalog)
-        return selection(tenant, names, self._table.get_many(keys) if keys else {})
+        return selection(tenant, names, self._table.get_many(keys_of_skills(tenant, names)))
 
     def get(self, tenant: str, name: str) -> Skill:
         """One skill: the tenant's own, else ours.

@@ -5,6 +5,14 @@ from collections.abc import Sequence
 from skein.agent.tools.base import Tool
 from skein.agent.tools.borrowing import borrow_context
 from skein.agent.tools.chats import enter_chat, read_messages
+from skein.agent.tools.documents import (
+    append_document,
+    delete_document,
+    edit_document,
+    read_document,
+    read_skill,
+    write_document,
+)
 from skein.agent.tools.intents import (
     abandon_goal,
     cancel_plan,
@@ -35,6 +43,12 @@ TOOLS: dict[str, Tool] = {
         forget_memory,
         search_memories,
         update_profile,
+        read_document,
+        write_document,
+        append_document,
+        edit_document,
+        delete_document,
+        read_skill,
         end_run,
     )
 }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from skein.ports import Clock, Table
 from skein.services.asking import Asking
 from skein.services.chats import Chats
+from skein.services.documents import Documents
 from skein.services.endings import Endings
 from skein.services.goals import Goals
 from skein.services.memories import Memories
@@ -12,6 +13,7 @@ from skein.services.memory_search import MemorySearch
 from skein.services.own_runs import OwnRuns
 from skein.services.plans import Plans
 from skein.services.profiles import Profiles
+from skein.services.skills import Skills
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +31,5 @@ class Desk:
     memories: Memories
     memory_search: MemorySearch
     profiles: Profiles
+    documents: Documents
+    skills: Skills

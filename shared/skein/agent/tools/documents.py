@@ -1,0 +1,234 @@
+"""Working on documents, and reading how to: documents and skills."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.agent.document_sections import SHOWN_CHARACTERS, document_text, named
+from skein.agent.skill_section import skill_text
+from skein.agent.tools.base import Call, tool
+from skein.agent.tools.reach import check_reach
+from skein.errors import Conflict, Correctable, Failed, NotFound, TooLarge, Unprocessable
+from skein.models.chat import Chat
+from skein.models.document import DocumentReach, Done, Folder
+from skein.models.intent import effect_id
+from skein.services.document_changes import Maker, Revision
+from skein.services.roster import read_room
+
+DocumentName = Annotated[str, Field(description="The document's name.", min_length=1)]
+Version = Annotated[
+    int | None,
+    Field(description="The version you have read; refused if there is another by now.", ge=1),
+]
+
+
+@tool
+def read_document(
+    call: Call,
+    name: DocumentName,
+    offset: Annotated[
+        int | None, Field(description="From which character on; without it, from the start.", ge=0)
+    ] = None,
+) -> str:
+    """Read one of your documents or of the active chat's, 10,000 characters at once."""
+    try:
+        document = call.desk.documents.get(document_reach(call), name)
+    except NotFound as error:
+        raise Failed(str(error)) from None
+    start = offset or 0
+    if start > len(document.text):
+        raise Correctable(f"it has {len(document.text):,} characters")
+    return document_text(document, characters=SHOWN_CHARACTERS, offset=start)
+
+
+@tool
+def write_document(
+    call: Call,
+    name: DocumentName,
+    text: Annotated[str, Field(description="All of its text, without bars before the lines.")],
+    media_type: Annotated[
+        str | None, Field(description="Such as text/csv; Markdown if it is new.")
+    ] = None,
+    in_chat: Annotated[
+        bool | None,
+        Field(description="A new one belongs to the active chat, not to you alone."),
+    ] = None,
+    on_show: Annotated[
+        bool | None,
+        Field(description="You are shown it whatever you are at; for at most 5 documents."),
+    ] = None,
+    version: Version = None,
+) -> str:
+    """Make a document, or put a new text in the place of all of its text."""
+    reach = changing_reach(call)
+    new_in = _home(call, in_chat=bool(in_chat))
+    if in_chat:
+        reach = reach.model_copy(update={"folders": (new_in,)})
+    with _Told():
+        done = call.desk.documents.write(
+            reach,
+            name,
+            text,
+            new_in=new_in,
+            media_type=media_type,
+            on_show=on_show,
+            version=version,
+            maker=maker_of(call),
+        )
+    return _outcome(done)
+
+
+@tool
+def append_document(
+    call: Call,
+    name: DocumentName,
+    text: Annotated[
+        str, Field(description="Goes to the very end; begin with a line end if need be.")
+    ],
+) -> str:
+    """Add to the end of a document."""
+    return _revised(call, name, Revision(append=text))
+
+
+@tool
+def edit_document(
+    call: Call,
+    name: DocumentName,
+    find: Annotated[
+        str,
+        Field(description="What stands there exactly once, without bars.", min_length=1),
+    ],
+    replace: Annotated[str, Field(description="What is to stand in its place; may be empty.")],
+    version: Version = None,
+) -> str:
+    """Replace one part of a document and leave the rest as it is."""
+    return _revised(call, name, Revision(find=find, replace=replace, version=version))
+
+
+@tool
+def delete_document(call: Call, name: DocumentName, version: Version = None) -> str:
+    """Remove a document for good."""
+    with _Told():
+        done = call.desk.documents.delete(
+            changing_reach(call), name, version=version, maker=maker_of(call)
+        )
+    return _outcome(done)
+
+
+@tool
+def read_skill(
+    call: Call, name: Annotated[str, Field(description="The skill's name.", min_length=1)]
+) -> str:
+    """Read how to do a kind of work, by the name of a skill."""
+    try:
+        return skill_text(call.desk.skills.get(call.work.run.tenant, name))
+    except NotFound as error:
+        known = ", ".join(each.head.name for each in call.desk.skills.list(call.work.run.tenant))
+        raise Failed(f"{error}; there are: {known}") from None
+
+
+def document_reach(call: Call) -> DocumentReach:
+    """What documents can be got at from here: the chat's, those for its people, open ones."""
+    reading, run = call.reading, call.work.run
+    folders = [Folder(tenant=run.tenant, agent_id=run.agent_id)]
+    if reading.scope is not None:
+        folders.insert(0, Folder(tenant=run.tenant, agent_id=run.agent_id, scope=reading.scope))
+    if reading.chat is not None:
+        folders.insert(0, Folder(tenant=run.tenant, chat_id=reading.chat.id))
+    return DocumentReach(folders=tuple(folders), place=reading.destination)
+
+
+def changing_reach(call: Call) -> DocumentReach:
+    """What documents can be changed from here.
+
+    Those of a chat that the run was not triggered in only where it could also speak.
+    """
+    reach, chat = document_reach(call), call.reading.chat
+    if chat is None:
+        return reach
+    try:
+        _check_chat(call, chat)
+    except Failed:
+        own = tuple(folder for folder in reach.folders if folder.chat_id is None)
+        return reach.model_copy(update={"folders": own})
+    return reach
+
+
+def _check_chat(call: Call, chat: Chat) -> None:
+    """Refuse to write for a chat what its people must not read.
+
+    Raises:
+        Failed: It would carry private words there, or the chat is gone.
+    """
+    if chat.id == call.work.run.chat_id:
+        return
+    try:
+        room = read_room(call.desk.table, chat.tenant, chat.id)
+    except NotFound as error:
+        raise Failed(str(error)) from None
+    check_reach(call.work.run, call.reading, room)
+
+
+def maker_of(call: Call) -> Maker:
+    """On whose behalf a document is changed now: of those who were there for what was read."""
+    reading, run = call.reading, call.work.run
+    return Maker(
+        audience=reading.audience,
+        source_chat_id=reading.chat.id if reading.chat else None,
+        source_run_id=run.id,
+        effect=effect_id(call.effect),
+        guard=call.work.claim.guard,
+    )
+
+
+def _home(call: Call, *, in_chat: bool) -> Folder:
+    """Where a new document is made.
+
+    Raises:
+        Correctable: It is to be the chat's, and none is active.
+        Failed: It is to be the chat's, whose people must not read it, or another one than the
+            agent was shown.
+    """
+    reading, run = call.reading, call.work.run
+    if not in_chat:
+        return Folder(tenant=run.tenant, agent_id=run.agent_id, scope=reading.scope)
+    active = call.target(None)
+    if reading.chat is None or active != reading.chat.id:
+        raise Failed("documents can be given only to the chat in which you have been woken")
+    _check_chat(call, reading.chat)
+    return Folder(tenant=run.tenant, chat_id=reading.chat.id)
+
+
+def _revised(call: Call, name: str, revision: Revision) -> str:
+    with _Told():
+        done = call.desk.documents.revise(
+            changing_reach(call), name, revision, maker=maker_of(call)
+        )
+    return _outcome(done)
+
+
+def _outcome(done: Done) -> str:
+    if done.deed == "deleted":
+        return f"document {named(done.name)} deleted"
+    return (
+        f"document {named(done.name)} {done.deed}, v{done.version}, {done.characters:,} characters"
+    )
+
+
+class _Told:
+    """Tells the model why a document could not be changed."""
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Turn a refusal into one that the model is shown.
+
+        Raises:
+            Correctable: Other arguments may do.
+            Failed: It cannot be done.
+        """
+        if isinstance(error, Unprocessable | TooLarge):
+            raise Correctable(str(error)) from None
+        if isinstance(error, NotFound | Conflict):
+            raise Failed(str(error)) from None

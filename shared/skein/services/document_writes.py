@@ -1,0 +1,92 @@
+"""The writes of one change of a document, and of what lists it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from skein.errors import NotFound
+from skein.models.chat import Chat
+from skein.models.document import (
+    MAX_OF_CHAT,
+    MAX_ON_SHOW,
+    Deed,
+    Document,
+    Folder,
+    Shelf,
+    listed_with,
+)
+from skein.models.storage import (
+    Condition,
+    Delete,
+    Is,
+    Item,
+    Key,
+    Missing,
+    Put,
+    Write,
+    all_of,
+)
+from skein.services.document_changes import check_shelf
+from skein.services.revisions import revise
+
+
+class Change(NamedTuple):
+    """A document as it was read, and as it is to be; None where there is none."""
+
+    home: Folder
+    before: Document | None
+    after: Document | None
+    found: Mapping[Key, Item]
+
+    @property
+    def deed(self) -> Deed:
+        """What happens to the document."""
+        if self.before is None:
+            return "created"
+        return "changed" if self.after is not None else "deleted"
+
+    def writes(self, known: Document) -> list[Write]:
+        """The writes that hold only for what was read."""
+        before, after = self.before, self.after
+        as_read: Condition = Missing()
+        if before is not None:
+            as_read = all_of(Is("version", before.version), Is("generation", before.generation))
+        write: Write = (
+            Delete(known.key, as_read)
+            if after is None
+            else Put(after.key, after.to_item(), as_read)
+        )
+        listed = after is not None and after.listed
+        shelved = (
+            self._in_chat(known.id, listed=listed)
+            if self.home.chat_id
+            else self._shelf(known.id, listed=listed)
+        )
+        return [write, *shelved]
+
+    def _shelf(self, document_id: str, *, listed: bool) -> list[Write]:
+        """What puts it on the agent's shelf, or takes it away."""
+        shelf = Shelf.found_in(self.found.get(self.home.shelf_key))
+        ids = listed_with(shelf.documents, document_id, listed=listed)
+        if ids == shelf.documents:
+            return []
+        check_shelf(shelf.documents, ids, MAX_ON_SHOW, "documents always on show")
+        as_read: Condition = Is("version", shelf.version) if shelf.version else Missing()
+        after = Shelf(documents=ids, version=shelf.version + 1)
+        return [Put(self.home.shelf_key, after.attributes(), as_read)]
+
+    def _in_chat(self, document_id: str, *, listed: bool) -> list[Write]:
+        """What lists it on its chat, or strikes it off."""
+        item = self.found.get(chat_key(self.home))
+        if item is None or item.get("discarded_at"):
+            raise NotFound("there is no such chat")
+        chat = Chat.from_item(item)
+        ids = listed_with(chat.documents, document_id, listed=listed)
+        if ids == chat.documents:
+            return []
+        check_shelf(chat.documents, ids, MAX_OF_CHAT, "documents of a chat")
+        return [revise(chat, {"documents": ids})[1]]
+
+
+def chat_key(folder: Folder) -> Key:
+    """The key of the chat that owns a folder."""
+    return Chat.key_of(folder.tenant, folder.chat_id or "")
