@@ -134,7 +134,7 @@ def test_a_run_keeps_what_it_was_given() -> None:
         "TRIGGER",
         "NOW",
     ]
-    assert view.prompt.sections[4].text == "user: [Husam (human)] Hello"
+    assert view.prompt.sections[5].text == "user: [Husam (human)] Hello"
     assert view.prompt.total_tokens == sum(s.tokens for s in view.prompt.sections)
     assert [step.text for step in view.steps] == ["Hello!"]
 
