@@ -14,7 +14,7 @@ from skein.models.base import MemberRef, NamedMember
 from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Membership
 from skein.models.intent import Goal, Owner, Plan, owned_partition
-from skein.models.memory import Memory
+from skein.models.memory import REVISION, Memory
 from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.storage import Item, Key, Put, Update
@@ -87,7 +87,7 @@ def texts_to(world: World) -> list[str]:
 def kept(world: World, user_id: str) -> list[str]:
     """What the agent keeps for one person alone."""
     partition = owned_partition(TENANT, COACH.id, f"user:{user_id}")
-    return [item["sk"] for item in world.table.query(partition).items if item["sk"] != "REVISION"]
+    return [item["sk"] for item in world.table.query(partition).items if item["sk"] != REVISION]
 
 
 # ---------------------------------------------------------------------- who it turns out to be
