@@ -15,7 +15,7 @@ SkillName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63
 Mark = Annotated[
     str,
     StringConstraints(
-        strip_whitespace=True, to_lower=True, pattern=r"^[a-z0-9][a-z0-9 ./+_-]{0,49}$"
+        strip_whitespace=True, to_lower=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ./+_-]{0,49}$"
     ),
 ]
 Marks = Annotated[tuple[Mark, ...], Field(max_length=MAX_MARKS)]
