@@ -131,6 +131,9 @@ def plant() -> World:
     kept = [
         ("set_goal", {"text": f"Find {MARK}"}),
         ("set_plan", {"name": f"{MARK}-plan", "instruction": f"Buy {MARK}", "run_after": "1 hour"}),
+        ("save_memory", {"text": f"Likes {MARK}", "kind": "core"}),
+        ("write_document", {"name": f"{MARK}.md", "text": f"All about {MARK}", "in_chat": True}),
+        ("write_document", {"name": f"my {MARK}.md", "text": f"All about {MARK}"}),
         ("send_message", {"text": "What of fruit?", "chat_id": ELSEWHERE}),
         ("send_message", {"text": "Yes"}),
     ]

@@ -13,7 +13,7 @@ from typing import Any
 from skein.errors import NotFound
 from skein.models.base import MemberRef
 from skein.models.chat import Membership, chat_partition
-from skein.models.document import Shelf
+from skein.models.document import Document, DocumentReach
 from skein.models.erasure import ErasedChat
 from skein.models.intent import owned_partition
 from skein.models.memory import Memory, touched
@@ -31,6 +31,7 @@ from skein.models.storage import (
     all_of,
 )
 from skein.ports import Clock, Table
+from skein.services.documents import Documents
 from skein.services.erasing import Sweep, epoch_raised
 from skein.services.erasing_runs import pages
 from skein.services.plans import EFFECT_KEPT
@@ -61,9 +62,12 @@ KINDS = {
 class KeptEraser:
     """Takes away what agents keep."""
 
-    def __init__(self, *, table: Table, clock: Clock, settings: Settings) -> None:
+    def __init__(
+        self, *, table: Table, clock: Clock, documents: Documents, settings: Settings
+    ) -> None:
         self._table = table
         self._clock = clock
+        self._documents = documents
         self._settings = settings
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
@@ -178,24 +182,19 @@ class KeptEraser:
                 ]
                 self._table.transact([*back, change])
         for item in going:
-            deleted: list[Write] = [Delete(Key(item["pk"], item["sk"])), change]
             if item["sk"].startswith("DOC#"):
-                unshelve = partial(self._unshelve, item, deleted)
-                optimistic(self._clock, unshelve)
+                self._delete_document(item)
             else:
-                self._table.transact(deleted)
+                self._table.transact([Delete(Key(item["pk"], item["sk"])), change])
             sweep.found.counts[_kind(item)] += 1
 
-    def _unshelve(self, document: Item, deleted: list[Write]) -> None:
-        """Take a document away, and its name from the list of those that are on show."""
-        key = Key(document["pk"], SHELF)
-        shelf = Shelf.found_in(self._table.get(key))
-        without = shelf.with_name(document["name"], listed=False)
-        if without is shelf:
-            self._table.transact(deleted)
-        else:
-            as_read = Is("version", shelf.version)
-            self._table.transact([*deleted, Put(key, without.attributes(), as_read)])
+    def _delete_document(self, item: Item) -> None:
+        """Take it away as an operator would, so that it stands on no list any more."""
+        document = Document.from_item(item)
+        try:
+            self._documents.delete(DocumentReach(folders=(document.folder,)), document.id)
+        except NotFound:  # of a chat that is discarded: nothing lists it
+            self._table.write(Delete(document.key))
 
     def _set_marks_back(
         self, sweep: Sweep, agent_id: str, going: list[Item], notes: list[ErasedChat]
