@@ -128,7 +128,7 @@ def plant() -> World:
     world.post("Good morning all", BEN, chat_id=OPEN)
     world.post(f"I love {MARK}", ZOE, chat_id=OPEN)
     world.post(f"In private: {MARK}", ZOE, chat_id=PRIVATE)
-    kept = [
+    kept: list[str | tuple[str, dict[str, Any] | str]] = [
         ("set_goal", {"text": f"Find {MARK}"}),
         ("set_plan", {"name": f"{MARK}-plan", "instruction": f"Buy {MARK}", "run_after": "1 hour"}),
         ("save_memory", {"text": f"Likes {MARK}", "kind": "core"}),
