@@ -12,7 +12,6 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import admin_audit
 import admin_consolidations
-import admin_documents
 import admin_intents
 import admin_memories
 import admin_people
@@ -20,7 +19,6 @@ import admin_privacy
 import admin_reflections
 import admin_services
 import admin_settings
-import admin_skills
 from api_app import (
     AgentId,
     Api,
@@ -56,7 +54,6 @@ from skein.services.cursors import DEFAULT_PAGE
 api = Api(scope="admin").including(
     admin_audit.router,
     admin_consolidations.router,
-    admin_documents.router,
     admin_intents.router,
     admin_memories.router,
     admin_people.router,
@@ -64,7 +61,6 @@ api = Api(scope="admin").including(
     admin_privacy.router,
     admin_services.router,
     admin_settings.router,
-    admin_skills.router,
 )
 
 InChat = Annotated[

@@ -101,10 +101,13 @@ class Settings(BaseModel):
         int, Field(description="Tokens of what is remembered of those.", ge=100, le=32_000)
     ] = 8_000
 
-    # Skills
+    # Threads and skills
     skill_tokens: Annotated[
         int, Field(description="Tokens of skills in a prompt; none is cut in half.", ge=100)
     ] = 4_000
+    max_open_threads: Annotated[
+        int, Field(description="Threads that an agent has open for one audience.", ge=1, le=10)
+    ] = 3
 
     # Audit
     audit_days: Annotated[

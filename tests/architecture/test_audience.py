@@ -20,7 +20,9 @@ PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
 
 # What may hold words of a conversation, or be derived from them.
 TELLING = {"Borrowed", "Document", "Goal", "Memory", "Message", "Plan", "PromptRecord", "Run"} | {
-    "Step"
+    "Step",
+    "Thread",
+    "Workbench",
 }
 
 PREFIXES = ("DOC#", "MSG#", "GOAL#", "PLAN#", "LIVE#", "BORROWED#", "FACT#")
@@ -31,6 +33,7 @@ SHOWN_TO_AGENTS = {
     "agent/alone.py": "the current message, where that is all there is",
     "agent/reading.py": "what a prompt is made from",
     "agent/material.py": "the documents of a prompt",
+    "agent/open_threads.py": "the threads of a prompt",
     "agent/tools/chats.py": "enter_chat and read_messages",
     "services/own_runs.py": "get_my_runs and stop_run",
     "services/documents.py": "the tools of documents, by their reach",
@@ -38,12 +41,16 @@ SHOWN_TO_AGENTS = {
     "services/memories.py": "save_memory, forget_memory and search_memories, by their reach",
     "services/remembering.py": "what is remembered already, by the reach of whoever remembers",
     "services/plans.py": "cancel_plan, by its reach",
+    "services/thread_changes.py": "the documents of threads, by whoever is there",
+    "services/thread_lists.py": "by their reach",
+    "services/thread_reading.py": "the tools of threads, by their reach",
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {
     "agent/kept_reads.py": "what was read before, for `agent/reading.py`, which decides",
     "agent/trigger_reading.py": "the run's own trigger, which `agent/reading.py` keeps back or not",
     "agent/taking_over.py": "the run's own recorded prompt",
+    "services/benches.py": "what is kept for a person who turns out to be another",
     "services/asking.py": "whether a reply is there; its number alone goes on",
     "services/chat_views.py": "for people, in chats that they are in",
     "services/chats.py": "the message that was posted before, for whoever posted it",
@@ -140,8 +147,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
         "agent/kept_reads.py",  # for `agent/reading.py`, which decides
         "agent/reading.py",
         "agent/tools/chats.py",
-        "agent/turn.py",  # the chat that the prompt shows, and the agent's place there
-        "agent/preview.py",  # the same, for operators
+        "agent/preview.py",  # the chat that the prompt shows, for operators
     }
 
 

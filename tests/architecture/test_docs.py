@@ -36,6 +36,7 @@ from skein.models import (
     skill,
     source,
     step,
+    thread,
     user,
 )
 from skein.models.audience import OPEN
@@ -398,6 +399,9 @@ KEYS: dict[str, Key] = {
     "document": document_key(document.Folder(tenant=TENANT, agent_id=AGENT)),
     "document of a chat": document_key(document.Folder(tenant=TENANT, chat_id=CHAT)),
     "shelf": document.Folder(tenant=TENANT, agent_id=AGENT).shelf_key,
+    "`Workbench`": thread.Workbench.key_of(TENANT, AGENT, None),
+    "thread that has ended": thread.Thread.ended_key_of(TENANT, AGENT, None, "{thread}"),
+    "`Stint`": thread.Stint.key_of(TENANT, AGENT, None, "{thread}", "{run}"),
     "revision": memory.revision_key(TENANT, AGENT, None),
     "effect": intent.effect_key(TENANT, AGENT, None, "{effect}"),
     "live run": live_key(),

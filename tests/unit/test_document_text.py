@@ -94,19 +94,19 @@ def test_the_chats_documents_stand_behind_the_agents_own() -> None:
         OnShow("rules", document("Be kind.", name="rules")),
         OnShow("agenda", document("1. Hi", name="agenda"), of_chat=True),
     ]
-    section = global_documents(shown, 1_000, tokens(), priority=0)
+    section = global_documents(shown, 1_000, tokens())
     assert section is not None
     assert section.text == (
         "GLOBAL DOCUMENTS:\n=== rules (text/markdown, v1) ===\n| Be kind.\n"
         "  of the active chat:\n=== agenda (text/markdown, v1) ===\n| 1. Hi"
     )
     assert section.tokens == tokens().count(section.text + SEPARATOR)
-    assert global_documents([], 1_000, tokens(), priority=0) is None
+    assert global_documents([], 1_000, tokens()) is None
 
 
 def test_where_room_is_short_each_document_is_cut_further_and_says_so() -> None:
     shown = [OnShow(f"doc {n}", document("word " * 2_000, name=f"doc {n}")) for n in range(3)]
-    whole = global_documents(shown, 100_000, tokens(), priority=0)
+    whole = global_documents(shown, 100_000, tokens())
     assert whole is not None
     assert "[cut" not in whole.text
     for limit in (4_000, 1_000, 300):

@@ -14,6 +14,7 @@ from skein.agent.plain import kept
 from skein.agent.reading import Reading, summed_up
 from skein.agent.section import SEPARATOR, Section, arranged, closing
 from skein.agent.skill_section import skills
+from skein.agent.thread_sections import active_thread, pending_threads
 from skein.agent.timeline import timeline_entry, turn_text
 from skein.agent.trigger_reading import current_seq
 from skein.agent.trigger_section import trigger, untold
@@ -133,12 +134,11 @@ class ContextBuilder:
                 min(self._settings.core_memory_tokens, room // CORE_SHARE),
                 self._tokens,
             ),
-            global_documents(
-                reading.documents,
-                room // DOCUMENTS_SHARE,
-                self._tokens,
-                priority=sections.DOCUMENTS_GIVE_WAY,
+            global_documents(reading.documents, room // DOCUMENTS_SHARE, self._tokens),
+            active_thread(
+                reading.threads, reading.thread_documents, room // DOCUMENTS_SHARE, self._tokens
             ),
+            pending_threads(reading.threads.pending, room // LIST_SHARE, self._tokens),
             sections.goals(reading.goals, room // LIST_SHARE, self._tokens),
             memory_sections.journal(
                 reading.memories,

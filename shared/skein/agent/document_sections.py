@@ -14,6 +14,7 @@ from skein.models.document import Document
 from skein.ports import TokenCounter
 from skein.services.quoting import quoted
 
+DOCUMENTS_GIVE_WAY = 0  # first of all; see `sections`
 SHOWN_CHARACTERS = 10_000  # of one document, in a prompt or in one result of a tool
 STEPS = (5_000, 2_500, 1_200, 600, 300, 100, 0)  # how much of each is left where room is short
 
@@ -77,9 +78,7 @@ def named(name: str) -> str:
     return name if PLAIN_NAME.fullmatch(name) else quoted(name)
 
 
-def global_documents(
-    shown: Sequence[OnShow], limit: int, counter: TokenCounter, *, priority: int
-) -> Section | None:
+def global_documents(shown: Sequence[OnShow], limit: int, counter: TokenCounter) -> Section | None:
     """The documents that are shown whatever the agent is at; None if there are none."""
     if not shown:
         return None
@@ -92,6 +91,7 @@ def global_documents(
             parts += ["  of the active chat:", *texts_of(of_chat, characters)]
         return "\n".join(parts)
 
+    priority = DOCUMENTS_GIVE_WAY
     return documents_section("GLOBAL DOCUMENTS", render, limit, counter, priority=priority)
 
 

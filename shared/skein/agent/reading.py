@@ -14,7 +14,8 @@ from skein.agent.cache import ContextCache
 from skein.agent.document_sections import OnShow
 from skein.agent.kept_reads import KeptReads
 from skein.agent.material import material_of
-from skein.agent.people import person_at, profile_audience
+from skein.agent.open_threads import NO_THREADS, OpenThreads, open_threads
+from skein.agent.people import keys_of_person
 from skein.agent.places import (
     SHOWN_CHATS,
     LiveRun,
@@ -64,6 +65,8 @@ class Reading:
         memories: What the agent has learnt and may be told here, journal entries included.
         documents: Those that are on show here: the agent's, then the chat's.
         skills: Of what the agent is at.
+        threads: Those that are open and may be shown here.
+        thread_documents: Those of the active one; those that are gone by name.
         person: The record of whom the agent talks to in a direct chat, if that may be told here.
         before: The summary that stands for the messages before the window.
         fuller: The newest one, if it covers more: it stands in for messages of the window that
@@ -117,6 +120,8 @@ class Reading:
     memories: tuple[Memory, ...] = ()
     documents: tuple[OnShow, ...] = ()
     skills: Selection = NOTHING_CHOSEN
+    threads: OpenThreads = NO_THREADS
+    thread_documents: tuple[OnShow, ...] = ()
 
     @property
     def shown_seq(self) -> int:
@@ -213,20 +218,23 @@ class Reader:
         wanted = keys_of_trigger(run, chat, messages)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
-        person_keys = _keys_of_person(chat)
+        person_keys = keys_of_person(chat)
         named = [agent_key, *keys_of_settings(run.tenant, chat), *person_keys, *payer_keys(run)]
-        material = material_of(run.tenant, run.agent_id, scope_of(chat), chat, known.owned)
+        scope, destination = scope_of(chat), destination_of(chat)
+        threads = open_threads(run, chat, member, scope, known.owned, destination)
+        material = material_of(run.tenant, run.agent_id, scope, chat, known.owned, threads)
         named += [*wanted, *borrowed_keys, *material.keys]
         others = [pk for pk in known.chat_partitions if pk != here]
         fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
         keys = [Key(pk, sk) for pk in fitting for sk in ("META", member_sk)]
         found = self._table.get_many([*named, *keys])
+        more = material.more_keys(found)
+        found |= self._table.get_many(more) if more else {}
         if agent_key not in found or found[agent_key].get("deleted_at"):
             raise NotFound("the agent is gone")
         home, trigger = found_trigger(run, chat, messages, found)
         if trigger is not None and home is chat and trigger not in messages:
             messages.insert(0, trigger)
-        destination = destination_of(chat)
         told = home is chat or may_show(run.audience, destination)
         first_seq = messages[0].seq if messages else 1
         elsewhere = own_chats(found, keys)
@@ -262,7 +270,7 @@ class Reader:
             trigger_message=trigger if told else None,
             destination=destination,
             audience=audience_of(chat, since_seq=first_seq) if chat else run.audience,
-            scope=scope_of(chat),
+            scope=scope,
             chats=chats,
             elsewhere=tuple(elsewhere),
             goals=tuple(goal for goal in goals if may_show(goal.audience, destination)),
@@ -278,21 +286,13 @@ class Reader:
             memories=tuple(m for m in unfaded if may_show(m.audience, destination)),
             documents=material.found_documents(found, destination),
             skills=material.found_skills(found),
+            threads=threads,
+            thread_documents=threads.documents(found, destination),
         )
 
     @staticmethod
     def _windowed(newest: Sequence[Item], chat: Chat | None) -> list[Message]:
         return [chat.as_now(Message.from_item(item)) for item in newest] if chat else []
-
-
-def _keys_of_person(chat: Chat | None) -> list[Key]:
-    """Where the record of a direct chat's person stands, if they alone read what is said there."""
-    person = person_at(chat)
-    if chat is None or person is None:
-        return []
-    if not may_show(profile_audience(person.id), destination_of(chat)):
-        return []
-    return [User.key_of(chat.tenant, person.id)]
 
 
 def _before(chat: Chat | None) -> PinnedSummary | None:

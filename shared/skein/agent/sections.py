@@ -25,7 +25,6 @@ from skein.services.quoting import label, quoted, quoted_id, time_of
 NAMED_MEMBERS = 20  # of a chat; the others are counted
 
 # Where a prompt is too long, this is the order in which sections give way.
-DOCUMENTS_GIVE_WAY = 0
 CHATS_GIVE_WAY, PLANS_GIVE_WAY, RUNS_GIVE_WAY, GOALS_GIVE_WAY = 1, 2, 3, 4
 TRIGGER_GIVES_WAY, IDENTITY_GIVES_WAY = 5, 6
 

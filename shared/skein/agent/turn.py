@@ -27,20 +27,20 @@ from skein.errors import (
     Transient,
 )
 from skein.masking import in_our_words
-from skein.models.chat import Chat, Membership
 from skein.models.completion import ModelMessage, ModelRequest
 from skein.models.jobs import RunJob
 from skein.models.run import MAX_STEPS, Shown
 from skein.models.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Table
 from skein.services.apologies import Apologies
-from skein.services.claims import Claim
+from skein.services.claims import place_elsewhere
 from skein.services.endings import Endings
 from skein.services.limits import OverLimit
 from skein.services.notices import Notices
 from skein.services.permits import Permits
 from skein.services.runs import Runs
 from skein.services.spending import Spending
+from skein.services.threads import stint
 from skein.services.usage import UsageBook
 from skein.settings import Settings
 
@@ -236,18 +236,8 @@ class Turns:
         if looked_at is None:
             return read(run, None, None)
         if chat is None or chat.id != looked_at:
-            chat, member = self._elsewhere(work.claim, looked_at)
+            chat, member = place_elsewhere(self._table, work.claim, looked_at)
         return read(run, chat, member)
-
-    def _elsewhere(self, claim: Claim, chat_id: str) -> tuple[Chat | None, Membership | None]:
-        """A chat and the agent's place there, where it is not the run's own."""
-        chat_key = Chat.key_of(claim.run.tenant, chat_id)
-        member_key = Membership.key_of(claim.run.tenant, chat_id, claim.agent)
-        found = self._table.get_many([chat_key, member_key])
-        if chat_key not in found or member_key not in found:
-            return None, None
-        member = Membership.from_item(found[member_key])
-        return (Chat.from_item(found[chat_key]), member) if member.active else (None, None)
 
     def _seconds_left(self, deadline: datetime) -> float:
         model_deadline = deadline - timedelta(seconds=WRITING_SECONDS)
@@ -296,15 +286,24 @@ class Turns:
         self, work: Work, step: Step, reading: Reading, prompt: PromptRecord | None
     ) -> Step:
         """Record an answer, with its prompt if it is the activation's first, before all else."""
-        shown, borrowed = None, None
+        shown, borrowed, thread, at_thread = None, None, None, []
         if prompt is not None:
+            thread = reading.threads.active
+            if thread is not None and reading.threads.here:
+                at_thread = [stint(thread, work.run.id, self._clock)]
             step = step.model_copy(update={"prompt": prompt.packed()})
             if reading.chat is not None:
                 shown = Shown(chat_id=reading.chat.id, seq=reading.shown_seq)
             if reading.borrowed is not None:
                 borrowed = reading.borrowed.shown
         work.claim = self._runs.record(
-            work.claim, step, shown=shown, borrowed=borrowed, marks=prompt.marks if prompt else ()
+            work.claim,
+            step,
+            shown=shown,
+            borrowed=borrowed,
+            marks=prompt.marks if prompt else (),
+            thread=thread,
+            at_thread=at_thread,
         )
         self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
         return step

@@ -129,6 +129,7 @@ class App(Doors, Privacy):
             profiles=Profiles(table=self.table, clock=self.clock),
             documents=self.documents,
             skills=self.skills,
+            threads=self.threads,
         )
 
     @cached_property

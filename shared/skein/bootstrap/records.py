@@ -15,6 +15,7 @@ from skein.services.plans import Plans
 from skein.services.run_views import RunViews
 from skein.services.skills import Skills
 from skein.services.tenant_settings import TenantBook
+from skein.services.threads import Threads
 from skein.services.users import Users
 
 
@@ -85,3 +86,8 @@ class OnRecord(Outside):
     def skills(self) -> Skills:
         """How agents work."""
         return Skills(table=self.table, clock=self.clock)
+
+    @cached_property
+    def threads(self) -> Threads:
+        """What agents are at."""
+        return Threads(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)

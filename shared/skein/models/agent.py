@@ -33,6 +33,16 @@ ToolName = Literal[
     "edit_document",
     "delete_document",
     "read_skill",
+    "create_thread",
+    "switch_thread",
+    "update_thread",
+    "complete_thread",
+    "archive_thread",
+    "attach_document",
+    "detach_document",
+    "bind_skill",
+    "unbind_skill",
+    "peek_document",
     "end_run",
 ]
 """What an agent may be given; `skein.agent.tools` has a tool for each of these names."""

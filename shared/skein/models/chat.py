@@ -181,6 +181,7 @@ class Membership(Stored):
             because the model is down; None once it has answered.
         summary: The agent's own two lines on where the chat stands.
         summary_state: When they were last renewed, and whether that went well.
+        pinned_thread_id: The thread that runs triggered here begin with.
         consolidated_seq: Up to here the agent has made memories of what was said.
         consolidated_characters: And up to here of the next message, if that is a very long one.
         consolidation_failures: How many attempts at what follows have failed in a row.
@@ -207,6 +208,7 @@ class Membership(Stored):
     late_since: Instant | None = None
     summary: Summary | None = None
     summary_state: SummaryState | None = None
+    pinned_thread_id: Identifier | None = None
     consolidated_seq: int = 0
     consolidated_characters: int = 0
     consolidation_failures: int = 0

@@ -65,6 +65,8 @@ class Run(Stored):
         steps_taken: Model answers recorded so far, over all activations.
         activation: How often it was started or resumed; a prompt each.
         active_chat_id: The chat that the agent is looking at; its own, until it enters another.
+        active_thread_id: The thread that the newest prompt showed as the active one, or to which
+            the run has switched since; the run goes on with it, wherever others switch.
         shown: The chat that the newest prompt looked at and what it held of it, for the SEEN
             mark and for a worker that takes over; None if it looked at no chat.
         borrowed: What its prompts held of borrowed context, which is cleared once it is done.
@@ -93,6 +95,7 @@ class Run(Stored):
     steps_taken: int = 0
     activation: int = 0
     active_chat_id: Identifier | None = None
+    active_thread_id: Identifier | None = None
     shown: Shown | None = None
     borrowed: Annotated[tuple[ShownStaging, ...], Field(exclude_if=lambda held: not held)] = ()
     wait: Wait | None = None

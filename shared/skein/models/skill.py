@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from skein.models.base import Instant, Stored, Tenant, Value, key_part
 from skein.models.storage import Item, Key
@@ -12,11 +12,16 @@ MAX_SKILLS = 100  # of a tenant
 MAX_MARKS = 10  # tags, or modes, of one skill
 
 SkillName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value  # a pattern is held to it afterwards
+
+
 Mark = Annotated[
     str,
-    StringConstraints(
-        strip_whitespace=True, to_lower=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ./+_-]{0,49}$"
-    ),
+    BeforeValidator(_lower),
+    StringConstraints(strip_whitespace=True, pattern=r"^[a-z0-9][a-z0-9 ./+_-]{0,49}$"),
 ]
 Marks = Annotated[tuple[Mark, ...], Field(max_length=MAX_MARKS)]
 SkillText = Annotated[

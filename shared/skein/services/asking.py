@@ -135,6 +135,7 @@ class Asking:
             "tools": told.tools,
             "waits": run.waits + 1,
             "active_chat_id": room.chat.id,
+            "active_thread_id": run.active_thread_id,
         }
         seq = room.chat.last_seq + 1
         if reply is None:

@@ -88,6 +88,19 @@ def place_in(table: Table, found: Claim, chat_id: str | None) -> Membership | No
     return place if place is not None and place.active else None
 
 
+def place_elsewhere(
+    table: Table, claim: Claim, chat_id: str
+) -> tuple[Chat | None, Membership | None]:
+    """A chat and the agent's open place there, where it is not the run's own."""
+    chat_key = Chat.key_of(claim.run.tenant, chat_id)
+    member_key = Membership.key_of(claim.run.tenant, chat_id, claim.agent)
+    found = table.get_many([chat_key, member_key])
+    if chat_key not in found or member_key not in found:
+        return None, None
+    member = Membership.from_item(found[member_key])
+    return (Chat.from_item(found[chat_key]), member) if member.active else (None, None)
+
+
 def shown_place(table: Table, found: Claim) -> Membership | None:
     """The agent's place in the chat that a queued run will be shown once it begins or goes on."""
     run, member = found.run, found.member

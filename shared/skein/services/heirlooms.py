@@ -11,7 +11,9 @@ from skein.models.due import DueKind, due_mark
 from skein.models.intent import Plan, owned_partition
 from skein.models.memory import revision_key, touched
 from skein.models.storage import Delete, Exists, Is, Item, Key, Missing, Put, Update, Write
+from skein.models.thread import BENCH
 from skein.ports import Table
+from skein.services.benches import bench_moved, bench_renamed
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +33,9 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
         key = Key(item["pk"], item["sk"])
         if key == revision:
             table.write(Delete(key))
+            continue
+        if key.sk == BENCH:
+            table.transact(bench_moved(table, item, partition, scope, old, new))
             continue
         moved_key, moved = _moved(item, partition, scope, old, new)
         as_read = Is("version", item["version"]) if "version" in item else Exists()
@@ -56,6 +61,10 @@ def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) ->
     """
     tenant, scope = chat.tenant, f"chat:{chat.id}"
     for item in table.query(owned_partition(tenant, agent_id, scope)).items:
+        if item["sk"] == BENCH:
+            for write in bench_renamed(item, old, new):
+                table.write(write)
+            continue
         before = item.get("audience")
         after = _renamed(before, old, new)
         if after == before:

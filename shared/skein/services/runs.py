@@ -18,6 +18,7 @@ from skein.models.jobs import RunJob
 from skein.models.run import PromptMark, Run, SentMessage, Shown, ShownStaging
 from skein.models.step import Step, ToolResult
 from skein.models.storage import Missing, Put, Update, Write
+from skein.models.thread import Thread
 from skein.ports import Clock, Metrics, Table
 from skein.services.claims import (
     Claim,
@@ -32,7 +33,7 @@ from skein.services.debounce import seconds_left
 from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings
 from skein.services.retrying import optimistic
-from skein.services.slots import Joining, absorbing, slots_unchanged, without
+from skein.services.slots import absorbed_at, slots_unchanged, without
 from skein.services.waits import timed_out
 from skein.settings import Settings
 
@@ -151,7 +152,7 @@ class Runs:
                 "then": slot.then,
             }
         elif run.status == "queued" and run.activation:
-            joined = self._absorb(found, place, now)
+            joined = absorbed_at(run, member, place, now=now)
             changes |= joined.run_changes
             change |= joined.place_changes
             writes.extend(joined.writes)
@@ -171,17 +172,6 @@ class Runs:
         self._table.transact(writes)
         logger.info("a run is at work", extra={"run_id": run.id, "attempt": taken.attempts})
         return replace(found, run=taken, member=member)
-
-    def _absorb(self, found: Claim, place: Membership | None, now: datetime) -> Joining:
-        """What a run that goes on after a wait takes over in the chat that it will be shown."""
-        run, member = found.run, found.member
-        if place is None:
-            return Joining({}, {}, ())
-        joined = absorbing(run, place, now=now)
-        if not joined.place_changes or (member is not None and member.key == place.key):
-            return joined
-        there = Update(place.key, joined.place_changes, condition=slots_unchanged(place))
-        return Joining(joined.run_changes, {}, (*joined.writes, there))
 
     def is_over(self, claim: Claim) -> bool:
         """Whether a run that was taken away from its worker was stopped, not carried on."""
@@ -207,6 +197,8 @@ class Runs:
         shown: Shown | None,
         borrowed: ShownStaging | None = None,
         marks: Sequence[PromptMark] = (),
+        thread: Thread | None = None,
+        at_thread: Sequence[Write] = (),
     ) -> Claim:
         """Write down a model's answer before anything that it asks for is carried out.
 
@@ -216,6 +208,8 @@ class Runs:
             shown: Of that prompt: which chat it showed, and how much of it; None for no chat.
             borrowed: Of that prompt: the borrowed context that it held, if any.
             marks: Of that prompt: what was noted of it.
+            thread: Of that prompt: the active one.
+            at_thread: What is noted of the run's work at it.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -227,11 +221,12 @@ class Runs:
             borrowed=(*claim.run.borrowed, borrowed) if borrowed else claim.run.borrowed,
             marks=tuple(dict.fromkeys([*claim.run.marks, *marks])),
         )
-        self._write(
-            claim,
-            Put(step.key, step.to_item(), Missing()),
-            _changes(changed, "steps_taken", "usage", "shown", "borrowed", "marks"),
-        )
+        names = ["steps_taken", "usage", "shown", "borrowed", "marks"]
+        if step.prompt is not None:
+            changed = changed.with_run(active_thread_id=thread.id if thread else None)
+            names.append("active_thread_id")
+        writes = [Put(step.key, step.to_item(), Missing()), *at_thread]
+        self._write(claim, writes, _changes(changed, *names))
         if "core_memories_over_budget" in marks:
             self._metrics.count("CoreMemoriesOverBudget")
         return changed
@@ -249,13 +244,14 @@ class Runs:
             step.key,
             set={"results": [result.model_dump(mode="json") for result in results]},
         )
-        self._write(claim, kept, _changes(changed, "sent", "tools", "active_chat_id"))
+        names = ("sent", "tools", "active_chat_id", "active_thread_id")
+        self._write(claim, [kept], _changes(changed, *names))
         return changed
 
-    def _write(self, claim: Claim, write: Write, changes: dict[str, Any]) -> None:
+    def _write(self, claim: Claim, writes: Sequence[Write], changes: dict[str, Any]) -> None:
         update = Update(claim.run.key, set=changes, condition=claim.mine)
         try:
-            self._table.transact([write, update])
+            self._table.transact([*writes, update])
         except ConditionFailed as failure:
             raise LostLease(claim.run.id) from failure
 

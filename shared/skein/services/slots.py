@@ -123,6 +123,26 @@ class Joining(NamedTuple):
     writes: tuple[Write, ...]
 
 
+def absorbed_at(
+    run: Run, member: Membership | None, place: Membership | None, *, now: datetime
+) -> Joining:
+    """What a run that goes on after a wait takes over in the chat that it will be shown.
+
+    Args:
+        run: About to go on.
+        member: The agent's place in the run's own chat, if it has one.
+        place: Its place in the chat that it will be shown.
+        now: The present.
+    """
+    if place is None:
+        return Joining({}, {}, ())
+    joined = absorbing(run, place, now=now)
+    if not joined.place_changes or (member is not None and member.key == place.key):
+        return joined
+    there = Update(place.key, joined.place_changes, condition=slots_unchanged(place))
+    return Joining(joined.run_changes, {}, (*joined.writes, there))
+
+
 def absorbing(run: Run, place: Membership, *, now: datetime) -> Joining:
     """Let a run that goes on answer, too, what a run that never started was to answer there.
 

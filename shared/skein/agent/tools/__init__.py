@@ -24,6 +24,18 @@ from skein.agent.tools.memories import forget_memory, save_memory, search_memori
 from skein.agent.tools.messages import send_message
 from skein.agent.tools.profile import update_profile
 from skein.agent.tools.runs import end_run, get_my_runs, stop_run
+from skein.agent.tools.threads import (
+    archive_thread,
+    attach_document,
+    bind_skill,
+    complete_thread,
+    create_thread,
+    detach_document,
+    peek_document,
+    switch_thread,
+    unbind_skill,
+    update_thread,
+)
 
 TOOLS: dict[str, Tool] = {
     each.name: each
@@ -49,6 +61,16 @@ TOOLS: dict[str, Tool] = {
         edit_document,
         delete_document,
         read_skill,
+        create_thread,
+        switch_thread,
+        update_thread,
+        complete_thread,
+        archive_thread,
+        attach_document,
+        detach_document,
+        bind_skill,
+        unbind_skill,
+        peek_document,
         end_run,
     )
 }

@@ -14,6 +14,7 @@ from skein.services.own_runs import OwnRuns
 from skein.services.plans import Plans
 from skein.services.profiles import Profiles
 from skein.services.skills import Skills
+from skein.services.threads import Threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +34,4 @@ class Desk:
     profiles: Profiles
     documents: Documents
     skills: Skills
+    threads: Threads

@@ -1,0 +1,306 @@
+"""Being at something: threads, and what belongs to them."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from skein.agent.document_sections import (
+    SHOWN_CHARACTERS,
+    STEPS,
+    OnShow,
+    document_text,
+    named,
+)
+from skein.agent.skill_section import skill_text
+from skein.agent.thread_sections import thread_text
+from skein.agent.tools.base import Call, tool
+from skein.agent.tools.documents import maker_of
+from skein.agent.tools.ownership import owner_at, reach_at
+from skein.errors import Conflict, Correctable, Failed, NotFound, TooLarge, Unprocessable
+from skein.models.intent import effect_id
+from skein.models.skill import CORE
+from skein.models.thread import Thread, ThreadKind
+from skein.services import thread_changes as changes
+from skein.services.thread_changes import Change
+
+SHOWN_BYTES = 40_000  # of a thread that is taken up; a step's results hold 60,000 in all
+SKILL_BYTES = 12_000
+
+ThreadId = Annotated[str, Field(description="The thread's id.", min_length=1)]
+Which = Annotated[
+    str | None, Field(description="The thread's id; without it, the active one's.", min_length=1)
+]
+Name = Annotated[str, Field(description="The document's name.", min_length=1)]
+Names = Annotated[list[str] | None, Field(description="Names of documents of yours.")]
+Skill = Annotated[str, Field(description="The skill's name.", min_length=1)]
+Skills = Annotated[list[str] | None, Field(description="Names of skills it is to have.")]
+Tags = Annotated[
+    list[str] | None, Field(description="What it is about; skills with these tags come with it.")
+]
+Mode = Annotated[
+    str | None, Field(description="How it is worked at; skills of this mode come with it.")
+]
+Kind = Annotated[
+    ThreadKind | None, Field(description="Whether it finds something out or makes something.")
+]
+Priority = Annotated[int | None, Field(description="1 is the most important.", ge=1, le=5)]
+Goal = Annotated[str | None, Field(description="What is to be reached.")]
+Deliverable = Annotated[str | None, Field(description="What is to be there in the end.")]
+Approach = Annotated[str | None, Field(description="How you go about it.")]
+
+
+@tool
+def create_thread(
+    call: Call,
+    concern: Annotated[str, Field(description="What it is about.", min_length=1)],
+    goal: Goal = None,
+    deliverable: Deliverable = None,
+    kind: Kind = None,
+    documents: Names = None,
+    mode: Mode = None,
+    skill_tags: Tags = None,
+    skills: Skills = None,
+    priority: Priority = None,
+    approach: Approach = None,
+) -> str:
+    """Begin a thread: a unit of work with documents and skills of its own.
+
+    It does not become the active one.
+    """
+    fields = {
+        "concern": concern,
+        "goal": goal,
+        "deliverable": deliverable,
+        "kind": kind,
+        "documents": tuple(documents or ()),
+        "mode": mode,
+        "skill_tags": tuple(skill_tags or ()),
+        "bound_skills": tuple(skills or ()),
+        "priority": priority,
+        "approach": approach,
+    }
+    owner, maker = owner_at(call), maker_of(call)
+    with _Told():
+        thread = call.desk.threads.create(
+            owner,
+            fields,
+            reach=reach_at(call),
+            thread_id=f"thr_{effect_id(call.effect)}",
+            maker=maker,
+        )
+    return f"thread begun, id: {thread.id}; switch_thread takes it up"
+
+
+@tool
+def switch_thread(call: Call, thread_id: ThreadId) -> str:
+    """Take up another of your open threads; from then on you see its documents and skills."""
+    with _Told():
+        thread = call.desk.threads.switch(reach_at(call), thread_id, maker=maker_of(call))
+        if thread is None:
+            raise NotFound("there is no such thread")
+    call.work.claim = call.work.claim.with_run(active_thread_id=thread.id)
+    return (
+        "From now on this is your active thread, whatever the prompt above shows as such.\n"
+        f"{_whole(call, thread)}{_skills(call, thread)}"
+    )
+
+
+@tool
+def update_thread(
+    call: Call,
+    thread_id: Which = None,
+    approach: Approach = None,
+    progress: Annotated[str | None, Field(description="How far you are.")] = None,
+    blocking: Annotated[
+        str | None, Field(description="What holds it up; empty once nothing does.")
+    ] = None,
+    concern: Annotated[str | None, Field(description="What it is about.", min_length=1)] = None,
+    goal: Goal = None,
+    deliverable: Deliverable = None,
+    kind: Kind = None,
+    mode: Mode = None,
+    skill_tags: Tags = None,
+    priority: Priority = None,
+) -> str:
+    """Note how an open thread stands; what you leave out stays as it is."""
+    given: dict[str, Any] = {
+        "approach": approach,
+        "progress": progress,
+        "blocking": blocking,
+        "concern": concern,
+        "goal": goal,
+        "deliverable": deliverable,
+        "kind": kind,
+        "mode": mode,
+        "skill_tags": tuple(skill_tags) if skill_tags is not None else None,
+        "priority": priority,
+    }
+    known = {name: value for name, value in given.items() if value is not None}
+    if not known:
+        raise Correctable("say what is to change")
+    thread = _changed(call, thread_id, changes.fields(known))
+    return f"thread {thread.id} updated"
+
+
+@tool
+def complete_thread(
+    call: Call,
+    thread_id: ThreadId,
+    evidence: Annotated[
+        str, Field(description="How anybody can tell that it is done.", min_length=1)
+    ],
+    learned: Annotated[
+        str | None, Field(description="What you have learnt beyond the work itself.")
+    ] = None,
+) -> str:
+    """Complete an open thread, with the evidence that it is done."""
+    now = call.desk.clock.now()
+    _ended(call, thread_id, changes.ended("completed", now, evidence=evidence, learned=learned))
+    return "thread completed"
+
+
+@tool
+def archive_thread(
+    call: Call,
+    thread_id: ThreadId,
+    learned: Annotated[str | None, Field(description="What you have learnt from it.")] = None,
+) -> str:
+    """Put an open thread away unfinished."""
+    _ended(call, thread_id, changes.ended("archived", call.desk.clock.now(), learned=learned))
+    return "thread archived"
+
+
+@tool
+def attach_document(call: Call, name: Name, thread_id: Which = None) -> str:
+    """Let a document of yours belong to an open thread, so that you see it while you are at it."""
+    thread = _changed(call, thread_id, changes.attached(name))
+    text = _document(call, thread, name)
+    return f"attached to thread {thread.id}\n{text}" if _is_active(call, thread) else "attached"
+
+
+@tool
+def detach_document(call: Call, name: Name, thread_id: Which = None) -> str:
+    """Let a document no longer belong to an open thread; the document itself stays."""
+    return f"detached from thread {_changed(call, thread_id, changes.detached(name)).id}"
+
+
+@tool
+def bind_skill(call: Call, name: Skill, thread_id: Which = None) -> str:
+    """Bind a skill to an open thread, so that you are shown it while you are at it."""
+    thread = _changed(call, thread_id, changes.bound(name))
+    skill = call.desk.skills.get(thread.tenant, name)
+    return f"bound\n{skill_text(skill)}" if _is_active(call, thread) else "bound"
+
+
+@tool
+def unbind_skill(call: Call, name: Skill, thread_id: Which = None) -> str:
+    """Take a skill off an open thread that you have bound to it."""
+    return f"taken off thread {_changed(call, thread_id, changes.unbound(name)).id}"
+
+
+@tool
+def peek_document(call: Call, thread_id: ThreadId, name: Name) -> str:
+    """Glance at a document of another thread without taking that thread up."""
+    with _Told():
+        thread = call.desk.threads.get(reach_at(call), thread_id)
+    if name not in thread.documents:
+        has = ", ".join(map(named, thread.documents)) or "no documents"
+        raise Correctable(f"this thread has {has}")
+    return _document(call, thread, name)
+
+
+# ---------------------------------------------------------------------- what they share
+
+
+def _chosen(call: Call, thread_id: str | None) -> str:
+    """The thread that is meant.
+
+    Raises:
+        Correctable: None is named, and none is active.
+    """
+    chosen = thread_id or call.work.run.active_thread_id
+    if chosen is None:
+        raise Correctable("no thread is active: name a thread_id, or take one up first")
+    return chosen
+
+
+def _changed(call: Call, thread_id: str | None, change: Change) -> Thread:
+    chosen = _chosen(call, thread_id)
+    with _Told():
+        return call.desk.threads.change(reach_at(call), chosen, change, maker=maker_of(call))
+
+
+def _ended(call: Call, thread_id: str, change: Change) -> None:
+    """End a thread; the run is then at none, if it was at this one."""
+    thread = _changed(call, thread_id, change)
+    if _is_active(call, thread):
+        call.work.claim = call.work.claim.with_run(active_thread_id=None)
+
+
+def _is_active(call: Call, thread: Thread) -> bool:
+    return thread.id == call.work.run.active_thread_id
+
+
+def _document(call: Call, thread: Thread, name: str) -> str:
+    document = call.desk.threads.documents(reach_at(call), thread, [name])[name]
+    if document is None:
+        raise Failed(f"there is no document {name!r} any more")
+    return document_text(document)
+
+
+def _whole(call: Call, thread: Thread) -> str:
+    """The thread as a prompt would show it."""
+    found = call.desk.threads.documents(reach_at(call), thread, thread.documents)
+    render = thread_text(thread, [OnShow(name, found[name]) for name in thread.documents])
+    return _within(SHOWN_BYTES, render)
+
+
+def _within(most_bytes: int, render: Callable[[int], str]) -> str:
+    for characters in (SHOWN_CHARACTERS, *STEPS):
+        text = render(characters)
+        if len(text.encode(errors="replace")) <= most_bytes:
+            break
+    return text
+
+
+def _skills(call: Call, thread: Thread) -> str:
+    """The skills that come with a thread, as far as there is room; `core` is shown anyway."""
+    chosen = call.desk.skills.selected(
+        thread.tenant, bound=thread.bound_skills, mode=thread.mode, tags=thread.skill_tags
+    )
+    lines: list[str] = []
+    left, room = [], SKILL_BYTES
+    for skill in chosen.skills:
+        if skill.name == CORE:
+            continue
+        text = skill_text(skill)
+        room -= len(text.encode())
+        if room >= 0:
+            lines.append(text)
+        else:
+            left.append(skill.name)
+    if left:
+        lines.append(f"  no room for: {', '.join(left)}")
+    if chosen.missing:
+        lines.append(f"  gone: {', '.join(chosen.missing)}")
+    return "\n".join(["\nIts skills:", *lines]) if lines else ""
+
+
+class _Told:
+    """Tells the model why something could not be done to a thread."""
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Turn a refusal into one that the model is shown.
+
+        Raises:
+            Correctable: Other arguments may do.
+            Failed: It cannot be done.
+        """
+        if isinstance(error, Unprocessable | TooLarge):
+            raise Correctable(str(error)) from None
+        if isinstance(error, NotFound | Conflict):
+            raise Failed(str(error)) from None
