@@ -1,0 +1,78 @@
+"""An agent that writes, appends to, edits and deletes documents, with a death at every single call.
+
+The model never gives the same answer twice, so what is written twice, or left out, shows.
+"""
+
+import re
+
+from skein.models.document import Document, DocumentReach, Folder, Shelf
+from tests.builders import TENANT
+from tests.faults.deployment import Phone, deaths, named
+from tests.faults.team_story import START, Do, Team, send
+
+OWN = Folder(tenant=TENANT, agent_id="agt_a")
+OF_CHAT = Folder(tenant=TENANT, chat_id="chat_1")
+
+
+def write(name: str, text: str, **others: object) -> Do:
+    return "write_document", {"name": name, "text": text, **others}
+
+
+class Writing(Team):
+    """Somebody asks for something; the agent writes it down here and there."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "start": [
+                    [
+                        write("log", "<made", on_show=True),
+                        ("append_document", {"name": "log", "text": "> <first"}),
+                        write("agenda", "<agenda", in_chat=True),
+                        write("draft", "<draft", on_show=True),
+                    ],
+                    [
+                        ("append_document", {"name": "log", "text": "> <second"}),
+                        ("edit_document", {"name": "log", "find": "made", "replace": "begun"}),
+                        ("append_document", {"name": "agenda", "text": "> <point"}),
+                        ("delete_document", {"name": "draft"}),
+                        send("Done"),
+                    ],
+                    [],
+                ]
+            },
+            {"chat_1": [START, "Done"]},
+        )
+
+    def play(self) -> None:
+        Phone(self).say(START)
+        self.live()
+
+    def words(self, folder: Folder, name: str) -> list[str]:
+        """What was written, in order, without the numbers of the answers."""
+        document = self.app.documents.get(DocumentReach(folders=(folder,)), name)
+        return re.findall(r"<(\w+) #\d+", document.text)
+
+    def check(self, *, lost_answers: int = 0) -> None:
+        super().check(lost_answers=lost_answers)
+        assert self.words(OWN, "log") == ["begun", "first", "second"]
+        assert self.words(OF_CHAT, "agenda") == ["agenda", "point"]
+        [log] = self.app.documents.list(OWN).items
+        assert (log.name, log.version) == ("log", 4)
+        shelf = Shelf.found_in(self.table.get(OWN.shelf_key))
+        assert shelf.documents == (log.id,)
+        assert self.stored_chat().documents == (Document.id_of("agenda"),)
+
+
+def test_wherever_a_function_dies_every_change_of_a_document_is_made_once() -> None:
+    world = Writing()
+    world.play()
+    world.check()
+    calls = list(world.fuse.calls)
+    for strike in deaths(calls):
+        with named(strike, calls=calls):
+            world = Writing()
+            world.plan(strike)
+            world.play()
+            assert world.deaths == 1
+            world.check(lost_answers=1)
