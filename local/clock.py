@@ -2,10 +2,15 @@
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from local.files import write_whole
+from skein.adapters.system import done_within
+
+T = TypeVar("T")
 
 
 class TurnableClock:
@@ -36,6 +41,10 @@ class TurnableClock:
     def sleep(self, seconds: float) -> None:
         """Wait in real time, for a retry with jitter."""
         time.sleep(seconds)
+
+    def within(self, seconds: float, work: Callable[[], T]) -> T:
+        """Wait for `work` in real time, however far the clock is turned meanwhile."""
+        return done_within(seconds, work)
 
     def turn(self, by: timedelta) -> None:
         """Move the clock forward.

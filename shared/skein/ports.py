@@ -1,13 +1,15 @@
 """The outside as Skein sees it: small protocols that adapters, and fakes, fulfil."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from skein.models.completion import ModelAnswer, ModelRequest
 from skein.models.jobs import Job
 from skein.models.sms import OutgoingSms, SentSms
 from skein.models.storage import IndexName, Item, Key, Page, Write
+
+T = TypeVar("T")
 
 
 class Clock(Protocol):
@@ -19,6 +21,14 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait, for a retry with jitter; never longer than a few seconds."""
+        ...
+
+    def within(self, seconds: float, work: Callable[[], T]) -> T:
+        """What `work` gives, or raises, unless it takes longer: then nobody waits for it any more.
+
+        Raises:
+            TimeoutError: It took longer; it is left to end by itself.
+        """
         ...
 
 

@@ -1,11 +1,14 @@
 """Time, ids and metrics: what stands in for them in tests keeps the same promises."""
 
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from skein.adapters.memory import FixedClock, MemoryMetrics, SequentialIds
 from skein.adapters.system import SystemClock, UlidIds
+from skein.correlation import correlated, current
+from skein.errors import Unavailable
 from skein.ports import Clock, Ids
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
@@ -26,6 +29,39 @@ def test_a_clock_is_in_utc_and_never_goes_back(any_clock: Clock) -> None:
     any_clock.sleep(0.001)
     assert before.utcoffset() == timedelta(0)
     assert any_clock.now() - before >= timedelta(milliseconds=1)
+
+
+def test_what_is_done_in_time_is_waited_for(any_clock: Clock) -> None:
+    assert any_clock.within(20, lambda: "done") == "done"
+
+
+def test_what_goes_wrong_in_time_goes_through(any_clock: Clock) -> None:
+    def fail() -> str:
+        raise Unavailable("down")
+
+    with pytest.raises(Unavailable, match="down"):
+        any_clock.within(20, fail)
+
+
+def test_nobody_waits_for_what_takes_too_long() -> None:
+    """The one thing that only real time can show; it takes as long as the machine likes."""
+    end = threading.Event()
+    try:
+        with pytest.raises(TimeoutError):
+            SystemClock().within(0.01, end.wait)
+    finally:
+        end.set()
+
+
+def test_on_a_fixed_clock_work_takes_as_long_as_the_clock_is_turned(clock: FixedClock) -> None:
+    clock.within(3, lambda: clock.advance(3))
+    with pytest.raises(TimeoutError):
+        clock.within(3, lambda: clock.advance(3.1))
+
+
+def test_what_is_done_in_time_is_followed_through_the_logs(any_clock: Clock) -> None:
+    with correlated("req_1"):
+        assert any_clock.within(20, current) == "req_1"
 
 
 def test_a_fixed_clock_moves_only_when_turned(clock: FixedClock) -> None:

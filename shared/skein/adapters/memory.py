@@ -2,9 +2,10 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from skein.adapters.rules import check_jobs
 from skein.models.base import to_utc
@@ -12,6 +13,7 @@ from skein.models.jobs import Job, QueueName
 from skein.ports import Clock
 
 ULID_LENGTH = 26
+T = TypeVar("T")
 
 
 class FixedClock:
@@ -45,6 +47,14 @@ class FixedClock:
         self.advance(seconds)
         with self._lock:
             self.slept.append(seconds)
+
+    def within(self, seconds: float, work: Callable[[], T]) -> T:
+        """Do `work`, which has taken as long as the clock was turned meanwhile."""
+        began = self.now()
+        result = work()
+        if self.now() - began > timedelta(seconds=seconds):
+            raise TimeoutError
+        return result
 
 
 class SequentialIds:

@@ -1,12 +1,29 @@
 """Time and ids of the real world."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from ulid import ULIDGenerator
 
 from skein.ports import Clock
+
+T = TypeVar("T")
+
+
+def done_within(seconds: float, work: Callable[[], T]) -> T:
+    """What `work` gives within so many seconds of real time; see `skein.ports.Clock`.
+
+    It is done in a thread of its own, which knows what is being followed through the logs.
+    """
+    pool = ThreadPoolExecutor(1, thread_name_prefix="within")
+    try:
+        return pool.submit(copy_context().run, work).result(seconds)
+    finally:
+        pool.shutdown(wait=False)
 
 
 class SystemClock:
@@ -19,6 +36,10 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         """See `skein.ports.Clock`."""
         time.sleep(seconds)
+
+    def within(self, seconds: float, work: Callable[[], T]) -> T:
+        """See `skein.ports.Clock`."""
+        return done_within(seconds, work)
 
 
 class UlidIds:

@@ -6,7 +6,6 @@ the roll-out of context has not reached yet get the plain prompt.
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from skein.agent.alone import can_do_alone, read_alone, without_context
 from skein.agent.people import person_at
@@ -109,14 +108,7 @@ class Contexts:
         Raises:
             Unavailable: It took too long.
         """
-        pool = ThreadPoolExecutor(1, thread_name_prefix="context")
         try:
-            future = pool.submit(read)
-            try:
-                return future.result(self._settings.context_read_seconds)
-            except TimeoutError:
-                if future.done():
-                    raise
-                raise Unavailable("reading the context took too long") from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            return self._clock.within(self._settings.context_read_seconds, read)
+        except TimeoutError:
+            raise Unavailable("reading the context took too long") from None
