@@ -61,6 +61,7 @@ OTHERS = {
     "services/erasing_places.py": "what is taken away",
     "services/erasing_runs.py": "what is taken away",
     "services/exports.py": "what is the person's own, for operators",
+    "services/document_moves.py": "what is kept for a person who turns out to be another",
     "services/firing.py": "the plan whose run starts with its audience",
     "services/heirlooms.py": "what is kept for a person who turns out to be another",
     "services/records.py": "the one chat whose summary is made, for those who were there",

@@ -1,9 +1,12 @@
 """What agents own, and what operators see."""
 
 from skein.models.api_admin import AgentChange, NewAgent, NewLine, NewUser, UserChange
+from skein.models.document import DocumentReach, Folder
 from skein.models.intent import Owner, Reach
 from skein.models.overrides import TenantOverridesChange
+from skein.models.skill import SkillHead
 from skein.services.audit import Deed
+from skein.services.document_changes import Revision
 from skein.services.firing import Firing
 from skein.services.own_runs import OwnRuns
 from tests.builders import LINE, PHONE, TENANT, World
@@ -13,6 +16,8 @@ from tests.patterns.worlds import HUSAM, claimed, group
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")
 REACH = Reach(tenant=TENANT, agent_id="agt_a")
+FOLDER = Folder(tenant=TENANT, agent_id="agt_a")
+DOCUMENTS = DocumentReach(folders=(FOLDER,))
 
 DEED = Deed(who="usr_op", scope="admin", verb="read", kind="agent", route="GET /v1/agents")
 
@@ -181,6 +186,50 @@ def _unlink(meter: Meter) -> None:
     world.app.ingest.receive(text_message())
     with meter(world):
         world.app.numbers.unlink(TENANT, HUSAM.id, PHONE)
+
+
+@patterns.named("make a document")
+def _make_document(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.documents.write(DOCUMENTS, "plan", "One", new_in=FOLDER, on_show=True)
+
+
+@patterns.named("read a document")
+def _read_document(meter: Meter) -> None:
+    world = group()
+    world.app.documents.write(DOCUMENTS, "plan", "One", new_in=FOLDER)
+    with meter(world):
+        world.app.documents.get(DOCUMENTS, "plan")
+
+
+@patterns.named("change or delete a document")
+def _change_document(meter: Meter) -> None:
+    world = group()
+    world.app.documents.write(DOCUMENTS, "plan", "One", new_in=FOLDER)
+    with meter(world):
+        world.app.documents.revise(DOCUMENTS, "plan", Revision(append="Two"))
+
+
+@patterns.named("list documents")
+def _list_documents(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.documents.list(FOLDER)
+
+
+@patterns.named("make, change or delete a skill")
+def _put_skill(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.skills.put(TENANT, SkillHead(name="rust"), "Borrow.")
+
+
+@patterns.named("read or list skills")
+def _read_skill(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.skills.list(TENANT)
 
 
 @patterns.named("list goals or plans")

@@ -10,6 +10,7 @@ from skein.models.document import (
     MAX_DOCUMENT_BYTES,
     MAX_OF_CHAT,
     MAX_ON_SHOW,
+    MAX_SOURCES,
     Document,
     DocumentReach,
     Folder,
@@ -18,6 +19,7 @@ from skein.models.document import (
 from skein.models.memory import revision_key
 from skein.models.storage import Check, Exists, Key, Missing
 from skein.services.document_changes import Maker, Revision
+from skein.services.heirlooms import move_owned
 from tests.builders import NOON, TENANT, World, person
 from tests.doubles import MeanwhileTable
 
@@ -377,3 +379,51 @@ def test_a_document_is_for_those_who_were_there_for_all_that_went_into_it() -> N
     assert world.app.documents.get(reach, "log").audience == ANN
     with pytest.raises(NotFound):
         world.app.documents.get(DocumentReach(folders=(private,), place=both), "log")
+
+
+# ---------------------------------------------------------------------- moving
+
+
+def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost() -> None:
+    world = World()
+    caller = Folder(tenant=TENANT, agent_id="agt_a", scope="user:usr_caller")
+    for folder, people, count in ((caller, "usr_caller", 4), (HERS, "usr_ann", 3)):
+        maker = Maker(audience=Audience(open=False, people=(people,)))
+        for n in range(count):
+            world.app.documents.write(
+                DocumentReach(folders=(folder,)),
+                f"doc {n}",
+                f"{people} {n}",
+                new_in=folder,
+                on_show=True,
+                maker=maker,
+            )
+    for _ in range(2):
+        move_owned(world.table, TENANT, "agt_a", "usr_caller", "usr_ann")
+    kept = {each.name: each for each in world.app.documents.list(HERS).items}
+    assert {name: each.text for name, each in kept.items()} == {
+        **{f"doc {n}": f"usr_ann {n}" for n in range(3)},
+        **{f"doc {n} (2)": f"usr_caller {n}" for n in range(3)},
+        "doc 3": "usr_caller 3",
+    }
+    assert {each.audience for each in kept.values()} == {ANN}
+    assert {each.scope for each in kept.values()} == {"user:usr_ann"}
+    on_show = Shelf.found_in(world.table.get(HERS.shelf_key)).documents
+    assert sorted(on_show) == sorted(each.id for each in kept.values())
+    assert world.table.query(caller.partition).items == ()
+
+
+def test_a_document_knows_every_chat_that_has_a_part_in_it_up_to_a_hundred() -> None:
+    world = World()
+    write(world)
+    for n in range(MAX_SOURCES):
+        maker = Maker(source_chat_id=f"chat_{n}")
+        for _ in range(2):
+            world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=maker)
+    document = world.app.documents.get(REACH, "plan")
+    assert document.chat_ids == tuple(f"chat_{n}" for n in range(MAX_SOURCES))
+    late = Maker(source_chat_id="chat_late")
+    with pytest.raises(Conflict, match="100 chats"):
+        world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=late)
+    known = Maker(source_chat_id="chat_5")
+    world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=known)

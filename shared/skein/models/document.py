@@ -15,6 +15,7 @@ from skein.models.storage import Item, Key
 MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_ON_SHOW = 5  # of an agent's, for each of its audiences
 MAX_OF_CHAT = 10
+MAX_SOURCES = 100  # chats in which one document was written
 
 ALWAYS = "ON#"  # what a prompt must know at once, between an agent's goals and its plans
 SHELF = f"{ALWAYS}SHELF"
@@ -103,6 +104,7 @@ class Document(Stored):
         chat_id: The chat that owns it; every agent that looks at the chat is shown it.
         audience: Who was there for all that went into it, and so may be shown it.
         source_chat_id: The chat in which it was last written; None by API or without a chat.
+        chat_ids: All chats in which it was written, by which an erasure finds it.
         name: One line, unique where it is kept.
         text: At most 256 KiB of UTF-8.
         on_show: Shown whatever the agent is at; `global` in the API.
@@ -117,6 +119,7 @@ class Document(Stored):
     audience: Audience
     source_chat_id: Identifier | None = None
     source_run_id: Identifier | None = None
+    chat_ids: tuple[Identifier, ...] = ()
     name: DocumentName
     media_type: MediaType = DEFAULT_MEDIA_TYPE
     text: str = ""

@@ -10,6 +10,7 @@ from skein.models.audience import OPEN, Audience
 from skein.models.document import (
     DEFAULT_MEDIA_TYPE,
     MAX_DOCUMENT_BYTES,
+    MAX_SOURCES,
     Document,
     Folder,
 )
@@ -85,6 +86,7 @@ def new_document(
             audience=maker.audience,
             source_chat_id=maker.source_chat_id,
             source_run_id=maker.source_run_id,
+            chat_ids=chats_of((), maker),
             name=name,
             media_type=revision.media_type or DEFAULT_MEDIA_TYPE,
             text=text,
@@ -103,7 +105,7 @@ def changed_document(
     """The document with this text, for those who were there for all that is in it.
 
     Raises:
-        Conflict: It is at another version.
+        Conflict: It is at another version, or too many chats have a part in it.
         TooLarge: The text holds more than a document may.
         Unprocessable: A value does not fit.
     """
@@ -116,6 +118,7 @@ def changed_document(
         "audience": before.audience.narrowed(maker.audience),
         "source_chat_id": maker.source_chat_id or before.source_chat_id,
         "source_run_id": maker.source_run_id or before.source_run_id,
+        "chat_ids": chats_of(before.chat_ids, maker),
         "version": before.version + 1,
         "updated_at": stamp.now,
     }
@@ -123,6 +126,20 @@ def changed_document(
         return Document.model_validate(dict(before) | changes)
     except ValidationError as error:
         raise unfit(error) from None
+
+
+def chats_of(before: tuple[str, ...], maker: Maker) -> tuple[str, ...]:
+    """The chats that have a part in a document, now that `maker` writes in it.
+
+    Raises:
+        Conflict: They are too many for an erasure to keep track of.
+    """
+    chat_id = maker.source_chat_id
+    if chat_id is None or chat_id in before:
+        return before
+    if len(before) >= MAX_SOURCES:
+        raise Conflict(f"{MAX_SOURCES} chats have a part in this document; begin a new one")
+    return (*before, chat_id)
 
 
 def revised_text(text: str, revision: Revision) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from skein.errors import ConditionFailed
 from skein.models.audience import Audience
 from skein.models.chat import Chat
+from skein.models.document import Folder
 from skein.models.due import DueKind, due_mark
 from skein.models.intent import Plan, owned_partition
 from skein.models.memory import revision_key, touched
@@ -14,6 +15,7 @@ from skein.models.storage import Delete, Exists, Is, Item, Key, Missing, Put, Up
 from skein.models.thread import BENCH
 from skein.ports import Table
 from skein.services.benches import bench_moved, bench_renamed
+from skein.services.document_moves import document_moved
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +23,8 @@ logger = logging.getLogger(__name__)
 def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> None:
     """Move all that an agent keeps for `old` to what it keeps for `new`; doing it again is safe.
 
-    Where both have a thing of the same name, the one of `new` stays and the other goes.
+    Where both have a thing of the same name, the one of `new` stays and the other goes; documents
+    both stay, one of them under another name.
 
     Raises:
         ConditionFailed: Something was changed meanwhile; look again.
@@ -29,9 +32,14 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
     scope = f"user:{new}"
     partition = owned_partition(tenant, agent_id, scope)
     revision = revision_key(tenant, agent_id, f"user:{old}")
+    shelf = Folder(tenant=tenant, agent_id=agent_id, scope=f"user:{old}").shelf_key
+    folder = Folder(tenant=tenant, agent_id=agent_id, scope=scope)
     for item in table.query(revision.pk).items:
         key = Key(item["pk"], item["sk"])
-        if key == revision:
+        if key.sk.startswith("DOC#"):
+            table.transact(document_moved(table, item, folder, old, new))
+            continue
+        if key in (revision, shelf):  # each document that moves is put on show again
             table.write(Delete(key))
             continue
         if key.sk == BENCH:
