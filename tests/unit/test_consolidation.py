@@ -377,6 +377,7 @@ def test_a_memory_knows_where_it_comes_from_and_a_journal_entry_when_it_fades() 
         'Sure! {"journal": ["Late"], "core": []} I hope that helps.',
         '{"journal": ["  Late \\n", "", "   ", "...", null], "core": null}',
         '{"journal": [{"text": "Late"}]}',
+        'As {"text": "...", "replaces": 1}? No. {"journal": ["Late"], "core": []}',
     ],
 )
 def test_an_answer_is_understood_however_it_is_wrapped(answer: str) -> None:

@@ -71,8 +71,8 @@ def entries_in(answer: str, core: Sequence[Memory]) -> list[Entry] | None:
     Returns:
         The entries, possibly none; None when the answer cannot be read.
     """
-    found = json_object_in(answer)
-    if found is None or not found.keys() & {"journal", "core"}:
+    found = json_object_in(answer, {"journal", "core"})
+    if found is None:
         return None
     entries: list[Entry] = []
     kinds: tuple[MemoryKind, ...] = ("journal", "core")

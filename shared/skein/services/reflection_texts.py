@@ -42,7 +42,7 @@ def promoted_in(answer: str, fading: Sequence[Memory]) -> list[Memory] | None:
     Returns:
         The entries, possibly none; None when the answer cannot be read.
     """
-    found = json_object_in(answer)
+    found = json_object_in(answer, {"promote"})
     numbers = found.get("promote") if found is not None else None
     if not isinstance(numbers, list):
         return None

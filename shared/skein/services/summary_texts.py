@@ -83,7 +83,7 @@ def two_lines(answer: str) -> str | None:
     Returns:
         The summary; None when the answer is anything else, which is never stored.
     """
-    found = json_object_in(answer)
+    found = json_object_in(answer, {"lines"})
     plain = [] if "{" in answer else answer.splitlines()  # braces: JSON that was cut off
     given = found.get("lines") if found is not None else plain
     if not isinstance(given, list) or not all(isinstance(line, str) for line in given):
@@ -101,7 +101,7 @@ def two_lines(answer: str) -> str | None:
 
 def paragraph(answer: str) -> str | None:
     """A chat's summary: text of at most 4,000 characters; None when there is none."""
-    found = json_object_in(answer)
+    found = json_object_in(answer, {"summary"})
     text = found.get("summary") if found is not None else None
     if not isinstance(text, str) or not _says_something(text):
         return None
