@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,9 @@ from skein.models.jobs import ReflectionJob
 from skein.models.memory import JOURNAL_DAYS, Memory, MemoryKind, revision_key
 from skein.models.reflection import ReflectionRecord
 from skein.models.storage import Put
+from skein.settings import Settings
 from tests.builders import LONG_INVOCATION, TENANT, World
+from tests.doubles import MeanwhileTable
 
 JOB = ReflectionJob(tenant=TENANT, agent_id="agt_a")
 HUSAM = Audience(open=False, people=("usr_husam",))
@@ -55,8 +58,8 @@ def remembered(
     return made
 
 
-def coached() -> World:
-    world = World()
+def coached(**parts: Any) -> World:
+    world = World(**parts)
     world.agent(system_prompt="You are a coach.", model="own-model")
     return world
 
@@ -276,6 +279,20 @@ def test_at_most_ten_entries_are_promoted_in_one_run() -> None:
     assert len(world.model.reflection_requests) == 1
 
 
+def test_what_is_wanted_beyond_ten_is_asked_about_again_the_next_day() -> None:
+    world = coached()
+    world.model.reflections.extend([promotes(*range(1, 16)), promotes(*range(1, 16))])
+    remembered(world, *(f"fact {n}" for n in range(20)))
+    five_days_later(world)
+    for kept, considered in ((10, 15), (15, 5)):
+        assert world.app.reflection_finder.run(until=world.clock.now() + LONG_INVOCATION) == 1
+        reflect(world)
+        assert len(core(world)) == kept
+        assert len(records(world)[-1].considered) == considered
+        world.clock.advance(DAY)
+    assert set(core(world)) == {f"fact {n}" for n in range(15)}
+
+
 def test_what_it_knows_for_good_is_not_promoted_again() -> None:
     world = coached()
     world.model.reflections.append(promotes(1, 2, 3))
@@ -319,6 +336,66 @@ def test_a_promotion_can_be_taken_back() -> None:
     world.app.memories.remove(reach, kept.id)
     world.app.memories.restore(reach, entry.id)
     assert [(m.kind, m.text) for m in world.memories() if m.live] == [("journal", entry.text)]
+
+
+def test_what_was_taken_back_is_not_promoted_again() -> None:
+    world = coached()
+    [entry] = remembered(world, "Ana runs on Fridays")
+    world.model.reflections.extend([promotes(1), promotes(1)])
+    reflect(five_days_later(world))
+    reach = Reach(tenant=TENANT, agent_id="agt_a")
+    [kept] = [memory for memory in world.memories() if memory.kind == "core"]
+    world.app.memories.remove(reach, kept.id)
+    world.app.memories.restore(reach, entry.id)
+    world.clock.advance(DAY)
+    assert world.app.reflection_finder.run(until=world.clock.now() + LONG_INVOCATION) == 0
+    reflect(world)
+    assert core(world) == []
+
+
+def test_what_was_left_removed_and_brought_back_is_not_asked_about_again() -> None:
+    world = coached()
+    [entry] = remembered(world, "Ana runs on Fridays")
+    reflect(five_days_later(world))
+    reach = Reach(tenant=TENANT, agent_id="agt_a")
+    world.app.memories.remove(reach, entry.id)
+    world.app.memories.restore(reach, entry.id)
+    reflect(world)
+    assert len(world.model.reflection_requests) == 1
+
+
+def test_any_number_of_faded_entries_hides_nothing_that_still_fades() -> None:
+    world = coached()
+    remembered(world, *(f"old {n}" for n in range(450)))
+    world.clock.advance(4 * DAY)
+    remembered(world, "Ana runs on Fridays")
+    reflect(five_days_later(world))
+    assert "Ana runs on Fridays" in asked(world)
+    assert "old" not in asked(world)
+
+
+def test_entries_that_are_too_long_for_one_question_are_asked_about_in_several() -> None:
+    world = coached(settings=Settings(consolidation_chunk_tokens=1_000))
+    remembered(world, *(f"{n} " + "long " * 400 for n in range(5)))
+    reflect(five_days_later(world))
+    assert len(world.model.reflection_requests) == 3
+    assert [len(record.considered) for record in records(world)] == [2, 2, 1]
+
+
+def test_what_somebody_remembers_for_good_meanwhile_is_not_promoted() -> None:
+    table = MeanwhileTable()
+    world = World(overrides={"table": table})
+    world.table = table
+    world.agent()
+    world.model.reflections.append(promotes(1))
+    remembered(world, "Ana runs on Fridays")
+    owner = Owner(tenant=TENANT, agent_id="agt_a")
+    table.before = (
+        "REFLECTED#",
+        lambda: world.app.memories.add(owner, "ana runs on FRIDAYS", "core", made_by="api"),
+    )
+    reflect(five_days_later(world))
+    assert core(world) == ["ana runs on FRIDAYS"]
 
 
 def test_a_deleted_agent_is_not_asked() -> None:

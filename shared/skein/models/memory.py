@@ -43,6 +43,8 @@ class Memory(Owned):
         superseded_by: The memory that took its place.
         deleted_at: When it was removed.
         promoted_from: The journal entry that reflection made it from.
+        considered: Reflection has decided about this journal entry; it is not asked about again,
+            not even once an operator has brought it back.
         version: Raised by every change, which holds only for the version that it read.
     """
 
@@ -57,6 +59,7 @@ class Memory(Owned):
     superseded_by: Identifier | None = None
     deleted_at: Instant | None = None
     promoted_from: Identifier | None = None
+    considered: bool = False
     version: int = 1
 
     @staticmethod
@@ -111,12 +114,12 @@ class Memory(Owned):
         return Key(partition, f"{prefix}{rank}#{key_part(self.id)}")
 
     def to_item(self) -> Item:
-        """The memory as table attributes; a live journal entry is due for reflection in time."""
+        """The memory as table attributes; a journal entry is due for reflection in time, once."""
         item = self.attributes()
         if self.fades_at is None:
             return item
         item["expires_at"] = int((self.fades_at + timedelta(days=KEPT_DAYS)).timestamp())
-        if self.live:
+        if self.live and not self.considered:
             item |= due_mark("fading", self.key, self.fades_at - REFLECTION_LEAD)
         return item
 

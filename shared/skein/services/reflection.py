@@ -6,9 +6,9 @@ fades, so that failures can be made good.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, islice
 
 from skein.errors import Ambiguous, ConditionFailed, ModelRejected, Transient
 from skein.models.agent import Agent
@@ -22,14 +22,16 @@ from skein.models.reflection import ReflectionRecord
 from skein.models.storage import Is, Missing, Put, Update, Write, all_of
 from skein.ports import Clock, Ids, LanguageModel, Metrics, Table, TokenCounter
 from skein.services import reflection_texts as texts
-from skein.services.remembering import core_in_budget, double_of, live_memories, superseded
+from skein.services.quoting import quoted
+from skein.services.remembering import core_in_budget, double_of, known_memories, superseded
 from skein.services.retrying import optimistic
 from skein.services.usage import UsageBook
 from skein.settings import Settings
 
 MOST_PROMOTED = 10  # in one run
 MOST_ASKED = 30  # entries in one question; with three writes for each promotion, one transaction
-MOST_READ = 200
+MOST_CONSIDERED = 200  # in one run
+AT_ONCE = 200  # entries in one reading
 SOON = REFLECTION_LEAD + timedelta(days=1)  # with what becomes due before tomorrow
 MODEL_SECONDS = 60
 ANSWER_TOKENS = 1_000
@@ -84,19 +86,46 @@ class Reflection:
 
     def _due(self, job: ReflectionJob) -> Iterable[list[Memory]]:
         """What fades soon and was not asked about, in groups for the same people, oldest first."""
+        now = self._clock.now()
+        due = islice(
+            (
+                memory
+                for memory in self._marked(job)
+                if memory.fades_at is not None and now < memory.fades_at <= now + SOON
+            ),
+            MOST_CONSIDERED,
+        )
+        for _, group in groupby(sorted(due, key=_for_whom), key=_for_whom):
+            yield from self._questions(sorted(group, key=lambda memory: memory.id))
+
+    def _marked(self, job: ReflectionJob) -> Iterator[Memory]:
+        """The journal entries that were not asked about, the oldest first, faded ones included.
+
+        Those stay on record for a week and more, so any number of them may come first.
+        """
         partition = owned_partition(job.tenant, job.agent_id, job.scope)
         journal = Memory.live_prefix("journal")
-        page = self._table.query(partition, first=journal, last=f"{journal}~", limit=MOST_READ)
-        now = self._clock.now()
-        due = [
-            memory
-            for memory in (Memory.from_item(item) for item in page.items if "gsi2sk" in item)
-            if memory.fades_at is not None and now < memory.fades_at <= now + SOON
-        ]
-        for _, group in groupby(sorted(due, key=_for_whom), key=_for_whom):
-            entries = sorted(group, key=lambda memory: memory.id)
-            for start in range(0, len(entries), MOST_ASKED):
-                yield entries[start : start + MOST_ASKED]
+        start, more = None, True
+        while more:
+            page = self._table.query(
+                partition, first=journal, last=f"{journal}~", limit=AT_ONCE, start=start
+            )
+            yield from (Memory.from_item(item) for item in page.items if "gsi2sk" in item)
+            start, more = page.next_start, page.next_start is not None
+
+    def _questions(self, entries: Iterable[Memory]) -> Iterator[list[Memory]]:
+        """The entries in questions of at most 30, and of as many tokens as a chunk of messages."""
+        asked: list[Memory] = []
+        left = limit = self._settings.consolidation_chunk_tokens
+        for entry in entries:
+            size = self._tokens.count(f"{quoted(entry.text)}\n")
+            if asked and (size > left or len(asked) == MOST_ASKED):
+                yield asked
+                asked, left = [], limit
+            asked.append(entry)
+            left -= size
+        if asked:
+            yield asked
 
     def _reflect_on(
         self, agent: Agent, job: ReflectionJob, fading: Sequence[Memory], *, most: int
@@ -121,14 +150,17 @@ class Reflection:
         if chosen is None:
             self._failed(job, fading, "the answer cannot be read", answer.usage)
             return 0
-        return self._keep(job, fading, [one.id for one in chosen[:most]], answer.usage)
+        # What is wanted beyond that keeps its mark, and is asked about again the next day.
+        wanted_later = {one.id for one in chosen[most:]}
+        decided = [one for one in fading if one.id not in wanted_later]
+        return self._keep(job, decided, [one.id for one in chosen[:most]], answer.usage)
 
     def _core(self, job: ReflectionJob, place: Audience) -> list[Memory]:
         """What the agent remembers for good, as far as those whom the entries are for may know."""
         scopes = (None,) if job.scope is None else (None, job.scope)
         reach = Reach(tenant=job.tenant, agent_id=job.agent_id, scopes=scopes, place=place)
-        live = live_memories(self._table, reach, now=self._clock.now())
-        return [memory for memory in live if memory.kind == "core"]
+        known = known_memories(self._table, reach, now=self._clock.now())
+        return [memory for memory in known if memory.kind == "core"]
 
     def _keep(
         self,
@@ -158,10 +190,12 @@ class Reflection:
                     known.append(kept)
                     promoted.append(kept.id)
                     writes.append(Put(kept.key, kept.to_item(), Missing()))
-                    writes.extend(superseded(memory, kept))
+                    decided = memory.model_copy(update={"considered": True})
+                    writes.extend(superseded(decided, kept))
                 else:
                     as_read = all_of(Is("id", memory.id), Is("version", memory.version))
-                    writes.append(Update(memory.key, set=NOT_DUE, condition=as_read))
+                    change = {**NOT_DUE, "considered": True}
+                    writes.append(Update(memory.key, set=change, condition=as_read))
             writes.append(self._record(job, fading, usage, record_id, promoted=tuple(promoted)))
             if promoted:
                 writes.append(touched(job.tenant, job.agent_id, job.scope))
