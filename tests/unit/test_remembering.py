@@ -2,16 +2,26 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from skein.adapters.memory_table import MemoryTable
 from skein.models.audience import OPEN, Audience
 from skein.models.consolidation import Kept
 from skein.models.intent import Owner, Reach
 from skein.models.memory import Memory, revision_key
-from skein.models.storage import Put
+from skein.models.storage import Page, Put
 from skein.services import remembering
-from skein.services.remembering import Entry, Remembered, core_in_budget, live_memories, remember
+from skein.services.memory_search import MemorySearch
+from skein.services.remembering import (
+    Entry,
+    Remembered,
+    core_in_budget,
+    known_memories,
+    live_memories,
+    remember,
+)
 from tests.builders import NOON, TENANT, World, tokens
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a", source_chat_id="chat_1")
@@ -106,6 +116,31 @@ def test_the_replaced_gives_way_and_stays_on_record() -> None:
     assert (kept.text, kept.live, kept.version) == ("Ann likes tea", False, 2)
 
 
+def test_what_is_known_already_takes_the_place_of_what_it_replaces() -> None:
+    world = World()
+    keep(world, core("Ann is the treasurer"), core("Ben is the treasurer"))
+    ann, ben = sorted(live(world), key=lambda memory: memory.text)
+    done = keep(world, core("ben is the TREASURER", ann.id))
+    assert done.kept == Kept(doubles=1, superseded=1)
+    assert texts(live(world)) == ["Ben is the treasurer"]
+    assert world.app.memories.get(OWNER.reach, ann.id).superseded_by == ben.id
+
+
+def test_two_that_would_replace_each_other_both_stay_but_one() -> None:
+    world = World()
+    keep(world, core("Ann likes tea"), core("Ann likes gin"))
+    gin, tea = sorted(live(world), key=lambda memory: memory.text)
+    keep(world, core("Ann likes tea", gin.id), core("Ann likes gin", tea.id))
+    assert texts(live(world)) == ["Ann likes tea"]
+
+
+def test_the_same_in_its_own_place_changes_nothing() -> None:
+    world = World()
+    keep(world, core("Ann likes tea"))
+    [tea] = live(world)
+    assert keep(world, core("ann likes tea!", tea.id)) == Remembered(kept=Kept(doubles=1))
+
+
 def test_two_that_replace_the_same_one_are_both_kept() -> None:
     world = World()
     keep(world, core("Ann likes hot drinks"))
@@ -185,6 +220,38 @@ def test_more_core_memories_than_one_reading_holds_do_not_hide_the_journal(
         *(f"Core {n}" for n in (8, 7, 6, 5, 4)),
         *(f"Note {n}" for n in (2, 1, 0)),
     ]
+
+
+class SmallPages(MemoryTable):
+    """Gives four items at once, as DynamoDB gives a megabyte, however many are wanted."""
+
+    def query(self, pk: str, *, limit: int | None = None, **rest: Any) -> Page:
+        return super().query(pk, limit=min(limit or 4, 4), **rest)
+
+
+def test_what_one_reading_does_not_hold_is_known_all_the_same() -> None:
+    table = SmallPages()
+    world = World(overrides={"table": table})
+    world.table = table
+    for n in range(9):
+        keep(world, core(f"Core {n}"))
+    assert "Core 0" not in texts(live(world))
+    assert world.app.memories.add(OWNER, "core 0", "core", made_by="tool").known
+    known = known_memories(table, OWNER.reach, now=world.clock.now())
+    assert remember(
+        OWNER, [core("CORE 1")], known, span=(3, 9), present=OPEN, now=NOON, ids=world.ids
+    ) == Remembered(kept=Kept(doubles=1))
+    search = MemorySearch(table=table, clock=world.clock)
+    found = search.search(OWNER.reach, "core 0", limit=1)
+    assert texts(found) == ["Core 0"]
+
+
+def test_no_more_than_five_thousand_are_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembering, "MOST_KNOWN", 5)
+    world = World()
+    keep(world, *(core(f"Core {n}") for n in range(9)))
+    known = known_memories(world.table, OWNER.reach, now=world.clock.now())
+    assert texts(known) == [f"Core {n}" for n in (8, 7, 6, 5, 4)]
 
 
 def test_constitutional_memories_and_the_newest_core_ones_stay_within_the_budget() -> None:

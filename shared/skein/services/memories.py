@@ -19,7 +19,7 @@ from skein.services.owned_lists import list_owned
 from skein.services.remembering import (
     double_of,
     gives_way,
-    live_memories,
+    known_memories,
     made,
     moved,
     superseded,
@@ -206,8 +206,8 @@ class Memories:
         return memory
 
     def live(self, reach: Reach) -> list[Memory]:
-        """What an agent remembers now within reach; see `live_memories`."""
-        return live_memories(self._table, reach, now=self._clock.now())
+        """What an agent remembers now within reach; see `known_memories`."""
+        return known_memories(self._table, reach, now=self._clock.now())
 
     def list(
         self,

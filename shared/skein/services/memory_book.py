@@ -32,7 +32,7 @@ from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chunking import Chunk, Mark
 from skein.services.extraction import Extracted, TooMuch
 from skein.services.quiet import PATIENCE, after_failure
-from skein.services.remembering import Remembered, live_memories, remember
+from skein.services.remembering import Remembered, known_memories, remember
 from skein.services.retrying import optimistic
 from skein.services.transcript import Work, reach_of
 
@@ -89,7 +89,7 @@ class MemoryBook:
                 raise Overtaken(str(place.key))
             kept = Remembered()
             if extracted is not None and extracted.entries:
-                live = live_memories(self._table, reach_of(owner), now=self._clock.now())
+                live = known_memories(self._table, reach_of(owner), now=self._clock.now())
                 kept = remember(
                     owner,
                     extracted.entries,

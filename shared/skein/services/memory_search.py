@@ -7,9 +7,8 @@ from itertools import groupby, pairwise
 from skein.models.intent import Reach
 from skein.models.memory import Memory
 from skein.ports import Clock, Table
-from skein.services.remembering import live_memories
+from skein.services.remembering import known_memories
 
-MOST_SEARCHED = 5_000  # of one partition: the constitutional, then the newest
 MOST_WORDS = 100  # of a question
 # Scripts that set no spaces between words, by the names of their characters.
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
@@ -30,7 +29,7 @@ class MemorySearch:
             query: Words; each that stands in a memory counts, rare ones more.
             limit: How many to return at most.
         """
-        memories = live_memories(self._table, reach, now=self._clock.now(), limit=MOST_SEARCHED)
+        memories = known_memories(self._table, reach, now=self._clock.now())
         return best_of(memories, query, limit)
 
 

@@ -14,6 +14,7 @@ from skein.services.quoting import on_one_line
 from skein.services.sameness import normalised
 
 MOST_LIVE = 500  # of one partition in one reading: the constitutional, then the newest
+MOST_KNOWN = 5_000  # of one partition where every one of them counts; the same come first
 MOST_BESIDE = 300  # goals, plans and live runs that are read with them
 GOALS, PLANS = "GOAL#", "PLAN#"
 
@@ -40,16 +41,14 @@ class Remembered(NamedTuple):
 # ---------------------------------------------------------------------- reading
 
 
-def live_items(
-    table: Table, tenant: str, agent_id: str, scope: str | None, *, limit: int | None = None
-) -> Sequence[Item]:
+def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
     """What stands as remembered in one partition, faded entries included: one query.
 
     The constitutional come first, then core memories, then journal entries, each the newest first.
     Where there are more core memories than one reading holds, a second one has the journal.
     """
     partition = owned_partition(tenant, agent_id, scope)
-    return _with_journal(table, partition, last=f"{LIVE}~", limit=limit or MOST_LIVE)
+    return _with_journal(table, partition, last=f"{LIVE}~", limit=MOST_LIVE)
 
 
 def owned_items(
@@ -78,22 +77,44 @@ def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Seq
     return (*page.items, *notes.items)
 
 
-def live_memories(
-    table: Table, reach: Reach, *, now: datetime, limit: int | None = None
-) -> list[Memory]:
+def live_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
     """What an agent remembers now within reach, one query a partition; see `live_items`.
 
     Args:
         table: Where.
         reach: Whose, and where it is shown.
         now: What has faded by then is left out.
-        limit: How many of each partition to read at most; `MOST_LIVE` unless told.
     """
     found = [
         Memory.from_item(item)
         for scope in reach.scopes
-        for item in live_items(table, reach.tenant, reach.agent_id, scope, limit=limit)
+        for item in live_items(table, reach.tenant, reach.agent_id, scope)
     ]
+    return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]
+
+
+def known_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
+    """The same as `live_memories`, but all of it, up to 5,000 of each partition.
+
+    For searches and for doubles: what a prompt has no room for is known all the same. One query a
+    partition for each 1 MB.
+    """
+    found: list[Memory] = []
+    for scope in reach.scopes:
+        partition = owned_partition(reach.tenant, reach.agent_id, scope)
+        left, start, more = MOST_KNOWN, None, True
+        while more and left > 0:
+            page = table.query(
+                partition,
+                first=LIVE,
+                last=f"{LIVE}~",
+                limit=left,
+                newest_first=True,
+                start=start,
+            )
+            found += map(Memory.from_item, page.items)
+            left -= len(page.items)
+            start, more = page.next_start, page.next_start is not None
     return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]
 
 
@@ -204,8 +225,8 @@ def remember(
 ) -> Remembered:
     """The writes that let an agent remember `entries`, all of them within one transaction.
 
-    What it remembers already is not stored again; a core memory that it had in its journal takes
-    that entry's place.
+    What it remembers already is not stored again, but takes the place of what it replaces; a core
+    memory that it had in its journal takes that entry's place.
 
     Args:
         owner: On whose behalf, and before whom.
@@ -225,17 +246,26 @@ def remember(
     for entry in sorted(entries, key=lambda entry: entry.kind):  # core first
         words = normalised(entry.text)
         same_core, same_note = known.get(("core", words)), known.get(("journal", words))
-        if same_core is not None or (same_note is not None and entry.kind == "journal"):
+        memory = same_core or (same_note if entry.kind == "journal" else None)
+        if memory is not None:
             doubles += 1
-            continue
-        memory_id = f"mem_{ids.ulid()}"
-        memory = made(
-            owner, entry.kind, entry.text, memory_id=memory_id, made_by=made_by, now=now, span=span
-        )
-        known[entry.kind, words] = memory
-        new.append(memory)
+        else:
+            memory_id = f"mem_{ids.ulid()}"
+            memory = made(
+                owner,
+                entry.kind,
+                entry.text,
+                memory_id=memory_id,
+                made_by=made_by,
+                now=now,
+                span=span,
+            )
+            known[entry.kind, words] = memory
+            new.append(memory)
         for old in (by_id.get(entry.replaces or ""), same_note):
-            if old is not None and old.id not in ended and gives_way(old, memory, present):
+            if old is None or old.id in ended or memory.id in {old.id, *ended}:
+                continue
+            if gives_way(old, memory, present):
                 ended[old.id] = memory
     writes: list[Write] = [Put(memory.key, memory.to_item(), Missing()) for memory in new]
     for old_id, by in ended.items():
