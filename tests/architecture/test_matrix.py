@@ -1,0 +1,60 @@
+"""Whoever adds a route or a tool says how to call it, so that the matrix of access tries it, too.
+
+`tests/matrix` tries every one with the wrong tenant, the wrong scope, a non-member and so on.
+"""
+
+import pytest
+
+from skein.agent.tools import TOOLS
+from tests.matrix.arguments import ARGUMENTS, check_known
+from tests.matrix.calls import BODIES, PATHS, QUERIES, ROUTES, Lacking, Route
+from tests.matrix.households import Neighbours
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=str)
+def test_the_matrix_can_call_every_route(route: Route) -> None:
+    route.check_known(Neighbours().ours.own)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_matrix_can_call_every_tool(tool: str) -> None:
+    check_known(tool)
+
+
+def test_the_matrix_knows_nothing_that_is_not_there() -> None:
+    assert ARGUMENTS.keys() == TOOLS.keys()
+    assert BODIES.keys() == {route.body for route in ROUTES} - {None}
+    assert QUERIES.keys() == {name for route in ROUTES for name in route.query_names}
+    assert PATHS.keys() <= {route.path for route in ROUTES}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"path_names": ("widget_id",)}, r"names a 'widget_id': let `Household.own`"),
+        ({"query_names": ("widget",)}, r"takes 'widget' in its query: say in QUERIES"),
+        ({"body": "NewWidget"}, r"takes a NewWidget: give one that fits in BODIES"),
+    ],
+)
+def test_a_route_that_it_cannot_call_is_told_what_to_add(
+    change: dict[str, object], says: str
+) -> None:
+    values = {
+        "api": ROUTES[0].api,
+        "method": "GET",
+        "path": "/v1/widgets",
+        "path_names": (),
+        "query_names": (),
+        "body": None,
+    }
+    with pytest.raises(Lacking, match=says):
+        Route(**(values | change)).check_known(Neighbours().ours.own)  # type: ignore[arg-type]
+
+
+def test_a_tool_that_it_cannot_call_is_told_what_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(ARGUMENTS, "stop_run")
+    with pytest.raises(Lacking, match="'stop_run' is a new tool: say in ARGUMENTS"):
+        check_known("stop_run")
+    monkeypatch.setitem(ARGUMENTS, "stop_run", {})
+    with pytest.raises(Lacking, match="'stop_run' takes 'run_id'"):
+        check_known("stop_run")

@@ -1,0 +1,206 @@
+"""Every route of the API, read from the code, and a request that fits each.
+
+The routes, their parameters and their bodies are the code's; what to put into them stands in the
+tables here. Whatever a table lacks is asked for by name, so that no route is passed over.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import admin_api
+import mobile_api
+from tests.api_client import Answer, Client
+from tests.matrix.households import Ids
+
+WHERE = "tests/matrix/calls.py"
+
+# Parameters of paths that are something else than the id of the same name in `Household.own`.
+PATHS: dict[str, dict[str, str]] = {
+    "/v1/chats/{chat_id}/members/{kind}/{member_id}": {"kind": "=user"},
+    "/v1/users/{user_id}/phones/{phone}": {"phone": "own_phone"},
+}
+
+# Parameters of queries: values that fit, with `=` before what is no id of something.
+QUERIES: dict[str, str] = {
+    "after": "=0",
+    "before": "=999",
+    "chat_id": "chat_id",
+    "cursor": "",  # has a test of its own
+    "day": "=2026-02-18",
+    "kind": "=core",
+    "limit": "=10",
+    "state": "=live",
+    "status": "=active",
+    "user_id": "user_id",
+}
+
+# Bodies, by their models; `{name}` is an id of `Household.own`.
+BODIES: dict[str, dict[str, Any]] = {
+    "AgentChange": {"system_prompt": "Be brief."},
+    "ChatChange": {"title": "Changed"},
+    "GoalChange": {"priority": 1},
+    "LineChange": {"agent_id": "{agent_id}"},
+    "NewAgent": {"name": "Another"},
+    "NewChat": {
+        "kind": "group",
+        "members": [{"kind": "agent", "id": "{agent_id}"}, {"kind": "user", "id": "{member_id}"}],
+    },
+    "NewChatMessage": {"text": "Hello there", "client_id": "new", "reply_to": 1},
+    "NewGoal": {"text": "Something new"},
+    "NewLine": {"phone": "+15005559006", "agent_id": "{agent_id}"},
+    "NewMemory": {"kind": "core", "text": "Something new"},
+    "NewPlan": {"name": "New", "instruction": "Look", "run_after": "2 hours"},
+    "NewService": {"name": "New", "agent_ids": ["{agent_id}"]},
+    "NewUser": {"id": "usr_new", "name": "New", "phones": ["+15005559100"]},
+    "ReadReceipt": {"seq": 1},
+    "RespondNow": {"agent_id": "{agent_id}"},
+    "ServiceChange": {"agent_ids": ["{agent_id}"]},
+    "TenantOverridesChange": {"reply_debounce_seconds": 3},
+    "UserChange": {"time_zone": "Europe/Berlin"},
+}
+
+
+class Lacking(AssertionError):
+    """A table here has no entry for something that the code has."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request, as a client sends it.
+
+    Attributes:
+        named: The kinds of things that it names, so that a test can name others.
+        given: All texts in it.
+    """
+
+    path: str
+    body: dict[str, Any] | None
+    query: dict[str, str]
+    named: frozenset[str]
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Every text that the caller knows, since it stands in the request."""
+        return frozenset([*self.path.split("/"), *self.query.values(), *_texts(self.body)])
+
+
+@dataclass(frozen=True)
+class Route:
+    """One call of the API."""
+
+    api: ModuleType
+    method: str
+    path: str
+    path_names: tuple[str, ...]
+    query_names: tuple[str, ...]
+    body: str | None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def scope(self) -> str:
+        """What a token must hold."""
+        return str(self.api.api.scope)
+
+    @property
+    def public(self) -> bool:
+        """Whether it needs no token."""
+        return self.path in self.api.api.public
+
+    @property
+    def names_something(self) -> bool:
+        """Whether its path has an id, so that what it names can be somebody else's."""
+        return bool(self.path_names)
+
+    def request(self, ids: Ids, *, queries: tuple[str, ...] = ()) -> Request:
+        """A request that fits, for the things of these ids.
+
+        Raises:
+            Lacking: It is not known what to put into it.
+        """
+        used = _Used(ids)
+        own = PATHS.get(self.path, {})
+        filled = {name: used.value(own.get(name, name), str(self)) for name in self.path_names}
+        path = self.path.format(**{n: v.replace("#", "%23") for n, v in filled.items()})
+        query = {name: used.value(QUERIES[name], str(self)) for name in queries}
+        return Request(path, used.filled(self._template()), query, frozenset(used.names))
+
+    def check_known(self, ids: Ids) -> None:
+        """Fail, and say what to add, unless every input of the route is known.
+
+        Raises:
+            Lacking: One is not.
+        """
+        for name in self.query_names:
+            if name not in QUERIES:
+                raise Lacking(
+                    f"{self} takes {name!r} in its query: say in QUERIES of {WHERE} what fits"
+                )
+        self.request(ids)
+
+    def send(self, client: Client, request: Request) -> Answer:
+        """Send a request, as `client`."""
+        return client.call(self.method, request.path, request.body, query=request.query)
+
+    def _template(self) -> dict[str, Any] | None:
+        if self.body is not None and self.body not in BODIES:
+            raise Lacking(f"{self} takes a {self.body}: give one that fits in BODIES of {WHERE}")
+        return BODIES[self.body] if self.body is not None else None
+
+
+class _Used:
+    """Looks ids up, and remembers which."""
+
+    def __init__(self, ids: Ids) -> None:
+        self.names: set[str] = set()
+        self._ids = ids
+
+    def value(self, what: str, where: str) -> str:
+        if what.startswith("="):
+            return what[1:]
+        if what not in self._ids:
+            raise Lacking(
+                f"{where} names a {what!r}: let `Household.own` (tests/matrix/households.py) have "
+                f"the id of one, or say in PATHS of {WHERE} what it is"
+            )
+        self.names.add(what)
+        return self._ids[what]
+
+    def filled(self, template: Any) -> Any:
+        if isinstance(template, str) and template.startswith("{"):
+            return self.value(template[1:-1], "a body")
+        if isinstance(template, dict):
+            return {name: self.filled(value) for name, value in template.items()}
+        return list(map(self.filled, template)) if isinstance(template, list) else template
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _routes() -> Iterator[Route]:
+    for module in (mobile_api, admin_api):
+        for route in [*module.api._static_routes, *module.api._dynamic_routes]:
+            wanted = route.dependant
+            body = wanted.body_params[0].type_.__name__ if wanted.body_params else None
+            yield Route(
+                api=module,
+                method=str(route.method),
+                path=str(route.openapi_path),
+                path_names=tuple(each.name for each in wanted.path_params),
+                query_names=tuple(each.name for each in wanted.query_params),
+                body=body,
+            )
+
+
+ROUTES = tuple(_routes())

@@ -1,0 +1,345 @@
+"""Tenants with one of everything, each place with a word of its own by which a leak is known.
+
+A `Household` is one tenant's items and the ids by which calls name them. Several of them share a
+table in `Neighbours`: one's own, a stranger's with other ids, and a twin's with the very same ids.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from skein.adapters.memory_table import MemoryTable
+from skein.models.api_admin import NewLine, NewUser
+from skein.models.api_services import NewService
+from skein.models.base import NamedMember
+from skein.models.chat import SmsAddress
+from skein.models.consolidation import ConsolidationRecord
+from skein.models.reflection import ReflectionRecord
+from skein.models.skill import SkillHead
+from skein.models.storage import Item, Key, Put
+from skein.services.audit import Deed
+from tests.acting import END, actor, results_of, settle
+from tests.builders import NOON, TENANT, World, bot, person
+from tests.doubles import ScriptedModel, calls
+
+PRIVATE: dict[str, Any] = {"visibility": "private", "respond": "mention"}
+DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct", "respond": "mention"}
+OPEN: dict[str, Any] = {"respond": "mention"}
+
+MADE = {"GOAL": "goal_id", "PLAN": "plan_id", "FACT": "memory_id"}
+
+Ids = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A chat, and what its agent keeps of it.
+
+    Attributes:
+        word: Stands in all of it and nowhere else.
+        ids: What calls name it all by, by kind.
+    """
+
+    word: str
+    ids: Ids
+
+
+@dataclass(frozen=True)
+class Household:
+    """One tenant.
+
+    Attributes:
+        own: What a call of the API names where nothing else is said, by the kind of thing.
+        places: By name.
+        marks: What must not reach anybody else: words, numbers and secrets.
+    """
+
+    tenant: str
+    own: Ids
+    places: dict[str, Place]
+    marks: frozenset[str]
+    items: tuple[Item, ...]
+    people: dict[str, NamedMember]
+    agents: dict[str, NamedMember]
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The word of each place."""
+        return {name: place.word for name, place in self.places.items()}
+
+    def owns(self, key: Key, item: Item) -> bool:
+        """Whether something that is stored is this tenant's."""
+        return item.get("tenant") == self.tenant or key.pk.startswith(f"{self.tenant}#")
+
+    def moved(self, tenant: str, change: Mapping[str, str]) -> "Household":
+        """The same under another tenant, with some texts in its ids replaced.
+
+        Recorded prompts are packed and stay as they are, so words cannot be replaced this way.
+        """
+        texts = {TENANT: tenant, **change}
+        places = {n: Place(p.word, _replaced(p.ids, texts)) for n, p in self.places.items()}
+        return replace(
+            self,
+            tenant=tenant,
+            own=_replaced(self.own, texts),
+            places=places,
+            items=_replaced(self.items, texts),
+        )
+
+
+def _replaced(value: Any, texts: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        for old, new in texts.items():
+            value = value.replace(old, new)
+        return value
+    if isinstance(value, dict):
+        return {_replaced(k, texts): _replaced(v, texts) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_replaced(inner, texts) for inner in value)
+    return value
+
+
+class _Furnisher:
+    """Makes a household by living in it.
+
+    Args:
+        mark: Stands in its ids.
+        words: Stands in its words.
+        digit: Stands in its phone numbers.
+        first_id: What its other ids are counted from.
+    """
+
+    def __init__(self, mark: str, *, words: str, digit: int, first_id: int = 0) -> None:
+        self.mark = mark
+        self.words = words
+        self.world = World(model=ScriptedModel.saying(default=END))
+        self.world.ids._last = first_id
+        self.line = f"+1500555{digit}006"
+        self.phone = f"+1500555{digit}100"
+        self.coach = bot(f"agt_{mark}1", "Coach")
+        self.designer = bot(f"agt_{mark}2", "Designer")
+        self.ann, self.ben, self.cara, self.dan, self.gone = (
+            person(f"usr_{mark}{name.lower()}", name)
+            for name in ("Ann", "Ben", "Cara", "Dan", "Gone")
+        )
+        self.skill = f"citron{words}-skill"
+        self.places: dict[str, Place] = {}
+
+    def household(self) -> Household:
+        world = self.world
+        actor(world, self.coach, system_prompt=f"Grow citron{self.words}")
+        actor(world, self.designer)
+        for who in (self.ben, self.cara, self.dan, self.gone):
+            world.app.users.create(TENANT, NewUser(id=who.id, name=who.name))
+        profile = {"preferences": f"likes pomelo{self.words}"}
+        world.app.users.create(
+            TENANT,
+            NewUser(id=self.ann.id, name=self.ann.name, phones=(self.phone,), profile=profile),
+        )
+        head = SkillHead(name=self.skill, description=f"About citron{self.words}")
+        world.app.skills.put(TENANT, head, f"How to grow citron{self.words}")
+        self._furnish()
+        team = self.places["team"].ids
+        own = self._kept() | team | {"run_id": team["done_run_id"]}
+        items = [world.table.get(key) for key in world.table._items]
+        return Household(
+            tenant=TENANT,
+            own=own,
+            places=self.places,
+            marks=frozenset(
+                {self.line, self.phone, f"pomelo{self.words}", f"citron{self.words}", self._secret}
+                | {place.word for place in self.places.values()}
+            ),
+            items=tuple(item for item in items if item is not None),
+            people={
+                who.name.lower(): who
+                for who in (self.ann, self.ben, self.cara, self.dan, self.gone)
+            },
+            agents={"coach": self.coach, "designer": self.designer},
+        )
+
+    def _furnish(self) -> None:
+        ann, ben, cara, dan, coach = self.ann, self.ben, self.cara, self.dan, self.coach
+        by_phone = SmsAddress(line=self.line, phone=self.phone)
+        self._place("team", "mango", coach, ann, ben, dan, **OPEN)
+        self._place("anns", "guava", coach, ann, sms=by_phone, **DIRECT)
+        self._place("pair", "lychee", coach, ann, cara, **PRIVATE)
+        self._place("designers", "kiwi", self.designer, ann, **OPEN)
+        self._place("left", "quince", coach, ann, cara, keeps=False, **OPEN)
+        self._place("discarded", "papaya", coach, ann, ben, keeps=False, **OPEN)
+        chat = self._chat_id
+        self.world.chat(ben, coach, chat_id=chat("home"), title="Home", **OPEN)
+        self.world.chat(ben, coach, chat_id=chat("bens"), title="Ben", **DIRECT)
+        rooms = self.world.app.rooms
+        rooms.remove_member(TENANT, chat("team"), ann.ref, dan.ref)
+        rooms.remove_member(TENANT, chat("left"), ann.ref, coach.ref)
+        rooms.discard(TENANT, chat("discarded"), ann.ref)
+        for name in ("team", "anns", "pair", "designers"):
+            place = self.places[name]
+            agent = self.designer if name == "designers" else coach
+            self.world.post(f"@{agent.name}, {place.word}?", ann, chat_id=chat(name))
+            [queued] = [run for run in self.world.runs(chat(name)) if run.status == "queued"]
+            place.ids["run_id"] = queued.id
+            done = next(run for run in self.world.runs(chat(name)) if run.status == "done")
+            place.ids["done_run_id"] = done.id
+
+    def _chat_id(self, name: str) -> str:
+        return f"chat_{self.mark}{name}"
+
+    def _place(
+        self,
+        name: str,
+        fruit: str,
+        agent: NamedMember,
+        *people: NamedMember,
+        keeps: bool = True,
+        **fields: Any,
+    ) -> None:
+        """A chat in which somebody said the word, and what the agent made of it with its tools."""
+        word, chat_id, world = f"{fruit}{self.words}", self._chat_id(name), self.world
+        world.chat(*people, agent, chat_id=chat_id, title=f"On {word}", **fields)
+        ids = {
+            "chat_id": chat_id,
+            "plan_name": f"The {word}-plan",
+            "document": f"{word}-notes",
+            "board": f"{word}-board",
+            "skill": self.skill,
+        }
+        self.places[name] = Place(word, ids)
+        if not keeps:
+            world.post(f"It is {word}", people[0], chat_id=chat_id)
+            return
+        world.model.script.append(
+            calls(
+                ("set_goal", {"text": f"Mind the {word}"}),
+                ("save_memory", {"text": f"They like {word}", "kind": "core"}),
+                ("save_memory", {"text": f"They ate a {word}", "kind": "journal"}),
+                (
+                    "set_plan",
+                    {"name": ids["plan_name"], "instruction": word, "run_after": "2 hours"},
+                ),
+                ("write_document", {"name": ids["document"], "text": f"On {word}"}),
+                (
+                    "write_document",
+                    {"name": ids["board"], "text": f"Our {word}", "in_chat": True},
+                ),
+                (
+                    "create_thread",
+                    {
+                        "concern": f"Growing {word}",
+                        "documents": [ids["document"]],
+                        "skills": [self.skill],
+                    },
+                ),
+                ("send_message", {"text": f"I keep {word} in mind"}),
+                "end_run",
+            )
+        )
+        world.post(f"@{agent.name}, it is {word}", people[0], chat_id=chat_id)
+        settle(world)
+        ids |= self._made_in(chat_id)
+        self.places[name] = Place(word, ids)
+
+    def _made_in(self, chat_id: str) -> Ids:
+        """The ids of what an agent has just made in a chat."""
+        made = {}
+        for key in self.world.table._items:
+            item = self.world.table.get(key) or {}
+            kind = MADE.get(key.sk.split("#")[0])
+            if item.get("source_chat_id") == chat_id and kind is not None:
+                made[kind] = item["id"]
+        assert made.keys() == set(MADE.values())
+        [run] = self.world.runs(chat_id)
+        results = "\n".join(result.content for result in results_of(self.world, run))
+        begun = re.search(r"thread begun, id: (\w+)", results)
+        assert begun is not None
+        return made | {"thread_id": begun[1]}
+
+    def _kept(self) -> Ids:
+        """What operators look at besides."""
+        app = self.world.app
+        app.lines.create(TENANT, NewLine(phone=self.line, agent_id=self.coach.id))
+        service = app.sources.create(
+            TENANT, NewService(name=f"Service citron{self.words}", agent_ids=(self.coach.id,))
+        )
+        self._secret = service.secret
+        erasure = app.erasures.request(TENANT, self.gone.id, by="usr_op")
+        put = self.world.table.write
+        where: dict[str, Any] = {"tenant": TENANT, "agent_id": self.coach.id, "at": NOON}
+        remembered = ConsolidationRecord(
+            chat_id=self._chat_id("team"),
+            id=f"con_{self.world.ids.ulid()}",
+            from_seq=1,
+            to_seq=1,
+            messages=1,
+            failure=f"citron{self.words}",
+            **where,
+        )
+        put(Put(remembered.key, remembered.to_item()))
+        reflected = ReflectionRecord(
+            id=f"ref_{self.world.ids.ulid()}", considered=(), failure=f"citron{self.words}", **where
+        )
+        put(Put(reflected.key, reflected.to_item()))
+        deed = {"scope": "admin", "verb": "read", "kind": "agent", "route": "GET /v1/agents"}
+        app.audit.add(TENANT, Deed(who="usr_op", ids={"agent_id": f"citron{self.words}"}, **deed))
+        return {
+            "agent_id": self.coach.id,
+            "user_id": self.ann.id,
+            "member_id": self.ben.id,
+            "phone": self.line,
+            "own_phone": self.phone,
+            "service_id": service.id,
+            "erasure_id": erasure.id,
+        }
+
+
+class Neighbours(World):
+    """A world in which three households live, with all queues empty.
+
+    Attributes:
+        ours: Whose people and agents act.
+        others: Tenants that must not notice: a stranger with other ids, and a twin with ours.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.ours, *others = _street()
+        self.others = tuple(others)
+        shared = _shared_table()
+        self.table._items = dict(shared._items)
+        self.table._sizes = dict(shared._sizes)
+        for partition, positions in shared._partitions.items():
+            self.table._partitions[partition] = list(positions)
+        self.ids._last = 500_000
+        self.clock.advance(3_600)
+        self._before = dict(self.table._items)
+
+    def changed(self) -> Iterator[tuple[Key, Item]]:
+        """What is not any more as it was at first, as it is now or, if it is gone, was."""
+        now = self.table._items
+        for key in {**self._before, **now}:
+            if self._before.get(key) != now.get(key):
+                item = self.table.get(key)
+                yield key, item or {"was": str(self._before[key]), "tenant": key.pk.split("#")[0]}
+
+
+STRANGER, TWIN = "zenith", "geminy"
+
+
+@cache
+def _street() -> tuple[Household, Household, Household]:
+    ours = _Furnisher("q", words="q", digit=1).household()
+    stranger = _Furnisher("z", words="z", digit=3, first_id=100_000).household()
+    twin = _Furnisher("q", words="y", digit=2).household()
+    return ours, stranger.moved(STRANGER, {}), twin.moved(TWIN, {"svc_000": "svc_999"})
+
+
+@cache
+def _shared_table() -> MemoryTable:
+    table = MemoryTable()
+    for home in _street():
+        for item in home.items:
+            table.write(Put(Key(item["pk"], item["sk"]), item))
+    return table

@@ -1,0 +1,307 @@
+"""No route tells or changes anything for other tenants, other scopes or those not in a chat."""
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.api_client import Answer, Client
+from tests.matrix.calls import ROUTES, Request, Route
+from tests.matrix.households import STRANGER, TWIN, Household, Neighbours
+
+# Answers in which nothing of a household can be recognised; of all others the tests below know.
+PLAIN = {
+    "GET /healthz",
+    "GET /v1/settings",
+    "GET /v1/lines/{phone}",
+    "GET /v1/erasures/{erasure_id}",
+    "GET /v1/agents/{agent_id}/runs",
+}
+# Calls that name something which only they make, or which is only counted in the caller's tenant.
+FREE_NAMES = {
+    "PUT /v1/chats/{chat_id}/members/{kind}/{member_id}": {"member_id"},
+    "DELETE /v1/chats/{chat_id}/members/{kind}/{member_id}": {"member_id"},
+    "POST /v1/chats": {"member_id"},
+    "PUT /v1/users/{user_id}/phones/{phone}": {"own_phone"},
+    "DELETE /v1/users/{user_id}/phones/{phone}": {"own_phone"},
+}
+# What members of a discarded chat may still do there; all else answers 404 or 409.
+AFTERWARDS = {
+    "GET /v1/chats/{chat_id}": 200,
+    "DELETE /v1/chats/{chat_id}": 204,
+    "GET /v1/chats/{chat_id}/messages": 200,
+    "POST /v1/chats/{chat_id}/read": 200,
+    "GET /v1/chats/{chat_id}/consolidations": 200,
+}
+# What may still be asked of a deleted agent; all else answers 404.
+OF_DELETED = {"DELETE /v1/agents/{agent_id}": 204, "GET /v1/agents/{agent_id}/runs": 200}
+ABROAD = [STRANGER, TWIN, "nobody", "ACME", "acme#CHAT"]
+
+every_route = pytest.mark.parametrize("route", ROUTES, ids=str)
+guarded = [route for route in ROUTES if not route.public]
+every_guarded_route = pytest.mark.parametrize("route", guarded, ids=str)
+every_naming_route = pytest.mark.parametrize(
+    "route", [route for route in ROUTES if route.names_something], ids=str
+)
+every_chat_route = pytest.mark.parametrize(
+    "route", [route for route in ROUTES if "chat_id" in route.path_names], ids=str
+)
+
+
+@pytest.fixture
+def world() -> Neighbours:
+    return Neighbours()
+
+
+def _caller(world: Neighbours, route: Route, **changes: Any) -> Client:
+    """Ann, or an operator."""
+    sub = world.ours.people["ann"].id if route.scope == "chat" else "usr_op"
+    values: dict[str, Any] = {
+        "api": route.api,
+        "sub": sub,
+        "scope": route.scope,
+        "claims": {"name": "Ann"},
+    }
+    return Client(world, **(values | changes))
+
+
+def _told(answer: Answer, home: Household, request: Request) -> list[str]:
+    """Which marks of a household an answer tells, but for those that were asked with."""
+    text = json.dumps([answer.body, dict(answer.raw.get("headers") or {})], ensure_ascii=False)
+    for given in request.given:
+        text = text.replace(given, "")
+    return [mark for mark in sorted(home.marks) if mark in text]
+
+
+def _owned_changes(world: Neighbours, home: Household) -> list[str]:
+    """What was changed of a household's things, but for who looked and how often."""
+    return [
+        f"{key.pk} {key.sk}"
+        for key, item in world.changed()
+        if home.owns(key, item) and "#AUDIT#" not in key.pk and "#LIMIT#" not in key.pk
+    ]
+
+
+def _assert_nothing_happened(world: Neighbours) -> None:
+    changed = [key for key, _ in world.changed() if "#LIMIT#" not in key.pk]
+    assert changed == []
+    assert world.queues.sent == []
+
+
+def _assert_untouched(world: Neighbours, *homes: Household) -> None:
+    for home in homes:
+        assert _owned_changes(world, home) == []
+
+
+# ---------------------------------------------------------------------- the right caller
+
+
+@every_route
+def test_the_right_caller_gets_somewhere(world: Neighbours, route: Route) -> None:
+    """Otherwise the tests below would prove nothing."""
+    request = route.request(world.ours.own)
+    answer = route.send(_caller(world, route), request)
+    assert 200 <= answer.status < 300, answer.body
+    if route.method == "GET" and str(route) not in PLAIN:
+        assert _told(answer, world.ours, request)
+    for neighbour in world.others:
+        assert _told(answer, neighbour, request) == []
+    _assert_untouched(world, *world.others)
+
+
+# ---------------------------------------------------------------------- the wrong tenant
+
+
+@every_guarded_route
+@pytest.mark.parametrize("tenant", ABROAD)
+def test_another_tenant_gets_nothing_of_ours(world: Neighbours, route: Route, tenant: str) -> None:
+    request = route.request(world.ours.own)
+    answer = route.send(_caller(world, route, tenant=tenant), request)
+    assert _told(answer, world.ours, request) == []
+    _assert_untouched(world, world.ours)
+    twin = world.others[1]
+    if tenant == TWIN and all(twin.own[n] == world.ours.own[n] for n in request.named):
+        assert answer.status < 300, answer.body
+    elif tenant != TWIN and route.names_something:
+        assert (answer.status, answer.code) == (404, "not_found")
+        assert [key for key, item in world.changed() if "#LIMIT#" not in key.pk] == []
+
+
+@every_guarded_route
+@pytest.mark.parametrize("neighbour", [0, 1], ids=[STRANGER, TWIN])
+def test_naming_things_of_another_tenant_gets_nowhere(route: Route, neighbour: int) -> None:
+    """One thing at a time is theirs, in path, query or body; everything else is one's own."""
+    plain = route.request(Neighbours().ours.own)
+    asked: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in sorted(plain.named)]
+    asked += [(name, (name,)) for name in route.query_names if name in {"chat_id", "user_id"}]
+    for name, queries in asked:
+        world = Neighbours()
+        theirs = world.others[neighbour]
+        if theirs.own[name] == world.ours.own[name]:
+            continue
+        request = _naming(route, world, theirs, name, queries)
+        answer = route.send(_caller(world, route), request)
+        assert _told(answer, theirs, request) == [], name
+        _assert_untouched(world, theirs)
+        if not queries and name not in FREE_NAMES.get(str(route), ()):
+            assert answer.status in {404, 409, 422}, (name, answer.body)
+            _assert_untouched(world, world.ours)
+
+
+def _naming(
+    route: Route, world: Neighbours, theirs: Household, name: str, queries: tuple[str, ...]
+) -> Request:
+    """A request of ours that names one thing of theirs: in its query, if it is asked for there."""
+    if not queries:
+        return route.request(world.ours.own | {name: theirs.own[name]})
+    request = route.request(world.ours.own)
+    query = route.request(world.ours.own | {name: theirs.own[name]}, queries=queries).query
+    return Request(request.path, request.body, query, request.named)
+
+
+@every_naming_route
+def test_an_id_that_looks_like_a_key_is_nobodys(route: Route) -> None:
+    """`#` stands between the parts of a key; an id with one reaches no other part."""
+    for name in sorted(route.request(Neighbours().ours.own).named):
+        for ending in ("#META", "#AUD#user:usr_qann", "%23META", "/../x"):
+            world = Neighbours()
+            odd = world.ours.own | {name: world.ours.own[name] + ending}
+            request = route.request(odd)
+            answer = route.send(_caller(world, route), request)
+            if name not in FREE_NAMES.get(str(route), ()):
+                assert answer.status in {404, 422}, (name, ending, answer.body)
+            _assert_untouched(world, *world.others)
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if "cursor" in r.query_names], ids=str)
+def test_a_cursor_of_anywhere_else_shows_nothing_of_there(route: Route) -> None:
+    for cursor in _cursors():
+        world = Neighbours()
+        for tenant in (world.ours.tenant, STRANGER, TWIN):
+            home = next(h for h in (world.ours, *world.others) if h.tenant == tenant)
+            request = route.request(home.own)
+            request = Request(request.path, request.body, {"cursor": cursor}, request.named)
+            client = _caller(world, route, tenant=tenant, sub=_ann_or_operator(home, route))
+            answer = route.send(client, request)
+            assert answer.status in {200, 400}, answer.body
+            for other in (world.ours, *world.others):
+                if other is not home:
+                    assert _told(answer, other, request) == []
+
+
+def _ann_or_operator(home: Household, route: Route) -> str:
+    return home.people["ann"].id if route.scope == "chat" else "usr_op"
+
+
+@cache
+def _cursors() -> tuple[str, ...]:
+    """A real cursor of every list, in each household."""
+    found = []
+    for route in ROUTES:
+        if "cursor" not in route.query_names:
+            continue
+        world = Neighbours()
+        for home in (world.ours, *world.others):
+            request = route.request(home.own)
+            request = Request(request.path, request.body, {"limit": "1"}, request.named)
+            if "limit" not in route.query_names:
+                continue
+            sub = _ann_or_operator(home, route)
+            answer = route.send(_caller(world, route, tenant=home.tenant, sub=sub), request)
+            if answer.body.get("next_cursor"):
+                found.append(answer.body["next_cursor"])
+    assert len(found) >= 10
+    return tuple(sorted(set(found)))
+
+
+# ---------------------------------------------------------------------- the wrong scope
+
+
+@every_guarded_route
+def test_the_wrong_scope_gets_nothing(world: Neighbours, route: Route) -> None:
+    other = {"chat": "admin", "admin": "chat"}[route.scope]
+    request = route.request(world.ours.own)
+    for scope in (other, "", None, "chats admins", "*", f"{other} {route.scope}s", [other]):
+        answer = route.send(_caller(world, route, scope=scope), request)
+        assert (answer.status, answer.code) == (403, "forbidden"), scope
+        assert _told(answer, world.ours, request) == []
+        _assert_nothing_happened(world)
+
+
+@every_guarded_route
+def test_nobody_gets_nothing(world: Neighbours, route: Route) -> None:
+    for claims in ({"sub": None}, {"tenant": None}, {"sub": ""}, {"tenant": ""}, {"sub": ["x"]}):
+        answer = route.send(_caller(world, route, claims=claims), route.request(world.ours.own))
+        assert (answer.status, answer.code) == (401, "unauthenticated"), claims
+        _assert_nothing_happened(world)
+
+
+# ---------------------------------------------------------------------- not in the chat
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.scope == "chat"], ids=str)
+@pytest.mark.parametrize("who", ["cara", "dan", "coach", "somebody"])
+def test_who_is_not_in_a_chat_is_told_nothing_of_it(
+    world: Neighbours, route: Route, who: str
+) -> None:
+    """Cara never was, Dan has left, and an agent's id is no person's."""
+    known = world.ours.people | world.ours.agents
+    sub = known[who].id if who in known else "usr_somebody"
+    request = route.request(world.ours.own)
+    answer = route.send(_caller(world, route, sub=sub), request)
+    mine = {"cara": {"pair", "left"}}.get(who, set())
+    others = {word for name, word in world.ours.words.items() if name not in mine}
+    assert not others & set(_told(answer, world.ours, request))
+    if "chat_id" in route.path_names:
+        assert (answer.status, answer.code) == (404, "not_found")
+        _assert_nothing_happened(world)
+    else:
+        assert answer.status < 300
+
+
+@pytest.mark.parametrize(
+    "route", [r for r in ROUTES if r.scope == "chat" and "chat_id" in r.path_names], ids=str
+)
+def test_who_is_in_one_chat_of_an_agent_gets_nowhere_in_its_others(
+    world: Neighbours, route: Route
+) -> None:
+    for name in ("anns", "pair", "designers", "left"):
+        request = route.request(
+            world.ours.own | {"chat_id": world.ours.places[name].ids["chat_id"]}
+        )
+        answer = route.send(_caller(world, route, sub=world.ours.people["ben"].id), request)
+        assert (answer.status, answer.code) == (404, "not_found"), name
+        _assert_nothing_happened(world)
+
+
+# ---------------------------------------------------------------------- discarded and deleted
+
+
+@every_chat_route
+def test_in_a_discarded_chat_nothing_happens_any_more(world: Neighbours, route: Route) -> None:
+    discarded = world.ours.places["discarded"].ids
+    request = route.request(world.ours.own | {"chat_id": discarded["chat_id"]})
+    answer = route.send(_caller(world, route), request)
+    if str(route) in AFTERWARDS:
+        assert answer.status == AFTERWARDS[str(route)]
+    else:
+        assert answer.status in {404, 409}, answer.body
+    changed = [
+        key.sk for key, _ in world.changed() if "#AUDIT#" not in key.pk and "#LIMIT#" not in key.pk
+    ]
+    own = f"MEMBER#user#{world.ours.people['ann'].id}"
+    assert changed in ([], [own] if str(route).endswith("/read") else [])
+    assert world.queues.sent == []
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if "agent_id" in r.path_names], ids=str)
+def test_of_a_deleted_agent_nothing_is_told(world: Neighbours, route: Route) -> None:
+    world.app.agents.delete(world.ours.tenant, world.ours.own["agent_id"])
+    world._before = dict(world.table._items)
+    request = route.request(world.ours.own)
+    answer = route.send(_caller(world, route), request)
+    assert answer.status == OF_DELETED.get(str(route), 404), answer.body
+    assert _told(answer, world.ours, request) == []
+    assert [key for key, _ in world.changed() if "#AUDIT#" not in key.pk] == []
+    assert world.queues.sent == []

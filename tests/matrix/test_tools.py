@@ -1,0 +1,215 @@
+"""No tool tells or changes anything that is not within the agent's reach where it works."""
+
+from typing import Any
+
+import pytest
+
+from skein.agent.tools import TOOLS
+from skein.models.base import MemberRef
+from skein.models.chat import Chat
+from skein.models.intent import owned_partition
+from skein.models.step import ToolResult
+from skein.models.storage import Update
+from skein.models.user import User
+from tests.acting import results_of, settle
+from tests.builders import TENANT
+from tests.doubles import calls
+from tests.matrix.arguments import arguments_of, refs_of, spelled
+from tests.matrix.households import Neighbours, Place
+
+# Where the agent works: a group of Ben's, or Ben's direct chat.
+HOMES = ("chat_qhome", "chat_qbens")
+WITHIN_REACH = "team"
+# What is open cannot be changed in private, since that would carry what is said there to others.
+CHANGES_OPEN_THINGS = (
+    *("write_document", "append_document", "edit_document", "delete_document"),
+    *("update_thread", "complete_thread", "archive_thread"),
+    *("attach_document", "detach_document", "bind_skill", "unbind_skill"),
+)
+NOT_IN = {"update_profile": "chat_qhome"} | dict.fromkeys(CHANGES_OPEN_THINGS, "chat_qbens")
+# What of each place is beyond the agent's reach from both homes.
+BEYOND = {
+    "anns": "a private chat of Ann and the agent",
+    "pair": "a private chat of Ann, Cara and the agent",
+    "designers": "an open chat of another agent's",
+    "left": "an open chat that the agent has left",
+    "discarded": "a discarded chat of the agent's",
+    "stranger": "another tenant's",
+    "twin": "another tenant's, whose ids are ours",
+}
+
+# What was said in the open may be said in private, where the agent is, and tells nothing of there.
+SPEAKING_UP = {
+    ("chat_qhome", "send_message", "anns"),
+    ("chat_qhome", "send_message", "pair"),
+}
+
+every_tool = pytest.mark.parametrize("tool", list(TOOLS))
+every_home = pytest.mark.parametrize("home", HOMES)
+
+
+@pytest.fixture
+def world() -> Neighbours:
+    return Neighbours()
+
+
+def _place(world: Neighbours, name: str) -> Place:
+    others = dict(zip(("stranger", "twin"), world.others, strict=True))
+    return others[name].places[WITHIN_REACH] if name in others else world.ours.places[name]
+
+
+def _called(world: Neighbours, home: str, tool: str, *asked: dict[str, Any]) -> list[ToolResult]:
+    """Let Ben ask the agent to call a tool, once or more; what came of it."""
+    world.model.script.extend([calls(*((tool, given) for given in asked)), calls("end_run")])
+    world.post("@Coach, do it", world.ours.people["ben"], chat_id=home)
+    settle(world)
+    newest = max(world.runs(home), key=lambda run: run.id)
+    return results_of(world, newest)[: len(asked)]
+
+
+def _words_beyond(world: Neighbours) -> dict[str, str]:
+    """The words of all places that are beyond reach; a discarded chat's are known to who was in."""
+    words = {name: word for name, word in world.ours.words.items() if name != WITHIN_REACH}
+    for other in world.others:
+        words |= {f"{other.tenant}'s {name}": word for name, word in other.words.items()}
+    return words
+
+
+def _told(world: Neighbours, *asked: dict[str, Any]) -> list[str]:
+    """The places beyond reach of which prompts or results tell, but for what the model said."""
+    requests = [
+        message.content
+        for request in world.model.requests
+        for message in request.messages
+        if message.role != "assistant"
+    ]
+    text = "\n".join(requests)
+    for value in (value for given in asked for value in given.values()):
+        text = text.replace(value[0] if isinstance(value, list) else str(value), "")
+    return [name for name, word in _words_beyond(world).items() if word in text]
+
+
+def _changed(world: Neighbours, *but: str) -> list[str]:
+    """What was changed outside of some partitions; what models spend is counted for the tenant."""
+    counted = ("#USAGE#", "#LIMIT#")
+    return [
+        f"{key.pk} {key.sk}"
+        for key, _ in world.changed()
+        if key.pk not in but and not any(part in key.pk for part in counted)
+    ]
+
+
+def _partition(chat_id: str) -> str:
+    return Chat.key_of(TENANT, chat_id).pk
+
+
+def _own_partitions(world: Neighbours, home: str) -> list[str]:
+    """Where a tool may write: the chats within reach, the agent's own things, Ben's profile."""
+    agent, ben = world.ours.agents["coach"].id, world.ours.people["ben"].id
+    chats = [_partition(home), _partition(world.ours.places[WITHIN_REACH].ids["chat_id"])]
+    scopes = (None, f"user:{ben}") if home == "chat_qbens" else (None,)
+    kept = [owned_partition(TENANT, agent, scope) for scope in scopes]
+    return [*chats, *kept, User.key_of(TENANT, ben).pk]
+
+
+# ---------------------------------------------------------------------- within reach
+
+
+@every_tool
+@every_home
+def test_within_reach_a_tool_does_its_work(world: Neighbours, tool: str, home: str) -> None:
+    """Otherwise the tests below would prove nothing; and it reads and writes nothing else."""
+    given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
+    [result] = _called(world, home, tool, given)
+    assert (result.status == "done") == (home != NOT_IN.get(tool)), result.content
+    assert _told(world) == []
+    assert _changed(world, *_own_partitions(world, home)) == []
+
+
+@every_home
+def test_a_search_for_everything_finds_what_is_within_reach_alone(
+    world: Neighbours, home: str
+) -> None:
+    words = [*_words_beyond(world).values(), world.ours.words[WITHIN_REACH]]
+    given = {"query": " ".join(words), "limit": 50}
+    [found] = _called(world, home, "search_memories", given)
+    assert world.ours.words[WITHIN_REACH] in found.content
+    assert _told(world) == []
+
+
+# ---------------------------------------------------------------------- beyond it
+
+
+def _named(world: Neighbours, tool: str, argument: str) -> list[tuple[str, str]]:
+    """What an argument can name beyond reach: each kind of thing in each place that has one."""
+    ref, here = refs_of(tool)[argument], _place(world, WITHIN_REACH).ids
+    found = []
+    for kind in (ref.kind, *ref.also):
+        for name in BEYOND:
+            there = _place(world, name).ids
+            if kind in there and there[kind] != here.get(kind):  # some of the twin's ids are ours
+                found.append((name, there[kind]))
+    return found
+
+
+@every_home
+@pytest.mark.parametrize(
+    ("tool", "argument"), [(tool, argument) for tool in TOOLS for argument in refs_of(tool)]
+)
+def test_what_is_beyond_reach_is_neither_told_nor_changed(
+    world: Neighbours, home: str, tool: str, argument: str
+) -> None:
+    """Everything else that the call names is within reach."""
+    within = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
+    named = _named(world, tool, argument)
+    assert named
+    asked = [within | {argument: spelled(tool, argument, each)} for _, each in named]
+    results = _called(world, home, tool, *asked)
+    assert _told(world, *asked) == []
+    allowed = {_partition(home)}
+    for (place, each), result in zip(named, results, strict=True):
+        if (home, tool, place) in SPEAKING_UP:
+            assert (result.status, result.content[:11]) == ("done", "sent as msg")
+            allowed.add(_partition(each))
+        elif refs_of(tool)[argument].harmless:
+            fits = home != NOT_IN.get(tool) or tool == "write_document"
+            assert (result.status == "done") == fits, (place, result.content)
+            allowed.update(_own_partitions(world, home))
+        else:
+            assert result.status != "done", (place, result.content)
+    assert _changed(world, *allowed) == []
+
+
+# ---------------------------------------------------------------------- not allowed, not there
+
+
+@every_tool
+def test_a_tool_that_the_agent_was_not_given_does_nothing(world: Neighbours, tool: str) -> None:
+    agent = world.app.agents.get(TENANT, world.ours.agents["coach"].id)
+    world.table.write(Update(agent.key, set={"enabled_tools": [t for t in TOOLS if t != tool]}))
+    world._before = dict(world.table._items)
+    given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
+    [result] = _called(world, "chat_qbens", tool, given)
+    assert (result.status, result.content) == ("correctable", f"error: you have no tool {tool!r}")
+    assert _changed(world, _partition("chat_qbens")) == []
+
+
+@every_tool
+@pytest.mark.parametrize("gone", ["left", "discarded"])
+def test_a_run_of_a_chat_that_is_over_calls_nothing(
+    world: Neighbours, tool: str, gone: str
+) -> None:
+    """The agent was asked, and left or the chat was discarded before its run began."""
+    home, ben = "chat_qhome", world.ours.people["ben"]
+    given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
+    world.model.script.extend([calls((tool, given)), calls("end_run")])
+    world.post("@Coach, do it", ben, chat_id=home)
+    coach = MemberRef(kind="agent", id=world.ours.agents["coach"].id)
+    if gone == "left":
+        world.app.rooms.remove_member(TENANT, home, ben.ref, coach)
+    else:
+        world.app.rooms.discard(TENANT, home, ben.ref)
+    world._before = dict(world.table._items)
+    settle(world)
+    assert world.model.requests == []
+    assert _changed(world, _partition(home)) == []
