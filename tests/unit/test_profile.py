@@ -163,7 +163,7 @@ def test_a_name_alone_is_nothing_to_tell() -> None:
 
 
 def test_one_long_value_crowds_out_no_other() -> None:
-    world = talking(max_prompt_tokens=8_000)
+    world = talking(max_prompt_tokens=12_000)
     known(world, profile={"essay": "word " * 3_000, "list": ["word"] * 2_000, "last": "here"})
     asked(world)
     assert '[...]"' in world.model.prompt

@@ -106,7 +106,7 @@ def _chat(title: str, roster: list[NamedMember], chat_id: str = "chat_1", **fiel
 
 
 NAMES = st.lists(_sized(30), min_size=1, max_size=4)
-SIZES = st.sampled_from([6_000, 8_000, 12_000])
+SIZES = st.sampled_from([9_000, 11_000, 15_000])  # of which all tools take 4,600
 
 
 @st.composite
@@ -259,7 +259,7 @@ def test_of_a_large_roster_twenty_are_named_and_the_others_counted() -> None:
 
 
 def test_lists_give_way_before_the_systems_words_and_the_trigger_do() -> None:
-    prompt = _prompt(BIG | {"limit": 6_000, "system_prompt": "Be kind. " * 200})
+    prompt = _prompt(BIG | {"limit": 9_000, "system_prompt": "Be kind. " * 200})
     assert _text_of(prompt, "IDENTITY").endswith("Be kind.")
     assert "characters cut]" not in _text_of(prompt, "TRIGGER")
     for name in ("YOUR CHATS", "PLANS", "GOALS"):
@@ -267,7 +267,7 @@ def test_lists_give_way_before_the_systems_words_and_the_trigger_do() -> None:
 
 
 def test_a_systems_words_that_are_too_long_by_themselves_are_cut_with_a_mark() -> None:
-    prompt = _prompt(BIG | {"limit": 6_000, "system_prompt": "Be kind. " * 5_000})
+    prompt = _prompt(BIG | {"limit": 9_000, "system_prompt": "Be kind. " * 5_000})
     assert _text_of(prompt, "IDENTITY").endswith("characters cut]")
     assert "How far shall I run today?" in _text_of(prompt, "TRIGGER")
 
