@@ -61,7 +61,7 @@ class World:
     def __post_init__(self) -> None:
         self.clock = FixedClock(NOON)
         self.ids = SequentialIds()
-        self.table = MemoryTable()
+        self.table = MemoryTable(self.clock)
         self.queues = MemoryQueues(self.clock)
         self.metrics = MemoryMetrics()
         self.sms = MemorySms(self.clock)

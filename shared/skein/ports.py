@@ -43,6 +43,9 @@ class Ids(Protocol):
 class Table(Protocol):
     """The one table. See `skein.models.storage` for what may be asked of it.
 
+    What has expired, by the seconds since 1970 in its attribute `expires_at`, is as good as gone:
+    no read of the table shows it. Conditions still see it until it is tidied up.
+
     Every method may raise `Throttled` or `Unavailable` (nothing happened) and, when writing,
     `Ambiguous` (it may have happened).
     """

@@ -75,7 +75,7 @@ def exact_table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
 
 def _table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     if request.param == "memory":
-        return MemoryTable()
+        return MemoryTable(clock)
     client: DynamoDBClient = request.getfixturevalue(f"{request.param}_client")
     return DynamoTable(client, TABLE_NAME, clock)
 

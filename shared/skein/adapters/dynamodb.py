@@ -14,6 +14,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from skein.adapters.attributes import marshal, marshal_item, unmarshal_item
 from skein.adapters.aws_errors import AWS_ERRORS, InProgress, meaning_of
+from skein.adapters.expiry import living
 from skein.adapters.expressions import Expression, Request, request_for, spelled_key
 from skein.adapters.rules import (
     TABLE,
@@ -103,7 +104,8 @@ class DynamoTable:
                 TableName=self._name, Key=spelled_key(key), ConsistentRead=True
             )
         )
-        return unmarshal_item(response["Item"]) if "Item" in response else None
+        found = [unmarshal_item(response["Item"])] if "Item" in response else []
+        return next(iter(living(found, self._clock.now())), None)
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
@@ -186,7 +188,8 @@ class DynamoTable:
                 RequestItems={self._name: {"Keys": wanted, "ConsistentRead": True}}
             )
         )
-        items = [unmarshal_item(item) for item in response["Responses"].get(self._name, ())]
+        found = map(unmarshal_item, response["Responses"].get(self._name, ()))
+        items = living(found, self._clock.now())
         left = response.get("UnprocessedKeys", {}).get(self._name)
         return items, left["Keys"] if left else []
 
@@ -199,7 +202,7 @@ class DynamoTable:
             if query.limit is not None:
                 request["Limit"] = query.limit - len(items)
             response = self._read(lambda: self._client.query(**request))
-            items.extend(unmarshal_item(item) for item in response["Items"])
+            items.extend(living(map(unmarshal_item, response["Items"]), self._clock.now()))
             next_start = response.get("LastEvaluatedKey")
             if not next_start:
                 return Page(tuple(items))

@@ -21,6 +21,7 @@ from skein.adapters.attributes import (
     marshal_item,
     unmarshal_item,
 )
+from skein.adapters.expiry import living
 from skein.adapters.rules import (
     INDEXES,
     TABLE,
@@ -51,6 +52,7 @@ from skein.models.storage import (
     Update,
     Write,
 )
+from skein.ports import Clock
 
 MAX_ITEM_BYTES = 400 * 1024
 MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
@@ -79,11 +81,15 @@ class MemoryTable:
 
     Its indexes are never behind, which DynamoDB's may be.
 
+    Args:
+        clock: By which items expire; without one, none does.
+
     Attributes:
         log: Every call so far, for tests of what things cost.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock
         self.log: list[Call] = []
         self._lock = threading.Lock()
         self._items: dict[Key, StoredItem] = {}
@@ -162,6 +168,8 @@ class MemoryTable:
             chosen = positions[low:high]
             if query.newest_first:
                 chosen.reverse()
+            if query.index is None:
+                chosen = [position for position in chosen if self._lives(position[1])]
             if query.limit is not None:
                 del chosen[query.limit :]
             keys = [key for _, key in chosen]
@@ -212,8 +220,15 @@ class MemoryTable:
         if item is not None:
             self._items[key] = item
 
+    def _lives(self, key: Key) -> bool:
+        """Whether there is something that has not expired."""
+        item = self._items.get(key)
+        if item is None or self._clock is None or "expires_at" not in item:
+            return item is not None
+        return bool(living([unmarshal_item(item)], self._clock.now()))
+
     def _found(self, method: str, keys: Iterable[Key]) -> list[StoredItem]:
-        there = [key for key in keys if key in self._items]
+        there = [key for key in keys if self._lives(key)]
         self.log.append(Call(method, len(there), sum(self._sizes[key] for key in there)))
         return [self._items[key] for key in there]
 

@@ -19,7 +19,7 @@ from skein.models.base import (
     rfc3339,
 )
 from skein.models.due import NOT_DUE, due_mark
-from skein.models.overrides import ChatOverrides
+from skein.models.overrides import ChatOverrides, Retention
 from skein.models.session import Session
 from skein.models.storage import Item, Key
 from skein.models.summary import PinnedSummary, Summary, SummaryState
@@ -78,13 +78,12 @@ class Chat(Stored):
         activity_hour: The hour of the newest message, by which lists of chats are ordered roughly.
         listed_hour: The hour by which its members' lists know it; upkeep brings it up.
         upkeep_at: When something derived from the chat is to be renewed; the due mark's time.
-        consolidation_at: From when on it is to be looked whether what was said may be remembered,
-            as long as there is anything; then `Consolidation` is due, too.
+        consolidation_at: When what was said may be remembered; then `Consolidation` is due, too.
         epoch: Raised by an erasure; part of every cache key.
         documents: The ids of the documents that the chat owns.
         session: Of a direct chat: the stretch since the last gap or reset.
-        overrides: Of a direct chat: what its agent, line and tenant said of settings when a person
-            last wrote here; None as long as they say nothing.
+        overrides: Of a direct chat: what agent, line and tenant said when a person last wrote here.
+        retention: How long what is said here is kept; None for good.
     """
 
     tenant: Tenant
@@ -108,6 +107,7 @@ class Chat(Stored):
     documents: tuple[Identifier, ...] = ()
     session: Session | None = None
     overrides: ChatOverrides | None = None
+    retention: Retention | None = None
     activity_hour: Instant
     listed_hour: Instant | None = None
     upkeep_at: Instant | None = None
@@ -274,6 +274,7 @@ class Message(Stored):
         resets: A person asks to start anew; answered without the model.
         origin: Why it was said, where the sender was asked in another chat.
         correlation_id: Of the request that led to it, for the logs.
+        expires_at: When it goes, in seconds since 1970, where its tenant keeps messages for a time.
     """
 
     tenant: Tenant
@@ -292,6 +293,7 @@ class Message(Stored):
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
     origin: Origin | None = None
     correlation_id: str | None = None
+    expires_at: int | None = None
     created_at: Instant
 
     @staticmethod

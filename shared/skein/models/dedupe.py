@@ -8,13 +8,14 @@ from skein.models.storage import Item, Key
 
 
 class DedupeMark(Stored):
-    """Says that this sender's `client_id` is already message `seq`; kept as long as the chat."""
+    """Says that this sender's `client_id` is already message `seq`; kept as long as the message."""
 
     tenant: Tenant
     chat_id: Identifier
     sender: MemberRef
     client_id: str
     seq: int
+    expires_at: int | None = None
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, sender: MemberRef, client_id: str) -> Key:
@@ -33,6 +34,7 @@ class DedupeMark(Stored):
             sender=message.sender.ref,
             client_id=message.client_id,
             seq=message.seq,
+            expires_at=message.expires_at,
         )
 
     @property

@@ -65,6 +65,7 @@ class Delivery(Stored):
             worker and status callbacks write the same parts.
         error: Why it was canceled, for the operator.
         correlation_id: Of the request that led to it, for the logs.
+        expires_at: When it goes, with its message, in seconds since 1970.
     """
 
     tenant: Tenant
@@ -81,6 +82,7 @@ class Delivery(Stored):
     lease_until: Instant | None = None
     error: str | None = None
     correlation_id: str | None = None
+    expires_at: int | None = None
     created_at: Instant
     ended_at: Instant | None = None
 

@@ -78,6 +78,8 @@ class Run(Stored):
         marks: What was noted of any of its prompts, e.g. that something was left out.
         error: Why it failed or was canceled, for the operator; never what anybody wrote.
         correlation_id: Of the request that started it, for the logs; None for a plan's run.
+        expires_at: When it goes, in seconds since 1970, where its tenant keeps runs for a time; set
+            once it has ended.
     """
 
     tenant: Tenant
@@ -109,6 +111,7 @@ class Run(Stored):
     usage: TokenUsage = TokenUsage()
     error: str | None = None
     correlation_id: str | None = None
+    expires_at: int | None = None
     created_at: Instant
     started_at: Instant | None = None
     ended_at: Instant | None = None

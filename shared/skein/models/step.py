@@ -134,6 +134,7 @@ class Step(Stored):
         model: Which one answered; `FIXED_ANSWER` where none was asked.
         results: What its tools gave back; None until all of them have been carried out.
         prompt: Packed `PromptRecord`, in the first step of each activation only.
+        expires_at: When it goes, in seconds since 1970, where its tenant keeps runs for a time.
     """
 
     tenant: Tenant
@@ -146,6 +147,7 @@ class Step(Stored):
     results: tuple[ToolResult, ...] | None = None
     usage: TokenUsage
     prompt: bytes | None = None
+    expires_at: int | None = None
     started_at: Instant
     ended_at: Instant
 

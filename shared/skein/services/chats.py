@@ -27,7 +27,7 @@ from skein.models.dedupe import DedupeMark
 from skein.models.delivery import Delivery
 from skein.models.jobs import DeliveryJob
 from skein.models.overrides import ChatOverrides
-from skein.models.storage import Check, Exists, Key, Missing, Put, Update, Write
+from skein.models.storage import Below, Check, Exists, Key, Missing, Put, Update, Write, any_of
 from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.audience import audience_of
@@ -37,6 +37,7 @@ from skein.services.debounce import burst_with, debounce_in
 from skein.services.dispatch import Dispatch
 from skein.services.message_text import check_text
 from skein.services.pace import paced
+from skein.services.retention import kept_until, message_days
 from skein.services.retrying import optimistic
 from skein.services.roster import Room, read_room
 from skein.services.sessions import brought_up, message_in_session
@@ -143,7 +144,8 @@ class Chats:
         message = _numbered(new, message_id, room.chat, sender, now)
         message = message_in_session(message, room.chat, self._settings)
         mark = DedupeMark.of(message)
-        commit = Commit([Put(mark.key, mark.to_item(), Missing())])
+        expired = Below("expires_at", int(now.timestamp()))
+        commit = Commit([Put(mark.key, mark.to_item(), any_of(Missing(), expired))])
         commit.writes.extend(Check(key, Missing()) for key in _former_marks(new, sender.formerly))
         marks = range(len(commit.writes))
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
@@ -266,6 +268,7 @@ class Chats:
                 seq=message.seq,
                 to=person.sms,
                 after=person.last_delivery,
+                expires_at=message.expires_at,
                 correlation_id=current(),
                 created_at=now,
             )
@@ -307,6 +310,7 @@ def _numbered(
         run_id=new.run_id,
         expects_reply=new.expects_reply,
         origin=new.origin,
+        expires_at=kept_until(now, message_days(chat.retention)),
         correlation_id=current(),
         created_at=max(now, chat.last_message_at or now),
     )

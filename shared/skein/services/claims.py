@@ -3,14 +3,17 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership
 from skein.models.jobs import RunJob
+from skein.models.overrides import Retention, TenantSettings
 from skein.models.run import Run, SentMessage
 from skein.models.storage import AllOf, Check, Is, Write, all_of
 from skein.ports import Table
+from skein.services.retention import kept_until, retention_of, run_days
 
 MOST_SENT = 20
 
@@ -19,11 +22,21 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A run and, if it belongs to a chat, the chat and the agent's place in it, as last known."""
+    """A run and, if it belongs to a chat, the chat and the agent's place in it, as last known.
+
+    Attributes:
+        retention: Of a run without a chat, how long its tenant keeps runs.
+    """
 
     run: Run
     member: Membership | None
     chat: Chat | None = None
+    retention: Retention | None = None
+
+    def kept_until(self, made_at: datetime) -> int | None:
+        """When something of the run goes that is made then; None for never."""
+        known = self.chat.retention if self.chat is not None else self.retention
+        return kept_until(made_at, run_days(known))
 
     @property
     def mine(self) -> AllOf:
@@ -68,13 +81,15 @@ def read_claim(table: Table, job: RunJob) -> Claim | None:
     if home.startswith("chat_"):
         agent = MemberRef(kind="agent", id=job.agent_id)
         keys += [Membership.key_of(job.tenant, home, agent), Chat.key_of(job.tenant, home)]
-    found = table.get_many(keys)
+    settings = TenantSettings.key_of(job.tenant)
+    found = table.get_many(keys if len(keys) > 1 else [*keys, settings])
+    said = TenantSettings.found_in(found.pop(settings, None))
     if len(found) < len(keys):
         logger.warning("a job names no run", extra={"run_id": job.run_id})
         return None
     run, *place = (found[key] for key in keys)
     if not place:
-        return Claim(Run.from_item(run), None)
+        return Claim(Run.from_item(run), None, retention=retention_of(said))
     member, chat = place
     return Claim(Run.from_item(run), Membership.from_item(member), Chat.from_item(chat))
 

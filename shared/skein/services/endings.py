@@ -167,6 +167,7 @@ def _ended(claim: Claim, status: RunStatus, error: str | None, now: datetime) ->
         "wait": None,
         "wait_chat_id": None,
         "error": error,
+        "expires_at": claim.kept_until(now),
     }
     return Update(claim.run.key, set=change | NOT_DUE, condition=claim.mine)
 

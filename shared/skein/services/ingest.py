@@ -7,7 +7,7 @@ from skein.models.agent import Agent
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import Chat, Membership, SmsAddress
 from skein.models.limit import Over
-from skein.models.overrides import ChatOverrides, TenantSettings
+from skein.models.overrides import ChatOverrides, Retention, TenantSettings
 from skein.models.sms import InboundSms
 from skein.models.storage import Check, Is, Missing, Put, Write
 from skein.models.user import Line, PhoneChat, PhoneOwner, User, caller_name
@@ -18,6 +18,7 @@ from skein.services.keywords import Keyword, could_start, keyword_in
 from skein.services.limits import Limits
 from skein.services.notices import Notices
 from skein.services.phone_numbers import e164
+from skein.services.retention import retention_of
 from skein.services.retrying import optimistic
 
 
@@ -35,6 +36,7 @@ class _Known(NamedTuple):
     owner: PhoneOwner | None
     chat: PhoneChat | None
     said: ChatOverrides
+    retention: Retention | None
 
 
 class Ingest:
@@ -158,14 +160,12 @@ class Ingest:
         tenant_key = TenantSettings.key_of(line.tenant)
         found = self._table.get_many([owner_key, chat_key, agent_key, tenant_key])
         owner, chat, agent = found.get(owner_key), found.get(chat_key), found.get(agent_key)
+        tenant = TenantSettings.found_in(found.get(tenant_key))
         return _Known(
             PhoneOwner.from_item(owner) if owner else None,
             PhoneChat.from_item(chat) if chat else None,
-            said_by(
-                Agent.from_item(agent) if agent else None,
-                line,
-                TenantSettings.found_in(found.get(tenant_key)),
-            ),
+            said_by(Agent.from_item(agent) if agent else None, line, tenant),
+            retention_of(tenant),
         )
 
     def _known_place(
@@ -205,7 +205,7 @@ class Ingest:
             owner = PhoneOwner(tenant=line.tenant, phone=phone, user_id=user.id)
             writes.append(Put(owner.key, owner.to_item(), Missing()))
         members = (user.as_member, agent.as_member)
-        chat = self._new_chat(line, place.chat_id, members)
+        chat = self._new_chat(line, place.chat_id, members, known.retention)
         for member in members:
             membership = Membership(tenant=line.tenant, chat_id=chat.id, member=member)
             if member.kind == "user" and former_place is not None:
@@ -249,7 +249,13 @@ class Ingest:
             Membership.from_item(membership[0]) if membership and membership[0] else None,
         )
 
-    def _new_chat(self, line: Line, chat_id: str, members: tuple[NamedMember, ...]) -> Chat:
+    def _new_chat(
+        self,
+        line: Line,
+        chat_id: str,
+        members: tuple[NamedMember, ...],
+        retention: Retention | None,
+    ) -> Chat:
         now = self._clock.now()
         return Chat(
             tenant=line.tenant,
@@ -259,6 +265,7 @@ class Ingest:
             visibility="private",
             roster=members,
             activity_hour=now.replace(minute=0, second=0, microsecond=0),
+            retention=retention,
             created_at=now,
         )
 

@@ -15,6 +15,7 @@ from skein.models.base import MemberRef, NamedMember, rfc3339
 from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
 from skein.models.due import NOT_DUE
 from skein.models.jobs import Job
+from skein.models.overrides import TenantSettings
 from skein.models.past import listed_as_left
 from skein.models.run import Run
 from skein.models.storage import (
@@ -31,6 +32,7 @@ from skein.services.chain import next_in_chain
 from skein.services.dispatch import Dispatch
 from skein.services.naming import named_members
 from skein.services.quiet import left_due
+from skein.services.retention import retention_of
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
 from skein.services.roster import Room, read_room
@@ -80,6 +82,7 @@ class Rooms:
             roster = named_members(self._table, tenant, refs, caller=by, now=now)
         except NotFound as error:
             raise Unprocessable(error.message, details=error.details) from error
+        said = TenantSettings.found_in(self._table.get(TenantSettings.key_of(tenant)))
         group = new.kind == "group"
         chat = Chat(
             tenant=tenant,
@@ -91,6 +94,7 @@ class Rooms:
             consolidate=group if new.consolidate is None else new.consolidate,
             roster=roster,
             activity_hour=now.replace(minute=0, second=0, microsecond=0),
+            retention=retention_of(said),
             created_at=now,
         )
         places = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]

@@ -225,7 +225,8 @@ class Runs:
         if step.prompt is not None:
             changed = changed.with_run(active_thread_id=thread.id if thread else None)
             names.append("active_thread_id")
-        writes = [Put(step.key, step.to_item(), Missing()), *at_thread]
+        kept = step.model_copy(update={"expires_at": claim.kept_until(step.ended_at)})
+        writes = [Put(step.key, kept.to_item(), Missing()), *at_thread]
         self._write(claim, writes, _changes(changed, *names))
         if "core_memories_over_budget" in marks:
             self._metrics.count("CoreMemoriesOverBudget")

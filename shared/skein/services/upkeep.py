@@ -9,10 +9,12 @@ from skein.errors import NotFound
 from skein.models.base import rfc3339
 from skein.models.chat import Chat, Membership
 from skein.models.jobs import SummaryJob, UpkeepJob
+from skein.models.overrides import TenantSettings
 from skein.models.storage import Absent, Is, Update, all_of
 from skein.ports import Clock, Table
 from skein.services.dispatch import Dispatch
 from skein.services.freshness import renewals
+from skein.services.retention import retention_of
 from skein.services.retrying import optimistic
 from skein.services.roster import read_room
 from skein.settings import Settings
@@ -50,7 +52,13 @@ class Upkeep:
         behind = list(renewals(chat, room.agents, self._settings))
         grace = timedelta(seconds=self._settings.outbox_grace_seconds)
         times: list[datetime] = [max(renewal.at, now + grace) for renewal in behind]
-        change = {"listed_hour": rfc3339(chat.activity_hour), "version": chat.version + 1}
+        said = TenantSettings.found_in(self._table.get(TenantSettings.key_of(chat.tenant)))
+        retention = retention_of(said)
+        change = {
+            "listed_hour": rfc3339(chat.activity_hour),
+            "retention": retention.said if retention else None,
+            "version": chat.version + 1,
+        }
         self._table.write(
             Update(
                 chat.key,

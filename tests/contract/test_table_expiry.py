@@ -1,0 +1,48 @@
+"""What has expired is as good as gone, however long the table takes to drop it."""
+
+import pytest
+
+from skein.adapters.memory import FixedClock
+from skein.errors import ConditionFailed
+from skein.models.storage import Below, Key, Missing, Put, any_of
+from skein.ports import Table
+
+
+@pytest.fixture
+def filled(table: Table, pk: str, clock: FixedClock) -> Table:
+    """Items 0 to 5, of which every other one expires in a minute."""
+    soon = int(clock.now().timestamp()) + 60
+    for n in range(6):
+        table.write(Put(Key(pk, f"{n}"), {"n": n, "expires_at": None if n % 2 else soon}))
+    return table
+
+
+def test_no_read_shows_what_has_expired(filled: Table, pk: str, clock: FixedClock) -> None:
+    keys = [Key(pk, f"{n}") for n in range(6)]
+    assert len(filled.query(pk).items) == len(filled.get_many(keys)) == 6
+    clock.advance(60)
+    assert [item["n"] for item in filled.query(pk).items] == [1, 3, 5]
+    assert sorted(key.sk for key in filled.get_many(keys)) == ["1", "3", "5"]
+    assert filled.get(keys[0]) is None
+    assert filled.get(keys[1]) is not None
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_page_is_filled_with_what_lives(
+    filled: Table, pk: str, clock: FixedClock, *, newest_first: bool
+) -> None:
+    clock.advance(61)
+    page = filled.query(pk, limit=2, newest_first=newest_first)
+    assert [item["n"] for item in page.items] == ([5, 3] if newest_first else [1, 3])
+    assert page.next_start is not None
+    rest = filled.query(pk, limit=2, newest_first=newest_first, start=page.next_start)
+    assert [item["n"] for item in rest.items] == ([1] if newest_first else [5])
+
+
+def test_conditions_still_see_what_has_expired(filled: Table, pk: str, clock: FixedClock) -> None:
+    clock.advance(61)
+    with pytest.raises(ConditionFailed):
+        filled.write(Put(Key(pk, "0"), {"n": 10}, Missing()))
+    expired = Below("expires_at", int(clock.now().timestamp()))
+    filled.write(Put(Key(pk, "0"), {"n": 10}, any_of(Missing(), expired)))
+    assert filled.get(Key(pk, "0")) is not None
