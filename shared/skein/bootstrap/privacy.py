@@ -43,7 +43,12 @@ class Privacy(Background):
             dispatch=self.dispatch,
             places=Places(table=self.table, clock=self.clock, endings=self.endings),
             chats=ChatEraser(table=self.table, runs=runs),
-            kept=KeptEraser(table=self.table, clock=self.clock, settings=self.settings),
+            kept=KeptEraser(
+                table=self.table,
+                clock=self.clock,
+                documents=self.documents,
+                settings=self.settings,
+            ),
             runs=runs,
         )
 

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from skein.models.base import MemberRef, NamedMember
-from skein.models.chat import Message
+from skein.models.chat import Chat, Message
 from skein.models.erasure import ErasedChat, Erasure, Subject
 from skein.models.run import Run
+from skein.models.storage import Exists, Update
 
 ERASED = NamedMember(kind="user", id="erased", name="Erased")
 ROWS = 100
@@ -104,6 +105,12 @@ def tombstone(message: Message) -> dict[str, Any]:
         "origin": None,
         "correlation_id": None,
     }
+
+
+def epoch_raised(tenant: str, chat_id: str) -> Update:
+    """Lets nobody go by what they have kept of a chat's messages, or are about to derive."""
+    key = Chat.key_of(tenant, chat_id)
+    return Update(key, add={"epoch": 1, "version": 1}, condition=Exists())
 
 
 def is_to_go(sweep: Sweep, note: ErasedChat, message: Message, *, suspect: bool) -> bool:

@@ -1,6 +1,7 @@
 """An erasure's work in the chats of the person: what was said there, and what runs there hold."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from skein.errors import ConditionFailed
 from skein.models.borrowed import Borrowed
@@ -11,7 +12,7 @@ from skein.models.erasure import ErasedChat
 from skein.models.run import Run
 from skein.models.storage import Delete, Exists, Is, Item, Put, Update
 from skein.ports import Table
-from skein.services.erasing import Sweep, is_to_go, tombstone
+from skein.services.erasing import Sweep, epoch_raised, is_to_go, tombstone
 from skein.services.erasing_runs import RunEraser, pages
 
 PART = 100  # items after which it is noted how far a chat has come
@@ -45,6 +46,8 @@ class ChatEraser:
                     handle(sweep, chat_id, item)
                 if number % PART == 0:
                     yield f"{chat_id} {item['sk']}"
+            with suppress(ConditionFailed):  # the chat is gone
+                self._table.write(epoch_raised(sweep.tenant, chat_id))
             yield chat_id
 
     def _message(self, sweep: Sweep, chat_id: str, item: Item) -> None:

@@ -5,14 +5,15 @@ there. Of what is kept openly, that goes which rests on their words, was made wh
 names them; agents then remember those chats anew, from before the first of it.
 """
 
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from skein.errors import NotFound
 from skein.models.base import MemberRef
-from skein.models.chat import Membership
+from skein.models.chat import Membership, chat_partition
+from skein.models.document import Document, DocumentReach
 from skein.models.erasure import ErasedChat
 from skein.models.intent import owned_partition
 from skein.models.memory import Memory, touched
@@ -29,18 +30,25 @@ from skein.models.storage import (
     Write,
     all_of,
 )
-from skein.models.thread import BENCH, ENDED_THREAD, Stint, Workbench
+from skein.models.thread import BENCH, ENDED_THREAD
 from skein.ports import Clock, Table
-from skein.services.erasing import Sweep
+from skein.services.documents import Documents
+from skein.services.erasing import Sweep, epoch_raised
 from skein.services.erasing_runs import pages
+from skein.services.erasing_threads import ThreadEraser
+from skein.services.plans import EFFECT_KEPT
 from skein.services.quiet import left_due
 from skein.services.retrying import optimistic
 from skein.services.roster import read_room
 from skein.settings import Settings
 
+MINUTE = timedelta(minutes=1)  # such marks know their time in whole seconds only
+
 # Of an agent's open partition: what is no possession, or erased elsewhere.
 COUNTS = ("REVISION", "OWNED#REVISION")  # of changes, for whoever keeps a copy
-NOT_KEPT = (*COUNTS, "META", "RUN#", "LIVE#", "RUNNING", BENCH)
+SHELF = "SHELF"  # the names of documents
+NOT_KEPT = (*COUNTS, SHELF, BENCH, "META", "RUN#", "LIVE#", "RUNNING")
+OF_CHATS = ("DOC#", "EFFECT#")  # what a chat itself keeps
 
 KINDS = {
     "DOC": "documents",
@@ -58,9 +66,13 @@ KINDS = {
 class KeptEraser:
     """Takes away what agents keep."""
 
-    def __init__(self, *, table: Table, clock: Clock, settings: Settings) -> None:
+    def __init__(
+        self, *, table: Table, clock: Clock, documents: Documents, settings: Settings
+    ) -> None:
         self._table = table
         self._clock = clock
+        self._documents = documents
+        self._threads = ThreadEraser(table=table, clock=clock)
         self._settings = settings
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
@@ -74,6 +86,11 @@ class KeptEraser:
                         self._for_chat(sweep, agent_id, note)
                 self._openly(sweep, agent_id)
                 yield agent_id
+        for note in sorted(sweep.chats.values(), key=lambda note: note.chat_id):
+            position = f"~{note.chat_id}"  # behind every agent
+            if after is None or position > after:
+                self._by_chat(sweep, note)
+                yield position
 
     def _for_them(self, sweep: Sweep, agent_id: str) -> None:
         """All of it, the count of its changes included: nobody can ask for it any more."""
@@ -81,44 +98,63 @@ class KeptEraser:
             pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
             for item in pages(self._table, pk, ""):
                 self._table.write(Delete(Key(item["pk"], item["sk"])))
-                sweep.found.counts[_kind(item)] += item["sk"] not in COUNTS
+                sweep.found.counts[_kind(item)] += item["sk"] not in (*COUNTS, SHELF)
 
     def _for_chat(self, sweep: Sweep, agent_id: str, note: ErasedChat) -> None:
         scope = f"chat:{note.chat_id}"
         pk = owned_partition(sweep.tenant, agent_id, scope)
-        self._clear_bench(sweep, agent_id, scope, partial(self._was_there, sweep, note))
-        own = (*COUNTS, BENCH)
+        rests = partial(self._was_there, sweep, note)
+        self._threads.clear(sweep, agent_id, scope, rests)
+        own = (*COUNTS, SHELF, BENCH)
         items = [item for item in pages(self._table, pk, "") if item["sk"] not in own]
-        going = [item for item in items if self._was_there(sweep, note, item)]
-        self._erase(sweep, agent_id, scope, items, going, [note])
+        going = [item for item in items if rests(item)]
+        self._set_marks_back(sweep, agent_id, going, [note])
+        self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
+
+    def _by_chat(self, sweep: Sweep, note: ErasedChat) -> None:
+        """What the chat itself keeps, for every agent that looks at it."""
+        pk = chat_partition(sweep.tenant, note.chat_id)
+        items = [item for prefix in OF_CHATS for item in pages(self._table, pk, prefix)]
+        rests = self._was_there if note.private else self._is_derived_here
+        going = [item for item in items if rests(sweep, note, item)]
+        self._erase(sweep, items, going, epoch_raised(sweep.tenant, note.chat_id))
 
     def _was_there(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
         """Whether something kept for a private chat may hold anything of theirs."""
+        if item["sk"].startswith("EFFECT#"):
+            return _is_spent(sweep, item, note.since)
         people = (item.get("audience") or {}).get("people", ())
         if set(people) & set(sweep.subject.ids) or sweep.mentions_them(_words(item)):
             return True
-        made_at = item.get("created_at")
-        if made_at is None:  # an effect's mark, which tells nothing
+        moment = _made_at(item)
+        if moment is None:  # a reflection's record, which holds ids only
             return False
-        moment = _moment(item.get("updated_at") or made_at)
         return moment >= note.since and (sweep.suspect(moment) or self._by_suspect(sweep, item))
 
     def _openly(self, sweep: Sweep, agent_id: str) -> None:
         pk = owned_partition(sweep.tenant, agent_id, None)
-        self._clear_bench(sweep, agent_id, None, partial(self._is_derived, sweep))
+        self._threads.clear(sweep, agent_id, None, partial(self._is_derived, sweep))
         items = [item for item in pages(self._table, pk, "") if not item["sk"].startswith(NOT_KEPT)]
         going = [item for item in items if self._is_derived(sweep, item)]
-        ids = {item.get("id") for item in going}
+        ids, keys = {item.get("id") for item in going}, {item["sk"] for item in going}
         going.extend(
             item
             for item in items
-            if item not in going and item.get("promoted_from") in ids - {None}
+            if item["sk"] not in keys and item.get("promoted_from") in ids - {None}
         )
         notes = [note for note in sweep.chats.values() if agent_id in note.agents]
-        self._erase(sweep, agent_id, None, items, going, notes)
+        self._set_marks_back(sweep, agent_id, going, notes)
+        self._erase(sweep, items, going, touched(sweep.tenant, agent_id, None))
+
+    def _is_derived_here(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
+        del note  # the item says where it is from
+        return self._is_derived(sweep, item)
 
     def _is_derived(self, sweep: Sweep, item: Item) -> bool:
         """Whether something kept openly rests on what they said."""
+        if item["sk"].startswith("EFFECT#"):
+            since = min((note.since for note in sweep.chats.values()), default=sweep.now)
+            return _is_spent(sweep, item, since)
         if sweep.mentions_them(_words(item)):
             return True
         sources = [str(_source(item)), *item.get("chat_ids", ())]
@@ -126,9 +162,9 @@ class KeptEraser:
         return any(self._is_derived_there(sweep, note, item) for note in notes)
 
     def _is_derived_there(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
-        if "created_at" not in item:
+        moment = _made_at(item)
+        if moment is None:
             return False
-        moment = _moment(item.get("updated_at") or item["created_at"])
         if not (sweep.suspect(moment) or self._by_suspect(sweep, item)):
             return False
         if item.get("to_seq") is not None:
@@ -142,57 +178,14 @@ class KeptEraser:
         run = Run.from_item(found) if found else None
         return run is not None and run.started_at is not None and sweep.suspect(run.started_at)
 
-    # ------------------------------------------------------------------ open threads
-
-    def _clear_bench(
-        self, sweep: Sweep, agent_id: str, scope: str | None, going: Callable[[Item], bool]
-    ) -> None:
-        """Take those of an agent's open threads off their bench that are to go."""
-
-        def attempt() -> None:
-            bench = Workbench.found_in(self._table.get(key))
-            gone = [each for each in bench.threads if going(each.attributes())]
-            if not gone:
-                return
-            after = bench
-            for thread in gone:
-                after = after.without(thread.id)
-            after = after.model_copy(update={"version": bench.version + 1})
-            self._table.write(Put(key, after.attributes(), Is("version", bench.version)))
-            sweep.found.counts["threads"] += len(gone)
-            for thread in gone:
-                self._drop_stints(sweep, key.pk, thread.id)
-
-        key = Workbench.key_of(sweep.tenant, agent_id, scope)
-        optimistic(self._clock, attempt)
-
-    def _drop_stints(self, sweep: Sweep, pk: str, thread_id: str) -> None:
-        for item in list(pages(self._table, pk, Stint.prefix_of(thread_id))):
-            self._table.write(Delete(Key(item["pk"], item["sk"])))
-            sweep.found.counts["stints"] += 1
-
     # ------------------------------------------------------------------ erasing
 
-    def _erase(
-        self,
-        sweep: Sweep,
-        agent_id: str,
-        scope: str | None,
-        items: list[Item],
-        going: list[Item],
-        notes: list[ErasedChat],
-    ) -> None:
-        """Set the agent's marks back, let what had given way come back, then delete.
-
-        In this order, since it is told by what goes how far back the marks are to be set: whoever
-        dies in between begins anew with the same.
-        """
-        for note in notes:
-            self._set_back(sweep, agent_id, note, going)
+    def _erase(self, sweep: Sweep, items: list[Item], going: list[Item], change: Update) -> None:
+        """Let what had given way come back, then delete; `change` tells caches each time."""
         gone = {item.get("id") for item in going} - {None}
-        change = touched(sweep.tenant, agent_id, scope)
+        keys = {item["sk"] for item in going}
         for item in items:
-            if item not in going and item.get("superseded_by") in gone:
+            if item["sk"] not in keys and item.get("superseded_by") in gone:
                 memory = Memory.from_item(item)
                 live = memory.model_copy(
                     update={"superseded_by": None, "version": memory.version + 1}
@@ -203,10 +196,31 @@ class KeptEraser:
                 ]
                 self._table.transact([*back, change])
         for item in going:
-            self._table.transact([Delete(Key(item["pk"], item["sk"])), change])
-            sweep.found.counts[_kind(item)] += 1
+            if item["sk"].startswith("DOC#"):
+                self._delete_document(item)
+            else:
+                self._table.transact([Delete(Key(item["pk"], item["sk"])), change])
             if item["sk"].startswith(ENDED_THREAD):
-                self._drop_stints(sweep, item["pk"], str(item["id"]))
+                self._threads.drop_stints(sweep, item["pk"], str(item["id"]))
+            sweep.found.counts[_kind(item)] += 1
+
+    def _delete_document(self, item: Item) -> None:
+        """Take it away as an operator would, so that it stands on no list any more."""
+        document = Document.from_item(item)
+        try:
+            self._documents.delete(DocumentReach(folders=(document.folder,)), document.id)
+        except NotFound:  # of a chat that is discarded: nothing lists it
+            self._table.write(Delete(document.key))
+
+    def _set_marks_back(
+        self, sweep: Sweep, agent_id: str, going: list[Item], notes: list[ErasedChat]
+    ) -> None:
+        """Before anything goes, since what goes tells how far the marks are to be set back.
+
+        Whoever dies in between begins anew with the same.
+        """
+        for note in notes:
+            self._set_back(sweep, agent_id, note, going)
 
     def _set_back(self, sweep: Sweep, agent_id: str, note: ErasedChat, going: list[Item]) -> None:
         """Let the agent remember a chat anew from before the first span that goes."""
@@ -241,6 +255,13 @@ class KeptEraser:
         self._table.transact(writes)
 
 
+def _is_spent(sweep: Sweep, effect: Item, since: datetime) -> bool:
+    """Whether the mark of an effect may tell of them, and no run that made it is at work still."""
+    made_at = datetime.fromtimestamp(int(effect["expires_at"]), UTC) - EFFECT_KEPT
+    swept_at = sweep.erasure.swept_at
+    return swept_at is not None and since <= made_at + MINUTE and made_at <= swept_at
+
+
 def _mark_at(place: Membership, seq: int) -> Update:
     change: dict[str, Any] = {
         "consolidated_seq": seq,
@@ -253,8 +274,8 @@ def _mark_at(place: Membership, seq: int) -> Update:
 
 def _source(item: Item) -> str | None:
     """The chat that something was made in; a run's home, where nothing else is known."""
-    if item.get("source_chat_id"):
-        return str(item["source_chat_id"])
+    if item.get("chat_id") or item.get("source_chat_id"):
+        return str(item.get("chat_id") or item["source_chat_id"])
     try:
         return Run.home_of(str(item.get("source_run_id")))
     except ValueError:
@@ -272,5 +293,7 @@ def _kind(item: Item) -> str:
     return KINDS.get(parts[0], parts[0].lower())
 
 
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+def _made_at(item: Item) -> datetime | None:
+    """When it was written last."""
+    written_at = item.get("updated_at") or item.get("created_at")
+    return datetime.fromisoformat(str(written_at)) if written_at else None

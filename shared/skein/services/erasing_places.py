@@ -200,6 +200,7 @@ class Places:
             "joined_late": {ref: seq for ref, seq in chat.joined_late.items() if ref not in own},
             "formerly": formerly,
             "title": None if alone or sweep.names_them(chat.title) else chat.title,
+            "documents": () if alone else chat.documents,
             "record": None,
             "record_state": None,
             "pinned": None,

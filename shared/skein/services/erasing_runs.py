@@ -32,7 +32,7 @@ from skein.models.storage import Delete, Exists, Is, Item, Key, Put, Update
 from skein.models.trigger import Trigger
 from skein.ports import Table
 from skein.services.endings import Endings
-from skein.services.erasing import ROWS, Sweep
+from skein.services.erasing import ROWS, Sweep, epoch_raised
 
 WHY = "somebody whose words it was shown is being erased"
 SENDING = "send_message"
@@ -224,7 +224,8 @@ class RunEraser:
             self._table.write(Put(noted.key, noted.to_item()))
             sweep.chats[note.chat_id] = noted
         sweep.found.counts["origins"] += 1
-        self._table.write(Update(message.key, set={"origin": None}, condition=Exists()))
+        told_no_more = Update(message.key, set={"origin": None}, condition=Exists())
+        self._table.transact([told_no_more, epoch_raised(sweep.tenant, chat_id)])
 
 
 BARE_STEP: dict[str, Any] = {"text": "", "tool_calls": [], "results": None, "prompt": None}

@@ -1,0 +1,143 @@
+"""Erasure and export over the HTTP API for operators, and the erasure queue's messages."""
+
+import hashlib
+import json
+from copy import deepcopy
+from datetime import timedelta
+
+import pytest
+
+import erasure_worker
+from skein.models.jobs import ErasureJob
+from tests.api_client import Client, operator, recorded
+from tests.builders import TENANT, World
+from tests.erasing import BEN, MARK, NUMBER, OPEN, ZOE, plant, settle, text, traces, world_of
+from tests.webhooks import invoke
+
+JOB = recorded("erasure_worker")
+PATH = f"/v1/users/{ZOE.id}"
+EXPORT = f"{PATH}/export"
+
+
+@pytest.fixture
+def planted() -> World:
+    return plant()
+
+
+def pages_of(admin: Client) -> list[dict[str, object]]:
+    pages: list[dict[str, object]] = []
+    query: dict[str, object] = {}
+    while True:
+        answer = admin.get(EXPORT, **query)
+        assert answer.status == 200
+        pages.append(answer.body)
+        if answer.body["next_cursor"] is None:
+            return pages
+        query = {"cursor": answer.body["next_cursor"]}
+
+
+def test_an_erasure_is_asked_for_looked_at_and_reported(planted: World) -> None:
+    admin = operator(planted)
+    answer = admin.delete(PATH)
+    assert answer.status == 202
+    path = f"/v1/erasures/{answer.body['id']}"
+    assert (answer.body["user_id"], answer.body["requested_by"]) == (ZOE.id, "usr_op")
+    assert admin.get(path).body["stage"] == "find"
+    assert admin.delete(PATH).body["id"] == answer.body["id"]
+    settle(planted)
+    resting = admin.get(path).body
+    assert resting["stage"] == "resting"
+    assert resting["finished_at"] is None
+    first, again = resting["sweeps"][0]["ended_at"], resting["sweep_again_at"]
+    assert again > first
+    planted.clock.advance(timedelta(minutes=17).total_seconds())
+    planted.tick()
+    settle(planted)
+    report = admin.get(path).body
+    assert report["stage"] == "done"
+    assert report["finished_at"] is not None
+    assert report["sweeps"][0]["counts"]["messages"] > 0
+    assert "35 days" in report["backups"]
+    assert MARK not in json.dumps(report)
+    assert traces(planted) == {}
+
+
+def test_who_is_not_there_cannot_be_erased_or_exported(planted: World) -> None:
+    admin = operator(planted)
+    for path in ("/v1/users/usr_none", "/v1/users/usr_none/export"):
+        method = "GET" if path.endswith("export") else "DELETE"
+        assert admin.call(method, path).status == 404
+    assert admin.get("/v1/erasures/era_none").status == 404
+    admin.delete(PATH)
+    assert admin.get(PATH).status == 404
+    assert admin.get(EXPORT).status == 404
+    assert admin.patch(PATH, {"name": "Zed"}).status == 404
+
+
+def test_only_operators_erase_and_export(planted: World) -> None:
+    client = Client(planted, sub=ZOE.id)
+    assert client.delete(PATH).status in {403, 404, 405}
+    assert client.get(EXPORT).status in {403, 404}
+    other = operator(planted, tenant="other")
+    assert other.delete(PATH).status == 404
+    assert other.get(EXPORT).status == 404
+
+
+def test_an_export_holds_all_that_is_theirs_and_nothing_that_is_not(planted: World) -> None:
+    [page] = pages_of(operator(planted))
+    assert page["user"]["phones"] == [NUMBER]  # type: ignore[index]
+    whole = json.dumps(page)
+    for part in (
+        f"I love {MARK}",
+        f"In private: {MARK}",
+        f"Text me about {MARK}",
+        f"She loves {MARK}",
+    ):
+        assert part in whole
+    assert "Good morning all" not in whole
+    chats = {chat["chat_id"]: chat for chat in page["chats"]}  # type: ignore[attr-defined]
+    assert OPEN in chats
+    senders = {message["sender"]["id"] for message in page["messages"]}  # type: ignore[attr-defined]
+    assert BEN.id not in senders
+    kinds = {kept["kind"] for kept in page["kept"]}  # type: ignore[attr-defined]
+    assert kinds >= {"goal", "plan", "memory"}
+    assert {delivery["phone"] for delivery in page["deliveries"]} == {NUMBER}  # type: ignore[attr-defined]
+
+
+def test_a_long_export_comes_in_pages_that_leave_nothing_out() -> None:
+    world = world_of()
+    world.line()
+    world.chat(ZOE, BEN)
+    for n in range(400):
+        world.post(f"{n}: {'x' * 9_000}", ZOE)
+    pages = pages_of(operator(world))
+    assert len(pages) > 1
+    said = [m["text"].split(":")[0] for page in pages for m in page["messages"]]  # type: ignore[attr-defined]
+    assert said == [str(n) for n in range(400)]
+
+
+def test_a_cursor_of_another_list_is_refused(planted: World) -> None:
+    admin = operator(planted)
+    cursor = admin.get("/v1/users", limit=1).body["next_cursor"] or "nonsense"
+    assert admin.get(EXPORT, cursor=cursor).status == 400
+
+
+def test_the_recorded_message_has_the_checksum_of_its_body() -> None:
+    [record] = JOB["Records"]
+    body = record["body"].encode()
+    assert record["md5OfBody"] == hashlib.md5(body, usedforsecurity=False).hexdigest()
+
+
+def test_a_message_carries_an_erasure_on_and_one_of_nobody_changes_nothing() -> None:
+    world = world_of()
+    text(world, f"I love {MARK}")
+    settle(world)
+    assert invoke(erasure_worker, world, JOB) == {"batchItemFailures": []}
+    erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    event = deepcopy(JOB)
+    event["Records"][0]["body"] = ErasureJob(tenant=TENANT, erasure_id=erasure.id).model_dump_json()
+    assert invoke(erasure_worker, world, event) == {"batchItemFailures": []}
+    # The recorded invocation has little time: it takes one step and hands on.
+    assert world.app.erasures.get(TENANT, erasure.id).after is not None
+    settle(world)
+    assert world.app.erasures.get(TENANT, erasure.id).stage == "resting"
