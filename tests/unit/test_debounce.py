@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.models.chat import Membership, SmsAddress
+from skein.models.jobs import RunJob
 from skein.models.overrides import ChatOverrides
 from skein.models.sms import InboundSms
 from skein.settings import Settings
@@ -159,6 +160,32 @@ def test_a_burst_whose_jobs_are_all_lost_is_answered_by_the_tick() -> None:
     pass_time(world, 1)
     assert len(world.model.requests) == 1
     assert statuses(world.runs(chat_id)) == ["done"]
+
+
+def test_texts_to_an_agent_that_is_late_already_do_not_put_it_off_further() -> None:
+    """The job of the first one is delayed, as queues delay jobs now and then."""
+    world = on_a_line()
+    chat_id = text(world, "One")
+    for word in ("Two", "Three"):
+        world.clock.advance(4)
+        text(world, word)
+    [job] = world.queues.waiting("turns")
+    assert isinstance(job.job, RunJob)
+    world.take(job.job)
+    assert statuses(world.runs(chat_id)) == ["done"]
+    assert answered(world) == ["[Caller 0100 (human)] Three"]
+
+
+def test_a_burst_whose_answer_was_canceled_leaves_nothing_to_the_next_text() -> None:
+    world = on_a_line()
+    chat_id = text(world, "One")
+    world.clock.advance(2)
+    world.app.endings.cancel(the_run(world, chat_id=chat_id), error="not wanted")
+    text(world, "Two")
+    pass_time(world, 2)
+    assert not world.model.requests, "it may wait for three seconds of its own"
+    pass_time(world, 1)
+    assert len(world.model.requests) == 1
 
 
 def test_texts_to_a_busy_agent_wait_for_each_other_again() -> None:

@@ -108,6 +108,17 @@ def test_twenty_messages_a_minute_are_let_in_and_three_seconds_later_one_more() 
     assert world.metrics.counts["OverLimit"] == 5 + 1 + 1 + 5
 
 
+@given(st.integers(1, 60))
+def test_whoever_waits_for_as_long_as_they_are_told_is_let_in(size: int) -> None:
+    world = a_world(user_messages_per_minute=size)
+    assert let_in(world, size) == size
+    for _ in range(3):
+        with pytest.raises(RateLimited) as refused:
+            world.app.limits.admit(TENANT, "usr_husam")
+        world.clock.advance(refused.value.retry_after_seconds)
+        assert let_in(world, 1) == 1
+
+
 def test_a_count_is_one_conditional_write_and_stands_in_no_ingest() -> None:
     world = World()
     world.table.log.clear()

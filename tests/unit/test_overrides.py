@@ -13,6 +13,7 @@ from skein.adapters.memory import FixedClock
 from skein.adapters.memory_table import MemoryTable
 from skein.models.agent import Agent
 from skein.models.api_admin import AgentChange, LineChange, NewAgent, NewLine
+from skein.models.chat import Chat
 from skein.models.overrides import (
     ChatOverrides,
     ChatOverridesChange,
@@ -20,12 +21,12 @@ from skein.models.overrides import (
     TenantOverridesChange,
     TenantSettings,
 )
-from skein.models.storage import Update, Write
+from skein.models.storage import Put, Update, Write
 from skein.models.user import Line
-from skein.services.effective import resolved
+from skein.services.effective import read_overrides, resolved
 from skein.services.tenant_settings import TenantBook
 from skein.settings import BadSettings, Settings
-from tests.builders import LINE, NOON, TENANT, World
+from tests.builders import LINE, NOON, TENANT, World, bot
 
 GAP = "conversation_gap_minutes"
 
@@ -173,6 +174,27 @@ def test_a_lines_settings_change_field_by_field() -> None:
     world.app.lines.change(TENANT, LINE, more)
     found = world.app.lines.get(TENANT, LINE).settings
     assert found.said == {"message_history_limit": 7, "max_context_tokens": 800}
+
+
+def test_a_line_that_has_come_to_be_another_tenants_says_nothing() -> None:
+    """Its number stays on the chats that began there."""
+    world = World()
+    world.agent()
+    said = _line(conversation_gap_minutes=1)
+    chat = Chat(
+        tenant=TENANT,
+        id="chat_1",
+        line=LINE,
+        kind="direct",
+        visibility="private",
+        roster=(bot(),),
+        activity_hour=NOON,
+        created_at=NOON,
+    )
+    for tenant, expected in [(TENANT, {GAP: 1}), ("other", {})]:
+        line = said.model_copy(update={"tenant": tenant})
+        world.table.write(Put(line.key, line.to_item()))
+        assert read_overrides(world.table, chat).said == expected
 
 
 def test_a_tenant_that_has_said_nothing_has_no_item() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skein.models.api_admin import AgentChange, LineChange
-from skein.models.chat import Chat, LastMessage, Message, SmsAddress
+from skein.models.chat import Chat, LastMessage, Media, Message, SmsAddress
 from skein.models.completion import ModelRequest
 from skein.models.jobs import SummaryJob
 from skein.models.overrides import ChatOverridesChange, TenantOverridesChange
@@ -249,6 +249,17 @@ def test_an_agent_may_have_phrases_of_its_own_or_none() -> None:
         world.app.agents.change(TENANT, COACH.id, AgentChange(settings=said))
         world.post(word, HUSAM)
         assert world.messages()[-1].resets is resets
+
+
+@pytest.mark.parametrize("text", ["", "?", " ... "])
+def test_what_has_no_words_is_no_phrase(text: str) -> None:
+    """A photo has none, and a phrase of closing marks alone would be any of these."""
+    world = _world()
+    said = ChatOverridesChange(context_reset_phrases=("...",))
+    world.app.agents.change(TENANT, COACH.id, AgentChange(settings=said))
+    photo = Media(url="https://api.twilio.com/photo", content_type="image/jpeg")
+    world.post(text, HUSAM, media=(photo,))
+    assert not world.messages()[-1].resets
 
 
 @pytest.mark.parametrize("mode", ["text", "tools"])

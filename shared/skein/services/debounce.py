@@ -58,7 +58,7 @@ def burst_with(place: Membership, debounce: Debounce | None, now: datetime) -> d
     latest = now + timedelta(seconds=debounce.longest_seconds)
     burst, busy = place.burst, place.running_run is not None
     awaited = place.queued_run is not None or bool(place.resuming)
-    if burst is not None and not busy and (awaited or now < burst.latest):
+    if burst is not None and not busy and awaited:
         latest = burst.latest
     until = min(now + timedelta(seconds=debounce.seconds), latest)
     return {"burst": Burst(until=until, latest=latest).model_dump(mode="json")}

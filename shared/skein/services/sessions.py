@@ -39,8 +39,9 @@ def message_in_session(message: Message, chat: Chat, settings: Settings) -> Mess
     personal = chat.kind == "direct" and message.sender.kind == "user" and message.kind == "text"
     if not personal:
         return message
+    said = _plain(message.text)
     phrases = map(_plain, effective_in(chat, settings).context_reset_phrases)
-    return message.model_copy(update={"resets": _plain(message.text) in phrases})
+    return message.model_copy(update={"resets": said != "" and said in phrases})
 
 
 def _plain(text: str) -> str:
