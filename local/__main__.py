@@ -12,8 +12,9 @@ from local.config import Config
 from local.demo import LINE
 from local.errors import LocalError
 from local.model_server import MODEL_NAME
-from local.stack import PRIVATE, Stack
+from local.stack import PRIVATE, TEXTS, Stack
 from skein.errors import SkeinError
+from skein.masking import masked
 
 LOG_FILE = "skein.log"
 PHONE = "+15005550100"
@@ -32,6 +33,14 @@ class OneLine(logging.Formatter):
         return " ".join(line.splitlines())
 
 
+class Masked(logging.Formatter):
+    """What the log holds: lines with a trace, and of numbers the ends."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The lines."""
+        return masked(super().format(record))
+
+
 def main() -> int:
     """Serve until SIGINT or SIGTERM; returns the exit status."""
     console = sys.stdout
@@ -44,7 +53,7 @@ def main() -> int:
         config = Config.from_environment(os.environ)
         config.data_dir.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         with (config.data_dir / LOG_FILE).open("w", buffering=1, encoding="utf-8") as log:
-            _set_up_logs(console, log)
+            set_up_logs(console, log)
             # What functions print is their log, as in Lambda.
             with redirect_stdout(log), Stack(config) as stack:
                 console.write(_greeting(stack))
@@ -58,10 +67,12 @@ def main() -> int:
     return 0
 
 
-def _set_up_logs(console: IO[str], log: IO[str]) -> None:
+def set_up_logs(console: IO[str], log: IO[str]) -> None:
+    """Show what happens to the user, texts included; the log keeps no text and no number."""
     to_user, to_file = logging.StreamHandler(console), logging.StreamHandler(log)
     to_user.setFormatter(OneLine())
-    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    to_file.setFormatter(Masked("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    to_file.addFilter(lambda record: record.name != TEXTS)
     logger = logging.getLogger("local")
     logger.setLevel(logging.INFO)
     logger.addHandler(to_user)

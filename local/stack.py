@@ -50,7 +50,10 @@ FLAGS_FILE = "flags.json"
 PRIVATE = 0o700  # the data holds keys
 NO_KEY = "none"
 
+TEXTS = "local.texts"  # the logger of what people text, which nobody keeps
+
 logger = logging.getLogger(__name__)
+texts = logging.getLogger(TEXTS)
 
 
 class Stack:
@@ -246,8 +249,8 @@ def _sources(template: Template, names: Mapping[str, str]) -> list[Source]:
 
 
 def _say_received(sender: str, recipient: str, body: str) -> None:
-    logger.info("text   %s -> %s  %s", sender, recipient, body)
+    texts.info("text   %s -> %s  %s", sender, recipient, body)
 
 
 def _say_sent(sms: Sms) -> None:
-    logger.info("text   %s -> %s  %s", sms.sender, sms.recipient, sms.body)
+    texts.info("text   %s -> %s  %s", sms.sender, sms.recipient, sms.body)

@@ -12,7 +12,7 @@ import pytest
 from local.config import Config
 from local.errors import DataInUseError
 from local.stack import Stack
-from tests.e2e.client import Client
+from tests.e2e.client import LINE, Client
 from tests.e2e.conftest import StartStack
 from tests.e2e.process import LocalProcess
 from tests.scripted_openai import ScriptedOpenAI
@@ -69,6 +69,25 @@ def test_ctrl_c_leaves_no_process(model: ScriptedOpenAI, tmp_path: Path) -> None
         assert "Traceback" not in process.output
     finally:
         process.kill()
+
+
+def test_the_log_holds_neither_words_nor_numbers(model: ScriptedOpenAI, tmp_path: Path) -> None:
+    process = _process(model, tmp_path)
+    try:
+        client = Client(process.wait_until_ready())
+        model.say("Try the plank.")
+        client.text("Which exercise?")
+        client.drain()
+        assert client.texts() == ["Try the plank."]
+        assert process.end(signal.SIGINT) == 0
+    finally:
+        process.kill()
+    log = (tmp_path / "data" / "skein.log").read_text(encoding="utf-8")
+    assert '"message":"Twilio took a text"' in log
+    numbers = client.phone.removeprefix("+"), LINE.removeprefix("+")
+    for told in ("Which exercise?", "plank", *numbers):
+        assert told not in log
+    assert "Which exercise?" in process.output, "whoever tries it out sees the texts"
 
 
 def test_children_end_when_their_parent_is_killed(model: ScriptedOpenAI, tmp_path: Path) -> None:
