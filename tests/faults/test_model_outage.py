@@ -105,11 +105,58 @@ def test_a_person_on_sms_hears_of_an_outage_once_however_much_they_write() -> No
     assert world.metrics.counts["Apologies"] == 1
 
     recover(world)
-    assert world.sms.bodies[0] == SORRY
-    assert set(world.sms.bodies[1:]) == {"Here I am."}
-    assert statuses(world.runs()) == ["done"] * 2
+    assert world.sms.bodies == [SORRY, "Here I am."]
     assert SORRY not in str(world.model.requests[-1]), "agents are not shown notices"
     assert world.membership(COACH).late_since is None
+
+
+def test_what_is_said_during_an_outage_is_answered_once_by_the_run_that_waits() -> None:
+    world = texting()
+    said = ["Hello?", "Are you there?", "Hello??"]
+    for text in said:
+        say(world, text)
+        minutes_pass(world)
+    say(world, "Please?")
+    said.append("Please?")
+    assert statuses(world.runs())[0] == "running"
+    assert statuses(world.runs())[-1] == "queued"
+
+    asked = len(world.model.requests)
+    recover(world)
+    assert len(world.model.requests) == asked + 1
+    questions = [m.content for m in world.model.requests[-1].messages if m.role == "user"]
+    assert questions == [f"[Husam (human)] {text}" for text in said]
+    done, *joined = world.runs()
+    assert (done.status, done.attempts) == ("done", 1)
+    assert (done.trigger.from_seq, done.trigger.seq) == (1, 5)
+    assert {(run.status, run.error) for run in joined} == {("canceled", f"joined {done.id}")}
+    place = world.membership(COACH)
+    assert (place.seen_seq, place.running_run, place.queued_run) == (5, None, None)
+    assert not world.queues.waiting("turns")
+
+
+def test_who_starts_anew_during_an_outage_is_answered_by_that() -> None:
+    world = texting()
+    say(world, "Hello?")
+    minutes_pass(world)
+    say(world, "Reset")
+    recover(world)
+    assert world.sms.bodies[0] == SORRY
+    assert len(world.sms.bodies) == 2
+    assert "afresh" in world.sms.bodies[1]
+
+
+def test_in_a_group_too_one_answer_follows_to_all_that_was_said_meanwhile() -> None:
+    world = World(model=ScriptedModel.saying(default=DOWN))
+    world.agent(reply_mode="text", history_format="roles")
+    ann = person("usr_ann", "Ann")
+    world.chat(HUSAM, ann, COACH)
+    for one, text in ((HUSAM, "Hello"), (ann, "Is Coach there?"), (HUSAM, "No")):
+        world.post(text, one)
+        minutes_pass(world, 1)
+    recover(world)
+    assert world.texts() == ["Hello", "Is Coach there?", "No", "Here I am."]
+    assert (world.runs()[0].trigger.from_seq, world.runs()[0].trigger.seq) == (1, 3)
 
 
 def test_the_next_outage_is_told_of_again() -> None:
@@ -128,8 +175,18 @@ def test_a_run_that_fails_in_the_end_does_not_end_the_outage() -> None:
     minutes_pass(world, 2)
     say(world, "Still there?")
     minutes_pass(world, 60)
-    assert statuses(world.runs()) == ["failed", "failed"]
+    assert statuses(world.runs()) == ["failed", "canceled"]
     assert world.sms.bodies == [SORRY]
+
+
+def test_what_is_said_late_in_an_outage_is_not_given_up_with_what_was_said_first() -> None:
+    world = texting(settings=Settings(max_put_off_seconds=1_200))
+    say(world, "Hello?")
+    minutes_pass(world, 19)
+    say(world, "Still there?")
+    minutes_pass(world, 15)
+    recover(world)
+    assert world.sms.bodies == [SORRY, "Here I am."]
 
 
 def test_a_passing_fault_is_no_reason_to_apologise() -> None:

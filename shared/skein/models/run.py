@@ -61,6 +61,7 @@ class Run(Stored):
         fence: Raised by every claim; a worker's writes hold only while it is the worker's own.
         attempts: Claims that began work; three failed ones end the run.
         put_offs: How often the run was put off because the model was down; no attempts.
+        joined_at: When it took in what had come while it was put off, and last began to wait.
         lease_until: Until when the claiming worker is believed alive.
         steps_taken: Model answers recorded so far, over all activations.
         activation: How often it was started or resumed; a prompt each.
@@ -94,6 +95,7 @@ class Run(Stored):
     fence: int = 0
     attempts: int = 0
     put_offs: int = 0
+    joined_at: Instant | None = None
     steps_taken: int = 0
     activation: int = 0
     active_chat_id: Identifier | None = None

@@ -33,7 +33,7 @@ from skein.services.debounce import seconds_left
 from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings
 from skein.services.retrying import optimistic
-from skein.services.slots import absorbed_at, slots_unchanged, without
+from skein.services.slots import absorbed_at, slots_unchanged, taking_in, without
 from skein.services.waits import timed_out
 from skein.settings import Settings
 
@@ -153,6 +153,11 @@ class Runs:
             }
         elif run.status == "queued" and run.activation:
             joined = absorbed_at(run, member, place, now=now)
+            changes |= joined.run_changes
+            change |= joined.place_changes
+            writes.extend(joined.writes)
+        elif member is not None and run.put_offs and not run.steps_taken:
+            joined = taking_in(run, member, now=now)
             changes |= joined.run_changes
             change |= joined.place_changes
             writes.extend(joined.writes)
@@ -280,7 +285,7 @@ class Runs:
             LostLease: Another worker has taken the run over.
         """
         run = claim.run
-        waited = self._clock.now() - run.created_at
+        waited = self._clock.now() - (run.joined_at or run.created_at)
         if waited > timedelta(seconds=self._settings.max_put_off_seconds):
             self._endings.end(claim, "failed", error=f"put off for too long: {reason}")
             return

@@ -167,6 +167,28 @@ def absorbing(run: Run, place: Membership, *, now: datetime) -> Joining:
     return Joining(changes, {"queued_run": None, "burst": None}, (joined,))
 
 
+def taking_in(run: Run, place: Membership, *, now: datetime) -> Joining:
+    """Let a run that was put off and has been shown nothing answer what came meanwhile, too.
+
+    Its prompt will hold that anyway, and so it is not answered twice. What came last may wait as
+    long as anything.
+
+    Args:
+        run: About to be shown its own chat, as it is now.
+        place: The agent's membership there.
+        now: The present.
+    """
+    joined, queued = absorbing(run, place, now=now), place.queued_run
+    if queued is None or not joined.writes:
+        return joined
+    both = {
+        "trigger": run.trigger.widened(queued.trigger),
+        "audience": run.audience.narrowed(queued.audience),
+        "joined_at": now,
+    }
+    return joined._replace(run_changes=joined.run_changes | both)
+
+
 def slot_write(
     member: Membership, slot: QueuedRun, changes: Mapping[str, Any] | None = None
 ) -> Update:
