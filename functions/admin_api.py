@@ -1,6 +1,7 @@
 """API Gateway: agents, people, lines and runs, for operators (scope `admin`).
 
-Goals, plans, services and the consolidation of chats have files of their own beside this one.
+Goals, plans, threads, services and the consolidation of chats have files of their own beside this
+one.
 """
 
 from datetime import date
@@ -19,6 +20,7 @@ import admin_privacy
 import admin_reflections
 import admin_services
 import admin_settings
+import admin_threads
 from api_app import (
     AgentId,
     Api,
@@ -61,6 +63,7 @@ api = Api(scope="admin").including(
     admin_privacy.router,
     admin_services.router,
     admin_settings.router,
+    admin_threads.router,
 )
 
 InChat = Annotated[

@@ -112,8 +112,8 @@ class Client:
     def patch(self, path: str, body: object) -> Answer:
         return self.call("PATCH", path, body)
 
-    def put(self, path: str) -> Answer:
-        return self.call("PUT", path)
+    def put(self, path: str, body: Any = None) -> Answer:
+        return self.call("PUT", path, body)
 
     def delete(self, path: str) -> Answer:
         return self.call("DELETE", path)

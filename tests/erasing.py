@@ -134,6 +134,7 @@ def plant() -> World:
         ("save_memory", {"text": f"Likes {MARK}", "kind": "core"}),
         ("write_document", {"name": f"{MARK}.md", "text": f"All about {MARK}", "in_chat": True}),
         ("write_document", {"name": f"my {MARK}.md", "text": f"All about {MARK}"}),
+        ("create_thread", {"concern": f"Find {MARK}"}),
         ("send_message", {"text": "What of fruit?", "chat_id": ELSEWHERE}),
         ("send_message", {"text": "Yes"}),
     ]

@@ -11,11 +11,13 @@ from skein.models.audience import OPEN, Audience, Origin
 from skein.models.base import MemberRef
 from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Chat, Membership
+from skein.models.document import DocumentReach, Folder
 from skein.models.intent import Owner
 from skein.models.run import Run, run_id_in
 from skein.models.step import PromptRecord
 from skein.models.storage import Put, Update
 from skein.models.summary import PinnedSummary, Summary
+from skein.models.thread import Thread
 from skein.models.trigger import PlanTrigger, Resume, ServiceTrigger, Trigger, Wait
 from tests.builders import TENANT, World, bot, person
 
@@ -133,6 +135,31 @@ class Scene:
             self.world.clock.set(now - timedelta(days=days))
             memories.add(owner, text, kind, made_by="api", constitutional=law)  # type: ignore[arg-type]
         self.world.clock.set(now)
+
+    def work(self) -> tuple[Thread, Thread]:
+        """Let the agent be at the report, with its draft, and have left where revenue is from."""
+        owner, folder = (
+            Owner(tenant=TENANT, agent_id=ANALYST.id),
+            Folder(tenant=TENANT, agent_id=ANALYST.id),
+        )
+        reach = DocumentReach(folders=(folder,))
+        for name, media_type, text in (
+            ("report.md", "text/markdown", "# Q4\n\nRevenue: to be filled in\n"),
+            ("revenue.csv", "text/csv", "month,revenue\noct,12\nnov,14\n"),
+        ):
+            self.world.app.documents.write(reach, name, text, new_in=folder, media_type=media_type)
+        report = {
+            "concern": "The Q4 report",
+            "goal": "Husam can send it to the board",
+            "kind": "deliverable",
+            "documents": ["report.md"],
+            "approach": "Draft it, then have Husam read it",
+        }
+        revenue = {"concern": "Where revenue comes from", "documents": ["revenue.csv"]}
+        threads = self.world.app.threads
+        first, second = threads.create(owner, report), threads.create(owner, revenue)
+        threads.switch(owner.reach, first.id)
+        return first, second
 
     def borrow(self) -> None:
         """Stage the newest messages of `ONE_TO_ONE` for the next turn in `ALPHA`."""

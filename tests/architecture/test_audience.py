@@ -50,6 +50,7 @@ OTHERS = {
     "agent/kept_reads.py": "what was read before, for `agent/reading.py`, which decides",
     "agent/trigger_reading.py": "the run's own trigger, which `agent/reading.py` keeps back or not",
     "agent/taking_over.py": "the run's own recorded prompt",
+    "agent/training.py": "a completed thread, for operators",
     "services/benches.py": "what is kept for a person who turns out to be another",
     "services/asking.py": "whether a reply is there; its number alone goes on",
     "services/chat_views.py": "for people, in chats that they are in",

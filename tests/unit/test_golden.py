@@ -7,13 +7,14 @@ import pytest
 
 from skein.models.agent import DEFAULT_TOOLS
 from skein.models.chat import Chat
+from skein.models.intent import Reach
 from skein.models.run import Run
 from skein.models.step import PromptRecord
 from skein.models.storage import Update
 from skein.models.summary import Summary
 from tests.builders import TENANT, World, bot, person
 from tests.goldens import agrees
-from tests.scene import ONE_TO_ONE, Scene
+from tests.scene import ANALYST, ONE_TO_ONE, Scene
 
 WAKING: dict[str, Callable[[Scene], Run]] = {
     "person": Scene.asked_by_a_person,
@@ -23,6 +24,7 @@ WAKING: dict[str, Callable[[Scene], Run]] = {
     "timeout": Scene.left_without_an_answer,
 }
 BORROWER = {"enabled_tools": (*DEFAULT_TOOLS, "borrow_context")}
+REACH = Reach(tenant=TENANT, agent_id=ANALYST.id)
 MANNERS = [("timeline", "tools"), ("timeline", "text"), ("roles", "tools"), ("roles", "text")]
 
 
@@ -208,3 +210,15 @@ def test_without_a_chat_a_prompt_has_no_history_whatever_the_agents_manner(
     prompt = scene.prompt(run, None)
     assert "CHAT HISTORY" not in [section.name for section in prompt.sections]
     assert agrees(f"prompts/{waking}", _whole(prompt))
+
+
+@pytest.mark.parametrize("history", ["timeline", "roles"])
+def test_a_whole_prompt_reads_as_it_should_before_and_after_another_thread_is_taken_up(
+    history: str,
+) -> None:
+    scene = Scene({"history_format": history})
+    _, revenue = scene.work()
+    run = scene.asked_by_a_person()
+    assert agrees(f"prompts/thread_before_{history}", _whole(scene.prompt(run)))
+    scene.world.app.threads.switch(REACH, revenue.id)
+    assert agrees(f"prompts/thread_after_{history}", _whole(scene.prompt(run)))

@@ -13,13 +13,14 @@ from skein.models.audience import Audience
 from skein.models.base import MemberRef, NamedMember
 from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Membership
-from skein.models.intent import Goal, Owner, Plan, owned_partition
+from skein.models.intent import Goal, Owner, Plan, Reach, owned_partition
 from skein.models.memory import REVISION, Memory
 from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.storage import Item, Key, Put, Update
 from skein.models.summary import PinnedSummary, Summary
 from skein.models.user import Merge, PhoneOwner, User
+from skein.services import thread_changes as changes
 from skein.services.chats import Posted
 from tests.acting import rival, settle
 from tests.api_client import Client
@@ -27,6 +28,7 @@ from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.doubles import MeanwhileTable, calls
 
 ANN = person("usr_ann", "Ann")
+BEN = person("usr_ben", "Ben")
 COACH = bot()
 SECOND = "+15005550101"
 OTHER_LINE = "+15005550007"
@@ -409,7 +411,7 @@ def test_a_text_on_its_way_still_arrives_and_what_becomes_of_it_is_heard() -> No
     chat_id = text(world).message.chat_id
     world.clock.advance(5)
     for job in world.queues.ready("turns"):
-        world.take(job)  # type: ignore[arg-type]
+        world.take(job)
     link(world)
     answered(world)
     assert texts_to(world) == [PHONE]
@@ -524,6 +526,45 @@ def test_what_is_kept_for_the_caller_a_little_later_follows_too_and_then_nothing
     assert world.table.get(Merge.key_of(TENANT, caller.id)) is None
 
 
+def test_what_the_agent_is_at_with_a_caller_it_is_at_with_ann_then_beside_what_was_hers() -> None:
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    agent = {"tenant": TENANT, "agent_id": COACH.id}
+    people = {who.id: Audience(open=False, people=(who.id,)) for who in (caller, ANN)}
+    owners = {
+        who: Owner(**agent, scope=f"user:{who}", audience=audience)
+        for who, audience in people.items()
+    }
+    threads = world.app.threads
+    made = {
+        who: [threads.create(owner, {"concern": f"{n} of {who}"}) for n in range(3)]
+        for who, owner in owners.items()
+    }
+    threads.switch(owners[caller.id].reach, made[caller.id][1].id)
+    link(world)
+    hers = Reach(**agent, scopes=(f"user:{ANN.id}",), place=people[ANN.id])
+    found = {thread.id for thread in threads.list(hers).items}
+    assert found == {thread.id for each in made.values() for thread in each}
+    assert threads.active_id(hers) == made[caller.id][1].id
+    noted = changes.fields({"progress": "Half"})
+    assert threads.change(hers, made[caller.id][1].id, noted).progress == "Half"
+    assert kept(world, caller.id) == []
+
+
+def test_open_threads_of_a_private_group_know_whom_a_caller_turned_out_to_be() -> None:
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    world.chat(caller, BEN, COACH, chat_id="chat_group", visibility="private", respond="manual")
+    audience = Audience(open=False, people=tuple(sorted((caller.id, BEN.id))))
+    owner = Owner(tenant=TENANT, agent_id=COACH.id, scope="chat:chat_group", audience=audience)
+    thread = world.app.threads.create(owner, {"concern": "Ours"})
+    link(world)
+    after = world.app.threads.get(owner.reach, thread.id)
+    assert after.audience.people == tuple(sorted((ANN.id, BEN.id)))
+
+
 # ---------------------------------------------------------------------- taken away again
 
 
@@ -582,7 +623,7 @@ def test_a_text_that_is_being_sent_while_its_number_is_linked_goes_out_once() ->
     chat_id = text(world).message.chat_id
     world.clock.advance(5)
     for turn in world.queues.ready("turns"):
-        world.take(turn)  # type: ignore[arg-type]
+        world.take(turn)
     real, met = world.table.get_many, iter([True])
 
     def meanwhile(keys: Sequence[Key]) -> dict[Key, Item]:

@@ -40,7 +40,7 @@ from skein.services.notices import Notices
 from skein.services.permits import Permits
 from skein.services.runs import Runs
 from skein.services.spending import Spending
-from skein.services.threads import stint
+from skein.services.thread_writes import stint
 from skein.services.usage import UsageBook
 from skein.settings import Settings
 

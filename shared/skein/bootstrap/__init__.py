@@ -14,6 +14,7 @@ from skein.agent.preview import Preview
 from skein.agent.reading import Reader
 from skein.agent.tools.acting import Actor
 from skein.agent.tools.desk import Desk
+from skein.agent.training import Training
 from skein.agent.turn import Turns
 from skein.bootstrap.doors import Doors
 from skein.bootstrap.outside import PORTS
@@ -103,6 +104,11 @@ class App(Doors, Privacy):
         return Preview(
             table=self.table, clock=self.clock, contexts=self.contexts, context=self.context
         )
+
+    @cached_property
+    def training(self) -> Training:
+        """Completed threads as units of training."""
+        return Training(threads=self.threads, run_views=self.run_views)
 
     @cached_property
     def desk(self) -> Desk:

@@ -11,6 +11,7 @@ from skein.services.goals import Goals
 from skein.services.lines import Lines
 from skein.services.memories import Memories
 from skein.services.numbers import Numbers
+from skein.services.pins import Pins
 from skein.services.plans import Plans
 from skein.services.run_views import RunViews
 from skein.services.skills import Skills
@@ -91,3 +92,8 @@ class OnRecord(Outside):
     def threads(self) -> Threads:
         """What agents are at."""
         return Threads(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
+
+    @cached_property
+    def pins(self) -> Pins:
+        """Which threads chats pin."""
+        return Pins(table=self.table, clock=self.clock)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from skein.errors import NotFound
+from skein.errors import NotFound, Unprocessable
 from skein.models.audience import Audience
 from skein.models.document import Document, DocumentReach
 from skein.models.skill import MAX_MARKS, Mark, SkillCatalog, SkillHead
@@ -127,6 +127,24 @@ def ended(
     moment = "completed_at" if status == "completed" else "archived_at"
     said = {"status": status, "evidence": evidence, "learned": learned, moment: at}
     return lambda thread, _: validated(thread, said)
+
+
+def operators(given: Mapping[str, Any], at: datetime) -> Change | None:
+    """What an operator asks for, but for which thread is active; None if that is all.
+
+    Raises:
+        Unprocessable: A thread that ends would be active, or one that goes on would have evidence.
+    """
+    ends = {name: given[name] for name in ("status", "evidence", "learned") if name in given}
+    others = {name: given[name] for name in given if name not in {*ends, "active"}}
+    if ends and "status" not in ends:
+        raise Unprocessable("evidence and what was learnt are given with the status")
+    if ends and given.get("active"):
+        raise Unprocessable("a thread that has ended cannot be active")
+    if not ends:
+        return fields(others) if others else None
+    end = ended(at=at, **ends)
+    return lambda thread, around: end(fields(others)(thread, around), around)
 
 
 # ---------------------------------------------------------------------- what they are made of

@@ -1,29 +1,28 @@
 """Threads: made, taken up, carried on and ended, each change resting on the bench that was read."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from pydantic import ValidationError
 
-from skein.errors import Conflict, TooLarge
+from skein.errors import Conflict
 from skein.models.document import Document
 from skein.models.intent import Owner, Reach, effect_key
-from skein.models.storage import Condition, Delete, Is, Key, Missing, Put, Write
+from skein.models.storage import Delete, Is, Key, Missing, Put, Write
 from skein.models.thread import MAX_ON_BENCH, Stint, Thread, ThreadDone, ThreadStatus, Workbench
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing
 from skein.services.document_changes import OPERATOR, Maker
 from skein.services.guarded import transact_guarded, unfit
 from skein.services.retrying import optimistic
-from skein.services.thread_changes import Change, Surroundings, with_inferred
+from skein.services.thread_changes import Change, Surroundings, operators, with_inferred
 from skein.services.thread_lists import list_threads
 from skein.services.thread_reading import Found
+from skein.services.thread_writes import at, moved, put, stint
 from skein.settings import Settings
 
 KEPT = timedelta(days=30)  # how long it is known that a run's effect was carried out
-MAX_BENCH_BYTES = 350_000  # an item holds 400 KB
 NOT_FROM_HERE = (
     "an open thread can be seen and taken up in a private chat, but not changed there, since that "
     "would carry what is said here to others"
@@ -52,6 +51,13 @@ class Threads:
     def active_id(self, reach: Reach) -> str | None:
         """The id of the thread that is active there; see `switch`."""
         return Found.read(self._table, reach, None).bench(reach.scopes[-1]).active_thread_id
+
+    def run_ids(self, thread: Thread) -> tuple[str, ...]:
+        """The runs that worked with it active, the latest last."""
+        prefix = Stint.prefix_of(thread.id)
+        page = self._table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~")
+        stints = sorted(map(Stint.from_item, page.items), key=lambda each: each.shown_at)
+        return tuple(each.run_id for each in stints)
 
     def documents(
         self, reach: Reach, thread: Thread, names: Sequence[str]
@@ -118,7 +124,7 @@ class Threads:
                 return before
             bench = found.bench(owner.scope)
             self._check_room(bench, shown)
-            self._commit(owner.reach, [_put(owner.reach, bench, bench.with_thread(thread))], maker)
+            self._commit(owner.reach, [put(owner.reach, bench, bench.with_thread(thread))], maker)
             return thread
 
         return optimistic(self._clock, attempt)
@@ -184,7 +190,7 @@ class Threads:
                 }
             )
             there = at(reach, before.scope)
-            self._commit(there, _moved(there, found, after), maker, after)
+            self._commit(there, moved(there, found, after), maker, after)
             return after
 
         return optimistic(self._clock, attempt)
@@ -222,11 +228,29 @@ class Threads:
                 after = after.with_thread(thread)
                 if maker.source_run_id is not None:
                     writes.append(stint(thread, maker.source_run_id, self._clock))
-            writes.append(_put(here, bench, after))
+            writes.append(put(here, bench, after))
             self._commit(here, writes, maker, thread)
             return thread
 
         return optimistic(self._clock, attempt)
+
+    def revise(self, reach: Reach, thread_id: str, given: Mapping[str, Any]) -> Thread:
+        """Change a thread as an operator asks for it; see `ThreadChange`.
+
+        Raises:
+            NotFound: There is no such thread, document or skill.
+            Conflict: It has ended.
+            Unprocessable: Values do not fit, or not together.
+        """
+        thread = self.get(reach, thread_id)
+        change = operators(given, self._clock.now())
+        if change is not None:
+            thread = self.change(reach, thread_id, change)
+        if given.get("active") is not None:
+            is_active = self.active_id(reach) == thread_id
+            if is_active != given["active"]:
+                self.switch(reach, None if is_active else thread_id)
+        return thread
 
     def delete(self, reach: Reach, thread_id: str) -> None:
         """Remove a thread for good, open or ended, and what is known of the runs at it.
@@ -241,7 +265,7 @@ class Threads:
             there, bench = at(reach, thread.scope), found.bench(thread.scope)
             write: Write = Delete(thread.ended_key, Is("version", thread.version))
             if thread.status == "open":
-                write = _put(there, bench, bench.without(thread_id))
+                write = put(there, bench, bench.without(thread_id))
             self._commit(there, [write], OPERATOR)
             return thread
 
@@ -261,39 +285,3 @@ class Threads:
             done = ThreadDone(thread_id=thread.id).attributes() | {"expires_at": kept_until}
             everything.append(Put(effect_key(*owned, maker.effect), done, Missing()))
         transact_guarded(self._table, everything, maker.guard)
-
-
-def at(reach: Reach, scope: str | None) -> Reach:
-    """One of the partitions within reach."""
-    return reach.model_copy(update={"scopes": (scope,)})
-
-
-def stint(thread: Thread, run_id: str, clock: Clock) -> Write:
-    """The write that a run worked at a thread; doing it again changes nothing that matters."""
-    mark = Stint(thread_id=thread.id, run_id=run_id, shown_at=clock.now())
-    key = Stint.key_of(thread.tenant, thread.agent_id, thread.scope, thread.id, run_id)
-    return Put(key, mark.attributes())
-
-
-def _moved(there: Reach, found: Found, after: Thread) -> list[Write]:
-    """The writes that put a changed thread where it then belongs."""
-    bench = found.bench(after.scope)
-    if after.status == "open":
-        return [_put(there, bench, bench.with_thread(after))]
-    return [
-        Put(after.ended_key, after.attributes(), Missing()),
-        _put(there, bench, bench.without(after.id)),
-    ]
-
-
-def _put(there: Reach, before: Workbench, after: Workbench) -> Write:
-    """The write that puts a bench in the place of the one that was read.
-
-    Raises:
-        TooLarge: The threads on it hold too much text.
-    """
-    item = after.model_copy(update={"version": before.version + 1}).attributes()
-    if len(json.dumps(item, ensure_ascii=False).encode(errors="surrogatepass")) > MAX_BENCH_BYTES:
-        raise TooLarge("the open threads hold too much text; shorten one or end one first")
-    as_read: Condition = Is("version", before.version) if before.version else Missing()
-    return Put(Workbench.key_of(there.tenant, there.agent_id, there.scopes[0]), item, as_read)

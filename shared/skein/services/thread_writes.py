@@ -1,0 +1,48 @@
+"""The writes by which threads come and go: each holds only for the bench that was read."""
+
+import json
+
+from skein.errors import TooLarge
+from skein.models.intent import Reach
+from skein.models.storage import Condition, Is, Missing, Put, Write
+from skein.models.thread import Stint, Thread, Workbench
+from skein.ports import Clock
+from skein.services.thread_reading import Found
+
+MAX_BENCH_BYTES = 350_000  # an item holds 400 KB
+
+
+def at(reach: Reach, scope: str | None) -> Reach:
+    """One of the partitions within reach."""
+    return reach.model_copy(update={"scopes": (scope,)})
+
+
+def stint(thread: Thread, run_id: str, clock: Clock) -> Write:
+    """The write that a run worked at a thread; doing it again changes nothing that matters."""
+    mark = Stint(thread_id=thread.id, run_id=run_id, shown_at=clock.now())
+    key = Stint.key_of(thread.tenant, thread.agent_id, thread.scope, thread.id, run_id)
+    return Put(key, mark.attributes())
+
+
+def moved(there: Reach, found: Found, after: Thread) -> list[Write]:
+    """The writes that put a changed thread where it then belongs."""
+    bench = found.bench(after.scope)
+    if after.status == "open":
+        return [put(there, bench, bench.with_thread(after))]
+    return [
+        Put(after.ended_key, after.attributes(), Missing()),
+        put(there, bench, bench.without(after.id)),
+    ]
+
+
+def put(there: Reach, before: Workbench, after: Workbench) -> Write:
+    """The write that puts a bench in the place of the one that was read.
+
+    Raises:
+        TooLarge: The threads on it hold too much text.
+    """
+    item = after.model_copy(update={"version": before.version + 1}).attributes()
+    if len(json.dumps(item, ensure_ascii=False).encode(errors="surrogatepass")) > MAX_BENCH_BYTES:
+        raise TooLarge("the open threads hold too much text; shorten one or end one first")
+    as_read: Condition = Is("version", before.version) if before.version else Missing()
+    return Put(Workbench.key_of(there.tenant, there.agent_id, there.scopes[0]), item, as_read)

@@ -1,0 +1,110 @@
+"""Threads begun, taken up, carried on and completed, with a death at every single call."""
+
+import random
+
+from skein.agent.tools import TOOLS
+from skein.models.completion import ModelRequest
+from skein.models.document import DocumentReach, Folder
+from skein.models.intent import Owner
+from skein.models.run import Run
+from skein.models.thread import Stint, Thread, Workbench
+from skein.settings import Settings
+from tests.builders import TENANT, bot, person
+from tests.doubles import Calls, ScriptedModel, calls
+from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
+
+PAIRS = 12
+OWNER = Owner(tenant=TENANT, agent_id="agt_a")
+FOLDER = Folder(tenant=TENANT, agent_id="agt_a")
+
+
+class AtWork(Deployment):
+    """An agent that begins a thread, takes it up, works at it, and completes another one.
+
+    What it says next follows from what it was told, so a question that is asked again gets the same
+    answer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Settings(), ScriptedModel.saying(default=self._next))
+        self.agent(reply_mode="tools", history_format="timeline", enabled_tools=tuple(TOOLS))
+        self.chat(person(), bot(), respond="every")
+        reach = DocumentReach(folders=(FOLDER,))
+        self.app.documents.write(reach, "plan.md", "# Q4", new_in=FOLDER)
+        self.old = self.app.threads.create(OWNER, {"concern": "The Q3 report"})
+        self.app.threads.switch(OWNER.reach, self.old.id)
+
+    def _next(self, request: ModelRequest) -> Calls:
+        told = [message.content for message in request.messages if message.role == "tool"]
+        new = {"concern": "The Q4 report", "documents": ["plan.md"]}
+        if not told:
+            return calls(("create_thread", new))
+        thread_id = told[0].split("id: ")[1].split(";")[0]
+        old = {"thread_id": self.old.id, "evidence": "It is sent"}
+        story = [
+            calls(("switch_thread", {"thread_id": thread_id})),
+            calls(("update_thread", {"progress": "Half"}), ("bind_skill", {"name": "planning"})),
+            calls(("complete_thread", old)),
+        ]
+        after = {1: story[0], 2: story[1], 4: story[2]}
+        return after.get(len(told), calls("end_run"))
+
+    def play(self) -> None:
+        Phone(self).say("Go on")
+        self.live()
+
+    def check(self) -> None:
+        bench = Workbench.found_in(self.table.get(Workbench.key_of(TENANT, "agt_a", None)))
+        [thread] = bench.threads
+        assert (thread.concern, thread.documents) == ("The Q4 report", ("plan.md",))
+        assert (thread.progress, thread.bound_skills) == ("Half", ("planning",))
+        assert thread.version == 3  # begun, noted and bound, each once
+        assert bench.active_thread_id == thread.id
+        ended = Thread.from_item(self.table.get(self.old.ended_key) or {})
+        assert (ended.status, ended.evidence) == ("completed", "It is sent")
+        [run] = self.runs()
+        assert (run.status, run.active_thread_id) == ("done", thread.id)
+        for each in (thread, ended):
+            assert self._stint(each, run)
+        assert run.tools == (
+            "create_thread",
+            "switch_thread",
+            "update_thread",
+            "bind_skill",
+            "complete_thread",
+            "end_run",
+        )
+
+    def _stint(self, thread: Thread, run: Run) -> bool:
+        key = Stint.key_of(TENANT, "agt_a", None, thread.id, run.id)
+        return self.table.get(key) is not None
+
+
+def undisturbed() -> list[str]:
+    """The calls to the outside when all goes well, in order."""
+    world = AtWork()
+    world.play()
+    world.check()
+    return list(world.fuse.calls)
+
+
+def test_wherever_a_function_dies_each_change_to_a_thread_is_made_once() -> None:
+    calls_made = undisturbed()
+    for strike in deaths(calls_made):
+        with named(strike, calls=calls_made):
+            world = AtWork()
+            world.plan(strike)
+            world.play()
+            assert world.deaths == 1
+            world.check()
+
+
+def test_whatever_dies_while_it_makes_good_for_a_death_it_comes_to_the_same_end() -> None:
+    calls_made, chance = undisturbed(), random.Random(3)
+    for _ in range(PAIRS):
+        first, second = chance.choices(every_death(calls_made), k=2)
+        with named(first, second, calls=calls_made):
+            world = AtWork()
+            world.plan(first, second)
+            world.play()
+            world.check()

@@ -1,0 +1,230 @@
+"""Threads over the HTTP API for operators, and which of them chats pin."""
+
+import json
+from typing import Any
+
+import pytest
+
+from skein.agent.tools import TOOLS
+from skein.models.audience import Audience
+from skein.models.intent import Owner
+from tests.acting import END
+from tests.api_client import Client, operator
+from tests.builders import TENANT, World, bot, person
+from tests.doubles import ScriptedModel, calls
+
+THREADS = "/v1/agents/agt_a/threads"
+PIN = "/v1/chats/chat_1/agents/agt_a"
+ANN = Owner(
+    tenant=TENANT,
+    agent_id="agt_a",
+    scope="user:usr_ann",
+    audience=Audience(open=False, people=("usr_ann",)),
+)
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(model=ScriptedModel.saying(default=END))
+    world.agent(reply_mode="tools", enabled_tools=tuple(TOOLS))
+    world.chat(person(), bot())
+    return world
+
+
+@pytest.fixture
+def admin(world: World) -> Client:
+    return operator(world)
+
+
+def begin(admin: Client, concern: str = "The Q4 report", **fields: Any) -> Any:
+    made = admin.post(THREADS, {"concern": concern, **fields})
+    assert made.status == 201
+    return made.body
+
+
+def test_a_thread_from_its_beginning_to_its_end(admin: Client) -> None:
+    made = begin(admin, goal="Everybody agrees")
+    assert made == {
+        "id": made["id"],
+        "concern": "The Q4 report",
+        "goal": "Everybody agrees",
+        "deliverable": None,
+        "kind": "exploratory",
+        "documents": [],
+        "mode": None,
+        "skill_tags": [],
+        "bound_skills": [],
+        "priority": 2,
+        "approach": None,
+        "progress": None,
+        "blocking": None,
+        "status": "open",
+        "active": False,
+        "evidence": None,
+        "learned": None,
+        "chat_ids": [],
+        "source_chat_id": None,
+        "started_at": "2026-02-18T12:00:00.000Z",
+        "completed_at": None,
+        "archived_at": None,
+    }
+    path = f"{THREADS}/{made['id']}"
+    assert admin.get(path).body == made
+    changed = admin.patch(path, {"progress": "Half", "goal": None, "active": True})
+    assert changed.body == made | {"progress": "Half", "goal": None, "active": True}
+    assert admin.get(THREADS).body == {"items": [changed.body], "next_cursor": None}
+    ended = admin.patch(path, {"status": "completed", "evidence": "Signed"})
+    expected = {"status": "completed", "evidence": "Signed", "active": False}
+    at = {"completed_at": "2026-02-18T12:00:00.000Z"}
+    assert ended.body == changed.body | expected | at
+    assert admin.get(THREADS, status="open").body["items"] == []
+    assert admin.get(THREADS, status="completed").body["items"] == [ended.body]
+    assert admin.patch(path, {"progress": "More"}).status == 409
+    assert admin.delete(path).status == 204
+    assert [admin.get(path).status, admin.delete(path).status] == [404, 404]
+
+
+def test_a_fourth_open_thread_is_refused(admin: Client) -> None:
+    for _ in range(3):
+        begin(admin)
+    fourth = admin.post(THREADS, {"concern": "One more"})
+    assert (fourth.status, fourth.body["error"]["code"]) == (409, "conflict")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({}, 422),
+        ({"concern": ""}, 422),
+        ({"concern": "x", "priority": 9}, 422),
+        ({"concern": "x", "documents": ["a\nb"]}, 422),
+        ({"concern": "x", "documents": ["nowhere.md"]}, 404),
+        ({"concern": "x", "bound_skills": ["cooking"]}, 404),
+    ],
+)
+def test_what_does_not_fit_is_refused(admin: Client, body: Any, status: int) -> None:
+    assert admin.post(THREADS, body).status == status
+    assert admin.get(THREADS).body["items"] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"evidence": "Signed"},
+        {"status": "archived", "active": True},
+        {"status": "open"},
+        {"concern": ""},
+    ],
+)
+def test_a_change_that_says_nothing_sensible_changes_nothing(admin: Client, change: Any) -> None:
+    made = begin(admin)
+    path = f"{THREADS}/{made['id']}"
+    assert admin.patch(path, change).status == 422
+    assert admin.get(path).body == made
+
+
+def test_operators_can_let_the_agent_be_at_nothing(admin: Client) -> None:
+    path = f"{THREADS}/{begin(admin)['id']}"
+    admin.patch(path, {"active": True})
+    assert admin.patch(path, {"active": False}).body["active"] is False
+    other = begin(admin, "Other")
+    admin.patch(f"{THREADS}/{other['id']}", {"active": True})
+    admin.patch(path, {"active": False})  # it is not the active one
+    assert admin.get(f"{THREADS}/{other['id']}").body["active"] is True
+
+
+def test_what_is_kept_for_somebody_is_found_by_naming_them(world: World, admin: Client) -> None:
+    hers = world.app.threads.create(ANN, {"concern": "Hers"})
+    path = f"{THREADS}/{hers.id}"
+    assert admin.get(path).status == 404
+    assert admin.get(path, user_id="usr_ann").body["concern"] == "Hers"
+    assert [each["id"] for each in admin.get(THREADS, user_id="usr_ann").body["items"]] == [hers.id]
+    assert admin.get(THREADS).body["items"] == []
+
+
+def test_threads_of_an_agent_that_is_not_there_are_not_there(admin: Client) -> None:
+    gone = "/v1/agents/agt_gone/threads"
+    answers = [
+        admin.get(gone),
+        admin.post(gone, {"concern": "x"}),
+        admin.get(f"{gone}/thr_1"),
+        admin.patch(f"{gone}/thr_1", {"progress": "x"}),
+        admin.delete(f"{gone}/thr_1"),
+        admin.get(f"{gone}/thr_1/export"),
+    ]
+    assert {answer.status for answer in answers} == {404}
+
+
+# ---------------------------------------------------------------------- exported
+
+
+def test_a_completed_thread_is_exported_as_one_line(world: World, admin: Client) -> None:
+    made = begin(admin)
+    path = f"{THREADS}/{made['id']}"
+    admin.patch(path, {"active": True})
+    world.model.script.extend([calls("get_my_runs"), END])
+    world.post("Go on", person())
+    world.drain()
+    assert admin.get(f"{path}/export").status == 409
+    admin.patch(path, {"status": "completed", "evidence": "Signed"})
+    exported = admin.get(f"{path}/export")
+    assert exported.status == 200
+    unit = exported.body if isinstance(exported.body, dict) else json.loads(exported.body)
+    assert [message["role"] for message in unit["messages"]][-2:] == ["user", "assistant"]
+    assert "Go on" in json.dumps(unit)
+
+
+# ---------------------------------------------------------------------- pinned
+
+
+def test_a_thread_is_pinned_and_unpinned(world: World, admin: Client) -> None:
+    made = begin(admin)
+    for wanted in (made["id"], made["id"], None):
+        answer = admin.put(PIN, {"pinned_thread_id": wanted})
+        assert answer.status == 200
+        assert answer.body == {
+            "chat_id": "chat_1",
+            "agent_id": "agt_a",
+            "pinned_thread_id": wanted,
+        }
+        assert world.membership(bot()).pinned_thread_id == wanted
+
+
+def test_only_an_open_thread_that_may_be_shown_there_is_pinned(world: World, admin: Client) -> None:
+    hers = world.app.threads.create(ANN, {"concern": "Hers"})
+    ended = begin(admin)
+    admin.patch(f"{THREADS}/{ended['id']}", {"status": "archived"})
+    for thread_id, status in ((hers.id, 404), (ended["id"], 409), ("thr_nowhere", 404)):
+        assert admin.put(PIN, {"pinned_thread_id": thread_id}).status == status
+    private = {"chat_id": "chat_ann", "kind": "direct", "visibility": "private"}
+    world.chat(person("usr_ann", "Ann"), bot(), **private)
+    path = "/v1/chats/chat_ann/agents/agt_a"
+    assert admin.put(path, {"pinned_thread_id": hers.id}).status == 200
+
+
+def test_nothing_is_pinned_where_the_agent_is_not(world: World, admin: Client) -> None:
+    made = begin(admin)
+    for path in ("/v1/chats/chat_1/agents/agt_b", "/v1/chats/chat_9/agents/agt_a"):
+        assert admin.put(path, {"pinned_thread_id": made["id"]}).status == 404
+    assert admin.put(PIN, {}).status == 422
+    assert world.membership(bot()).pinned_thread_id is None
+
+
+def test_what_operators_do_with_threads_is_on_record(world: World, admin: Client) -> None:
+    made = begin(admin)
+    path = f"{THREADS}/{made['id']}"
+    admin.get(path)
+    admin.put(PIN, {"pinned_thread_id": made["id"]})
+    admin.patch(path, {"status": "completed"})
+    admin.get(f"{path}/export")
+    admin.delete(path)
+    day = f"{world.clock.now():%Y-%m-%d}"
+    entries = admin.get("/v1/audit", day=day).body["items"]
+    assert [(each["verb"], each["kind"]) for each in reversed(entries)] == [
+        ("create", "thread"),
+        ("read", "thread"),
+        ("change", "thread"),
+        ("change", "thread"),
+        ("read", "export"),
+        ("delete", "thread"),
+    ]
