@@ -286,3 +286,43 @@ def _list_audit(meter: Meter) -> None:
     world.app.audit.add(TENANT, DEED)
     with meter(world):
         world.app.audit.of_day(TENANT)
+
+
+@patterns.named("begin a thread")
+def _begin_thread(meter: Meter) -> None:
+    world = World()
+    world.app.documents.write(DOCUMENTS, "plan", "One", new_in=FOLDER)
+    with meter(world):
+        world.app.threads.create(OWNER, {"concern": "Win", "documents": ["plan"]})
+
+
+@patterns.named("read a thread, or which one is active")
+def _read_thread(meter: Meter) -> None:
+    world = World()
+    thread = world.app.threads.create(OWNER, {"concern": "Win"})
+    with meter(world):
+        world.app.threads.get(REACH, thread.id)
+
+
+@patterns.named("switch, note on or end a thread")
+def _switch_thread(meter: Meter) -> None:
+    world = World()
+    thread = world.app.threads.create(OWNER, {"concern": "Win"})
+    with meter(world):
+        world.app.threads.switch(REACH, thread.id)
+
+
+@patterns.named("list threads")
+def _list_threads(meter: Meter) -> None:
+    world = World()
+    world.app.threads.create(OWNER, {"concern": "Win"})
+    with meter(world):
+        world.app.threads.list(REACH)
+
+
+@patterns.named("pin a thread to a chat")
+def _pin_thread(meter: Meter) -> None:
+    world = group()
+    thread = world.app.threads.create(OWNER, {"concern": "Win"})
+    with meter(world):
+        world.app.pins.pin(TENANT, "chat_1", "agt_a", thread.id)

@@ -411,7 +411,7 @@ def test_a_text_on_its_way_still_arrives_and_what_becomes_of_it_is_heard() -> No
     chat_id = text(world).message.chat_id
     world.clock.advance(5)
     for job in world.queues.ready("turns"):
-        world.take(job)
+        world.take(job)  # type: ignore[arg-type]
     link(world)
     answered(world)
     assert texts_to(world) == [PHONE]
@@ -623,7 +623,7 @@ def test_a_text_that_is_being_sent_while_its_number_is_linked_goes_out_once() ->
     chat_id = text(world).message.chat_id
     world.clock.advance(5)
     for turn in world.queues.ready("turns"):
-        world.take(turn)
+        world.take(turn)  # type: ignore[arg-type]
     real, met = world.table.get_many, iter([True])
 
     def meanwhile(keys: Sequence[Key]) -> dict[Key, Item]:
