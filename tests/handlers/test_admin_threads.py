@@ -207,6 +207,8 @@ def test_nothing_is_pinned_where_the_agent_is_not(world: World, admin: Client) -
     for path in ("/v1/chats/chat_1/agents/agt_b", "/v1/chats/chat_9/agents/agt_a"):
         assert admin.put(path, {"pinned_thread_id": made["id"]}).status == 404
     assert admin.put(PIN, {}).status == 422
+    admin.delete("/v1/agents/agt_a")
+    assert admin.put(PIN, {"pinned_thread_id": made["id"]}).status == 404
     assert world.membership(bot()).pinned_thread_id is None
 
 

@@ -18,6 +18,7 @@ WHERE = "tests/matrix/calls.py"
 
 # Parameters of paths that are something else than the id of the same name in `Household.own`.
 PATHS: dict[str, dict[str, str]] = {
+    "/v1/agents/{agent_id}/threads/{thread_id}/export": {"thread_id": "done_thread_id"},
     "/v1/chats/{chat_id}/members/{kind}/{member_id}": {"kind": "=user"},
     "/v1/users/{user_id}/phones/{phone}": {"phone": "own_phone"},
 }
@@ -53,11 +54,14 @@ BODIES: dict[str, dict[str, Any]] = {
     "NewMemory": {"kind": "core", "text": "Something new"},
     "NewPlan": {"name": "New", "instruction": "Look", "run_after": "2 hours"},
     "NewService": {"name": "New", "agent_ids": ["{agent_id}"]},
+    "NewThread": {"concern": "Something new"},
     "NewUser": {"id": "usr_new", "name": "New", "phones": ["+15005559100"]},
+    "Pinning": {"pinned_thread_id": "{thread_id}"},
     "ReadReceipt": {"seq": 1},
     "RespondNow": {"agent_id": "{agent_id}"},
     "ServiceChange": {"agent_ids": ["{agent_id}"]},
     "TenantOverridesChange": {"reply_debounce_seconds": 3},
+    "ThreadChange": {"progress": "Half"},
     "UserChange": {"time_zone": "Europe/Berlin"},
 }
 

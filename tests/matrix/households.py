@@ -16,9 +16,11 @@ from skein.models.api_services import NewService
 from skein.models.base import NamedMember
 from skein.models.chat import SmsAddress
 from skein.models.consolidation import ConsolidationRecord
+from skein.models.intent import Owner
 from skein.models.reflection import ReflectionRecord
 from skein.models.skill import SkillHead
 from skein.models.storage import Item, Key, Put
+from skein.services import thread_changes
 from skein.services.audit import Deed
 from tests.acting import END, actor, results_of, settle
 from tests.builders import NOON, TENANT, World, bot, person
@@ -282,6 +284,9 @@ class _Furnisher:
             id=f"ref_{self.world.ids.ulid()}", considered=(), failure=f"citron{self.words}", **where
         )
         put(Put(reflected.key, reflected.to_item()))
+        owner = Owner(tenant=TENANT, agent_id=self.coach.id)
+        done = app.threads.create(owner, {"concern": f"Growing citron{self.words}"})
+        app.threads.change(owner.reach, done.id, thread_changes.ended("completed", NOON))
         deed = {"scope": "admin", "verb": "read", "kind": "agent", "route": "GET /v1/agents"}
         app.audit.add(TENANT, Deed(who="usr_op", ids={"agent_id": f"citron{self.words}"}, **deed))
         return {
@@ -292,6 +297,7 @@ class _Furnisher:
             "own_phone": self.phone,
             "service_id": service.id,
             "erasure_id": erasure.id,
+            "done_thread_id": done.id,
         }
 
 

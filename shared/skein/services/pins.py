@@ -1,6 +1,7 @@
 """Chats pin threads: runs of an agent that are triggered there begin with the pinned one."""
 
 from skein.errors import Conflict, NotFound
+from skein.models.agent import Agent
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership
 from skein.models.intent import Reach
@@ -41,9 +42,12 @@ class Pins:
     ) -> Membership:
         agent = MemberRef(kind="agent", id=agent_id)
         keys = Chat.key_of(tenant, chat_id), Membership.key_of(tenant, chat_id, agent)
-        found = self._table.get_many(keys)
-        if any(key not in found for key in keys):
+        agent_key = Agent.key_of(tenant, agent_id)
+        found = self._table.get_many([*keys, agent_key])
+        if any(key not in found for key in (*keys, agent_key)):
             raise NotFound("the agent is in no such chat")
+        if Agent.from_item(found[agent_key]).deleted_at is not None:
+            raise NotFound("there is no such agent")
         chat, place = Chat.from_item(found[keys[0]]), Membership.from_item(found[keys[1]])
         if not place.active:
             raise NotFound("the agent is in no such chat")
