@@ -17,6 +17,7 @@ from skein.models.api_threads import (
     ThreadChange,
     ThreadPage,
     ThreadResource,
+    TrainingUnit,
 )
 from skein.models.intent import Owner, Reach
 from skein.models.thread import ThreadStatus
@@ -126,7 +127,7 @@ def delete_thread(
     "/v1/agents/<agent_id>/threads/<thread_id>/export",
     summary="Export a completed thread as a unit of training",
     tags=["threads"],
-    responses=documented(200, None, 404, 409, 422),
+    responses=documented(200, TrainingUnit, 404, 409, 422),
     middlewares=reads("export"),
 )
 def export_thread(

@@ -1,6 +1,6 @@
 """Threads as the HTTP API shows them (DESIGN section 7)."""
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -115,6 +115,18 @@ class ThreadPage(Resource):
 
     items: tuple[ThreadResource, ...]
     next_cursor: str | None
+
+
+class TrainingUnit(Resource):
+    """A completed thread on one line, as APIs for fine-tuning take it."""
+
+    messages: Annotated[
+        tuple[dict[str, Any], ...],
+        Field(description="With `role`, `content`, `tool_calls` and `tool_call_id`."),
+    ]
+    tools: Annotated[
+        tuple[dict[str, Any], ...], Field(description="Those that are called; left out if none.")
+    ] = ()
 
 
 class Pinning(Request):
