@@ -13,6 +13,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import admin_audit
 import admin_consolidations
+import admin_documents
 import admin_intents
 import admin_memories
 import admin_people
@@ -20,6 +21,7 @@ import admin_privacy
 import admin_reflections
 import admin_services
 import admin_settings
+import admin_skills
 import admin_threads
 from api_app import (
     AgentId,
@@ -56,6 +58,7 @@ from skein.services.cursors import DEFAULT_PAGE
 api = Api(scope="admin").including(
     admin_audit.router,
     admin_consolidations.router,
+    admin_documents.router,
     admin_intents.router,
     admin_memories.router,
     admin_people.router,
@@ -64,6 +67,7 @@ api = Api(scope="admin").including(
     admin_services.router,
     admin_settings.router,
     admin_threads.router,
+    admin_skills.router,
 )
 
 InChat = Annotated[

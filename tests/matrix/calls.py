@@ -20,6 +20,7 @@ WHERE = "tests/matrix/calls.py"
 PATHS: dict[str, dict[str, str]] = {
     "/v1/agents/{agent_id}/threads/{thread_id}/export": {"thread_id": "done_thread_id"},
     "/v1/chats/{chat_id}/members/{kind}/{member_id}": {"kind": "=user"},
+    "/v1/skills/{name}": {"name": "skill_name"},
     "/v1/users/{user_id}/phones/{phone}": {"phone": "own_phone"},
 }
 
@@ -41,6 +42,8 @@ QUERIES: dict[str, str] = {
 BODIES: dict[str, dict[str, Any]] = {
     "AgentChange": {"system_prompt": "Be brief."},
     "ChatChange": {"title": "Changed"},
+    "DocumentChange": {"append": "More"},
+    "DocumentText": {"text": "All of it"},
     "GoalChange": {"priority": 1},
     "LineChange": {"agent_id": "{agent_id}"},
     "NewAgent": {"name": "Another"},
@@ -49,17 +52,20 @@ BODIES: dict[str, dict[str, Any]] = {
         "members": [{"kind": "agent", "id": "{agent_id}"}, {"kind": "user", "id": "{member_id}"}],
     },
     "NewChatMessage": {"text": "Hello there", "client_id": "new", "reply_to": 1},
+    "NewDocument": {"name": "new.md", "text": "Something new"},
     "NewGoal": {"text": "Something new"},
     "NewLine": {"phone": "+15005559006", "agent_id": "{agent_id}"},
     "NewMemory": {"kind": "core", "text": "Something new"},
     "NewPlan": {"name": "New", "instruction": "Look", "run_after": "2 hours"},
     "NewService": {"name": "New", "agent_ids": ["{agent_id}"]},
     "NewThread": {"concern": "Something new"},
+    "NewSkill": {"name": "new", "text": "Something new"},
     "NewUser": {"id": "usr_new", "name": "New", "phones": ["+15005559100"]},
     "Pinning": {"pinned_thread_id": "{thread_id}"},
     "ReadReceipt": {"seq": 1},
     "RespondNow": {"agent_id": "{agent_id}"},
     "ServiceChange": {"agent_ids": ["{agent_id}"]},
+    "SkillBody": {"text": "Something else"},
     "TenantOverridesChange": {"reply_debounce_seconds": 3},
     "ThreadChange": {"progress": "Half"},
     "UserChange": {"time_zone": "Europe/Berlin"},

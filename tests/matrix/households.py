@@ -16,6 +16,7 @@ from skein.models.api_services import NewService
 from skein.models.base import NamedMember
 from skein.models.chat import SmsAddress
 from skein.models.consolidation import ConsolidationRecord
+from skein.models.document import Document, DocumentReach, Folder
 from skein.models.intent import Owner
 from skein.models.reflection import ReflectionRecord
 from skein.models.skill import SkillHead
@@ -267,6 +268,13 @@ class _Furnisher:
             TENANT, NewService(name=f"Service citron{self.words}", agent_ids=(self.coach.id,))
         )
         self._secret = service.secret
+        name = f"list{self.words}.md"
+        for folder in (
+            Folder(tenant=TENANT, agent_id=self.coach.id),
+            Folder(tenant=TENANT, chat_id=self._chat_id("team")),
+        ):
+            reach = DocumentReach(folders=(folder,))
+            app.documents.write(reach, name, f"All citron{self.words}", new_in=folder)
         erasure = app.erasures.request(TENANT, self.gone.id, by="usr_op")
         put = self.world.table.write
         where: dict[str, Any] = {"tenant": TENANT, "agent_id": self.coach.id, "at": NOON}
@@ -298,6 +306,8 @@ class _Furnisher:
             "service_id": service.id,
             "erasure_id": erasure.id,
             "done_thread_id": done.id,
+            "document_id": Document.id_of(name),
+            "skill_name": self.skill,
         }
 
 

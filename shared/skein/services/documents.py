@@ -58,6 +58,17 @@ class Documents:
             raise NotFound("there is no such document")
         return document
 
+    def of_chat(self, tenant: str, chat_id: str) -> Folder:
+        """Where a chat's documents are kept.
+
+        Raises:
+            NotFound: There is no such chat.
+        """
+        folder = Folder(tenant=tenant, chat_id=chat_id)
+        if self._table.get(chat_key(folder)) is None:
+            raise NotFound("there is no such chat")
+        return folder
+
     def list(
         self, folder: Folder, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[Document]:
@@ -144,6 +155,7 @@ class Documents:
         def make(before: Document | None, folder: Folder) -> Document:
             if before is None:
                 raise NotFound("there is no such document")
+            check_version(before, revision.version)
             text = revised_text(before.text, revision)
             return changed_document(before, text, revision, maker, self._stamp())
 

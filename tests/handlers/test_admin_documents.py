@@ -1,0 +1,257 @@
+"""Documents and skills over the HTTP API for operators."""
+
+from typing import Any
+
+import pytest
+
+from skein.models.audience import Audience
+from skein.models.document import MAX_DOCUMENT_BYTES, Document, DocumentReach, Folder
+from skein.services.document_changes import Maker
+from tests.api_client import Client, operator
+from tests.builders import TENANT, World, bot, person
+
+OF_AGENT = "/v1/agents/agt_a/documents"
+OF_CHAT = "/v1/chats/chat_1/documents"
+BOTH = pytest.mark.parametrize("documents", [OF_AGENT, OF_CHAT])
+HERS = Folder(tenant=TENANT, agent_id="agt_a", scope="user:usr_ann")
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.agent()
+    world.chat(person(), bot())
+    return world
+
+
+@pytest.fixture
+def admin(world: World) -> Client:
+    return operator(world)
+
+
+# ---------------------------------------------------------------------- documents
+
+
+@BOTH
+def test_a_document_from_its_beginning_to_its_end(admin: Client, documents: str) -> None:
+    made = admin.post(documents, {"name": " plan.md ", "text": "# Plan\n"})
+    assert made.status == 201
+    assert made.body == {
+        "id": Document.id_of("plan.md"),
+        "name": "plan.md",
+        "media_type": "text/markdown",
+        "version": 1,
+        "global": False,
+        "characters": 7,
+        "text": "# Plan\n",
+        "source_chat_id": None,
+        "source_run_id": None,
+        "created_at": "2026-02-18T12:00:00.000Z",
+        "updated_at": "2026-02-18T12:00:00.000Z",
+    }
+    by_id, by_name = f"{documents}/{made.body['id']}", f"{documents}/plan.md"
+    assert admin.get(by_id).body == admin.get(by_name).body == made.body
+    line = {name: value for name, value in made.body.items() if name != "text"}
+    assert admin.get(documents).body == {"items": [line], "next_cursor": None}
+    replaced = admin.call("PUT", by_name, {"text": "One", "media_type": "text/plain"})
+    assert (replaced.status, replaced.body["text"], replaced.body["version"]) == (200, "One", 2)
+    assert replaced.body["media_type"] == "text/plain"
+    change = {"find": "One", "replace": "Two", "append": " three", "global": True, "version": 2}
+    changed = admin.patch(by_id, change)
+    assert (changed.status, changed.body["text"], changed.body["version"]) == (200, "Two three", 3)
+    assert changed.body["global"]
+    assert admin.patch(by_id, change).code == "conflict"
+    assert admin.call("PUT", by_id, {"text": "x", "version": 2}).status == 409
+    assert admin.call("DELETE", by_name).status == 204
+    assert admin.get(by_id).status == admin.call("DELETE", by_id).status == 404
+    assert admin.call("PUT", by_id, {"text": "x"}).status == 404
+    assert admin.patch(by_id, {"append": "x"}).status == 404
+    assert admin.get(documents).body["items"] == []
+
+
+@BOTH
+def test_a_name_that_is_taken_is_refused(admin: Client, documents: str) -> None:
+    admin.post(documents, {"name": "plan", "text": "One"})
+    assert admin.post(documents, {"name": "plan", "text": "Two"}).status == 409
+    assert admin.get(f"{documents}/plan").body["text"] == "One"
+
+
+def test_a_name_with_a_slash_is_found_by_its_id(admin: Client) -> None:
+    made = admin.post(OF_AGENT, {"name": "src/main.rs", "media_type": "text/x-rust"})
+    assert admin.get(f"{OF_AGENT}/{made.body['id']}").body["name"] == "src/main.rs"
+
+
+def test_a_list_has_every_document_once_page_by_page(admin: Client) -> None:
+    for n in range(7):
+        admin.post(OF_AGENT, {"name": f"doc {n}"})
+    names = [each["name"] for each in admin.all_pages(OF_AGENT, limit=3)]
+    assert sorted(names) == [f"doc {n}" for n in range(7)]
+
+
+def test_of_an_agents_documents_five_are_global_and_of_a_chat_there_are_ten(
+    admin: Client,
+) -> None:
+    made = [admin.post(OF_AGENT, {"name": f"d{n}", "global": True}).status for n in range(6)]
+    assert made == [201] * 5 + [409]
+    made = [admin.post(OF_CHAT, {"name": f"d{n}"}).status for n in range(11)]
+    assert made == [201] * 10 + [409]
+    admin.call("DELETE", f"{OF_CHAT}/d0")
+    assert admin.post(OF_CHAT, {"name": "d10"}).status == 201
+
+
+def test_a_text_is_brought_in_parts_up_to_256_kib(admin: Client) -> None:
+    half = "x" * (MAX_DOCUMENT_BYTES // 2)
+    assert admin.post(OF_AGENT, {"name": "long", "text": half}).status == 201
+    path = f"{OF_AGENT}/long"
+    assert admin.patch(path, {"append": half}).body["characters"] == MAX_DOCUMENT_BYTES
+    refused = admin.patch(path, {"append": "x"})
+    assert (refused.status, refused.code) == (413, "too_large")
+    assert "262,144" in refused.body["error"]["message"]
+    assert admin.post(OF_AGENT, {"name": "longer", "text": half * 2 + "x"}).status == 413
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"name": ""},
+        {"name": "two\nlines"},
+        {"name": "doc_" + "0" * 26},
+        {"name": "a", "media_type": "markdown"},
+        {"name": "a", "version": 1},
+        {"name": "a", "text": None},
+    ],
+)
+def test_a_document_that_does_not_fit_is_refused(admin: Client, body: dict[str, Any]) -> None:
+    assert admin.post(OF_AGENT, body).status == 422
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"find": "One"},
+        {"replace": "x"},
+        {"find": "", "replace": "x"},
+        {"find": "absent", "replace": "x"},
+        {"find": "n", "replace": "x"},
+        {"media_type": "?"},
+        {"text": "x"},
+    ],
+)
+def test_a_change_that_does_not_fit_changes_nothing(admin: Client, change: dict[str, Any]) -> None:
+    admin.post(OF_AGENT, {"name": "plan", "text": "None, not one"})
+    assert admin.patch(f"{OF_AGENT}/plan", change).status == 422
+    assert admin.get(f"{OF_AGENT}/plan").body["version"] == 1
+
+
+def test_what_an_agent_wrote_in_private_is_found_by_naming_the_person(
+    world: World, admin: Client
+) -> None:
+    ann = Audience(open=False, people=("usr_ann",))
+    maker = Maker(audience=ann, source_chat_id="chat_ann", source_run_id="run_1")
+    world.app.documents.write(
+        DocumentReach(folders=(HERS,)), "diary", "Dear", new_in=HERS, maker=maker
+    )
+    path = f"{OF_AGENT}/diary"
+    assert admin.get(path).status == 404
+    assert admin.get(OF_AGENT).body["items"] == []
+    found = admin.get(path, user_id="usr_ann").body
+    assert (found["text"], found["source_chat_id"]) == ("Dear", "chat_ann")
+    assert len(admin.get(OF_AGENT, user_id="usr_ann").body["items"]) == 1
+    assert admin.get(OF_AGENT, user_id="usr_ann", chat_id="chat_ann").status == 422
+    changed = admin.call("PATCH", path, {"append": "!"}, query={"user_id": "usr_ann"})
+    assert changed.body["text"] == "Dear!"
+    kept = world.app.documents.get(DocumentReach(folders=(HERS,)), "diary")
+    assert (kept.audience, kept.source_chat_id) == (ann, "chat_ann")
+    assert admin.call("DELETE", path, query={"user_id": "usr_ann"}).status == 204
+
+
+@pytest.mark.parametrize(
+    "documents", ["/v1/agents/agt_none/documents", "/v1/chats/chat_none/documents"]
+)
+def test_who_is_not_there_has_no_documents(admin: Client, documents: str) -> None:
+    assert admin.get(documents).status == 404
+    assert admin.post(documents, {"name": "a"}).status == 404
+    assert admin.get(f"{documents}/a").status == 404
+    assert admin.call("PUT", f"{documents}/a", {"text": ""}).status == 404
+    assert admin.patch(f"{documents}/a", {"append": ""}).status == 404
+    assert admin.call("DELETE", f"{documents}/a").status == 404
+
+
+def test_another_tenants_documents_are_not_there(world: World, admin: Client) -> None:
+    admin.post(OF_CHAT, {"name": "plan"})
+    stranger = operator(world, tenant="other")
+    assert stranger.get(f"{OF_CHAT}/plan").status == 404
+    assert stranger.get(OF_CHAT).status == 404
+
+
+def test_the_audit_holds_a_documents_id_and_not_its_name(admin: Client) -> None:
+    admin.post(OF_AGENT, {"name": "divorce", "text": "secret"})
+    admin.get(f"{OF_AGENT}/divorce")
+    entries = admin.get("/v1/audit").body["items"]
+    assert "divorce" not in str(entries)
+    ids = {"agent_id": "agt_a", "document_id": Document.id_of("divorce")}
+    assert [(e["verb"], e["kind"], e["ids"]) for e in entries] == [
+        ("read", "document", ids),
+        ("create", "document", ids),
+    ]
+
+
+# ---------------------------------------------------------------------- skills
+
+
+def test_a_skill_from_its_beginning_to_its_end(admin: Client) -> None:
+    new = {"name": "rust", "description": "Rust.", "tags": [" Rust ", "code"], "text": " Borrow. "}
+    made = admin.post("/v1/skills", new)
+    assert made.status == 201
+    assert made.body == {
+        "name": "rust",
+        "description": "Rust.",
+        "tags": ["rust", "code"],
+        "modes": [],
+        "shipped": False,
+        "text": "Borrow.",
+        "version": 1,
+    }
+    assert admin.get("/v1/skills/rust").body == made.body
+    assert admin.post("/v1/skills", new).status == 409
+    line = {name: value for name, value in made.body.items() if name not in {"text", "version"}}
+    assert line in admin.get("/v1/skills").body["items"]
+    changed = admin.call("PUT", "/v1/skills/rust", {"text": "Own.", "modes": ["review"]})
+    assert (changed.body["text"], changed.body["version"]) == ("Own.", 2)
+    assert (changed.body["tags"], changed.body["modes"]) == ([], ["review"])
+    assert admin.call("DELETE", "/v1/skills/rust").status == 204
+    assert admin.get("/v1/skills/rust").status == 404
+    assert admin.call("DELETE", "/v1/skills/rust").status == 404
+
+
+def test_a_skill_of_ours_can_be_replaced_but_not_removed(admin: Client) -> None:
+    ours = admin.get("/v1/skills/core").body
+    assert ours["shipped"]
+    assert admin.call("DELETE", "/v1/skills/core").status == 404
+    assert not admin.call("PUT", "/v1/skills/core", {"text": "Mine."}).body["shipped"]
+    assert admin.get("/v1/skills/core").body["text"] == "Mine."
+    assert admin.call("DELETE", "/v1/skills/core").status == 204
+    assert admin.get("/v1/skills/core").body == ours
+
+
+@pytest.mark.parametrize(
+    "skill",
+    [
+        {"name": "Rust", "text": "x"},
+        {"name": "a b", "text": "x"},
+        {"name": "a", "text": " "},
+        {"name": "a", "text": "x" * 20_001},
+        {"name": "a", "text": "x", "tags": ["t"] * 11},
+        {"name": "a", "text": "x", "modes": ["a\nb"]},
+        {"name": "a", "text": "x", "description": "x" * 201},
+    ],
+)
+def test_a_skill_that_does_not_fit_is_refused(admin: Client, skill: dict[str, Any]) -> None:
+    assert admin.post("/v1/skills", skill).status == 422
+
+
+def test_skills_are_for_operators(world: World) -> None:
+    client = Client(world, api=operator(world).api)
+    assert client.get("/v1/skills").status == 403
+    assert client.get(OF_AGENT).status == client.get(OF_CHAT).status == 403
