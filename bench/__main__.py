@@ -1,0 +1,147 @@
+"""`make bench`: measures everything, prints it, and writes `bench/results.md` and a plot.
+
+It ends within ten minutes: what is not measured by then is reported as not measured.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench import imports, prefix
+from bench.cost import Row
+from bench.engines import engines
+from bench.goals import PEERS, Results
+from bench.report import goal_cells, import_cells, page, printed, table, time_cells
+from local.engine import VERSION
+from local.template import ROOT
+from skein.adapters.tokens import Tokens
+
+FOLDER = ROOT / "bench"
+PEERS_PYTHON = ROOT / ".cache" / "bench" / "bin" / "python"
+SECONDS = 570.0  # for all of it
+LEFT_FOR_THE_REST = 10.0
+
+
+@dataclass
+class Bench:
+    """One run of it all.
+
+    Attributes:
+        give_up: When it must be over, by the monotonic clock.
+    """
+
+    give_up: float
+    rows: list[Row] = field(default_factory=list)
+    own_time: dict[str, dict[str, float]] = field(default_factory=dict)
+    memory: dict[str, float] | None = None
+    failures: list[str] = field(default_factory=list)
+
+    def run(self) -> Results:
+        """Measure everything."""
+        print("bench: prompts of 200 turns", flush=True)
+        tokens = Tokens()
+        shares = {
+            name: prefix.shares(prefix.conversation(kind, prompt, tokens), tokens)
+            for name, kind, prompt in prefix.CONVERSATIONS
+        }
+        print("bench: imports", flush=True)
+        imported = imports.milliseconds(imports.modules())
+        with engines() as (dynamodb, s3):
+            for peer in PEERS:
+                for line in self._lines(PEERS_PYTHON, "bench.peers", peer, dynamodb, s3):
+                    self.rows.append(Row(**line))
+            for line in self._lines(Path(sys.executable), "bench.skein_turns", dynamodb):
+                self._take(line)
+        with engines() as (dynamodb, _):
+            for line in self._lines(Path(sys.executable), "bench.memory", dynamodb):
+                self.memory = dict(line)
+        return Results(self.rows, self.own_time, imported, self.memory, shares, self.failures)
+
+    def _take(self, line: dict[str, Any]) -> None:
+        kind = line.pop("own_time", None)
+        if kind is None:
+            self.rows.append(Row(**line))
+        else:
+            self.own_time[kind] = line
+
+    def _lines(self, python: Path, module: str, *arguments: str) -> list[dict[str, Any]]:
+        """What a part printed, as far as it came in the time that is left."""
+        what = " ".join([module, *arguments[:-2]])
+        print(f"bench: {what}", flush=True)
+        left = self.give_up - time.monotonic() - LEFT_FOR_THE_REST
+        with tempfile.TemporaryFile("w+") as said:
+            try:
+                subprocess.run(
+                    [str(python), "-m", module, *arguments],
+                    cwd=ROOT,
+                    env={**os.environ, **_environment()},
+                    stdout=said,
+                    timeout=max(left, 0.1),
+                    check=True,
+                )
+            except subprocess.TimeoutExpired:
+                self.failures.append(f"{what}: the bench's time was over")
+            except subprocess.CalledProcessError as error:
+                self.failures.append(f"{what}: ended with {error.returncode}")
+            said.seek(0)
+            return [json.loads(line) for line in said if line.startswith("{")]
+
+
+def _environment() -> Mapping[str, str]:
+    paths = (ROOT, ROOT / "shared", ROOT / "functions")
+    # A library's advice to its users is none of the results.
+    return {"PYTHONPATH": ":".join(map(str, paths)), "PYTHONWARNINGS": "ignore"}
+
+
+def show(results: Results) -> None:
+    """Print the tables."""
+    for cells in (
+        table(results.rows),
+        goal_cells(results),
+        time_cells(results),
+        import_cells(results),
+    ):
+        print(f"\n{printed(cells)}")
+    for why in results.failures:
+        print(f"not measured: {why}")
+
+
+def draw(rows: Sequence[Row]) -> None:
+    """Write the plot."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump([row.plain() for row in rows], file)
+        file.flush()
+        subprocess.run(
+            [PEERS_PYTHON, "-m", "bench.plot", file.name, str(FOLDER / "results.svg")],
+            cwd=ROOT,
+            check=True,
+            timeout=60,
+        )
+
+
+def main() -> int:
+    """Run it; return 1 if anything could not be measured, whatever the goals."""
+    begun = time.monotonic()
+    results = Bench(begun + SECONDS).run()
+    show(results)
+    draw(results.rows)
+    about = (
+        f"{datetime.now(UTC):%Y-%m-%d}, DynamoDB Local {VERSION}, Python "
+        f"{sys.version.split()[0]}, {os.cpu_count()} cores; measured in "
+        f"{time.monotonic() - begun:.0f} s."
+    )
+    (FOLDER / "results.md").write_text(page(results, about), encoding="utf-8")
+    print(f"\nbench: written to bench/results.md and bench/results.svg; {about}")
+    return int(bool(results.failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""What everything is measured on: DynamoDB Local with one table, and an S3 on this machine."""
+
+import os
+import shutil
+import socket
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from local.aws import CREDENTIALS, HOST
+from local.children import Child
+from local.engine import DynamoDbLocal
+from local.template import Template
+from skein.adapters.dynamodb import dynamo_client
+from skein.settings import Settings
+
+
+@contextmanager
+def engines() -> Iterator[tuple[str, str]]:
+    """The addresses of DynamoDB and of S3, for as long as they run."""
+    os.environ |= CREDENTIALS
+    with ExitStack() as stack:
+        dynamodb = stack.enter_context(DynamoDbLocal())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        yield dynamodb.endpoint_url, stack.enter_context(_s3(folder))
+
+
+@contextmanager
+def _s3(folder: Path) -> Iterator[str]:
+    with socket.create_server((HOST, 0)) as probe:
+        port: int = probe.getsockname()[1]
+    url = f"http://{HOST}:{port}"
+    child = Child(
+        "the S3 emulator",
+        "ministack",
+        environment={
+            "BIND_HOST": HOST,
+            "GATEWAY_PORT": str(port),
+            "STATE_DIR": str(folder / "state"),
+            "TMPDIR": str(folder),
+            "SERVICES": "s3",
+            # These would listen on every interface.
+            "IOT_MTLS_ENABLED": "0",
+            "SFTP_ENABLED": "0",
+            "LOG_LEVEL": "WARNING",
+        },
+        log=folder / "s3.log",
+    )
+
+    def answers() -> bool:
+        try:
+            with urllib.request.urlopen(f"{url}/_ministack/health", timeout=1):  # noqa: S310
+                return True
+        except OSError:
+            return False
+
+    try:
+        child.wait_until(answers)
+        yield url
+    finally:
+        child.stop()
+        shutil.rmtree(folder / "state", ignore_errors=True)
+
+
+def client_of(url: str | None) -> Any:
+    """A client as Skein's own table has it; None for one of AWS."""
+    return dynamo_client(Settings(aws_endpoint_url=url))
+
+
+def make_table(client: Any, name: str) -> None:
+    """A table as it is deployed."""
+    client.create_table(TableName=name, **Template.load().table[1])

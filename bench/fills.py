@@ -1,0 +1,57 @@
+"""Fills tables with many items, by the bulk writes that they have."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any
+
+from skein.adapters.attributes import marshal_item
+from skein.models.storage import Item, Key, Put
+from skein.ports import Table
+
+ITEMS_OF_A_TRANSACTION = 100
+ITEMS_OF_A_BATCH = 25
+BATCHES_AT_ONCE = 40
+WRITERS = 2
+
+Fill = Callable[[Iterable[Item]], None]
+
+
+def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """The items in lists of at most `size`."""
+    source = iter(items)
+    while batch := list(islice(source, size)):
+        yield batch
+
+
+def filled_by_transactions(table: Table) -> Fill:
+    """Fills any table, a hundred items at a time."""
+
+    def fill(items: Iterable[Item]) -> None:
+        for batch in in_batches(items, ITEMS_OF_A_TRANSACTION):
+            table.transact([Put(Key(item["pk"], item["sk"]), item) for item in batch])
+
+    return fill
+
+
+def filled_by_batches(client: Any, name: str) -> Fill:
+    """Fills a table by DynamoDB's own bulk writes."""
+
+    def write(batch: list[Item]) -> None:
+        puts = [{"PutRequest": {"Item": marshal_item(_present(item))}} for item in batch]
+        left = client.batch_write_item(RequestItems={name: puts})["UnprocessedItems"]
+        while left:
+            left = client.batch_write_item(RequestItems=left)["UnprocessedItems"]
+
+    def fill(items: Iterable[Item]) -> None:
+        batches = in_batches(items, ITEMS_OF_A_BATCH)
+        with ThreadPoolExecutor(WRITERS) as pool:
+            # Not all at once, or all items of a long chat would wait in memory.
+            while several := list(islice(batches, BATCHES_AT_ONCE)):
+                list(pool.map(write, several))
+
+    return fill
+
+
+def _present(item: Item) -> Item:
+    return {name: value for name, value in item.items() if value is not None}

@@ -1,0 +1,148 @@
+"""What the measurements are held to, each with what was found and whether that is enough."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.cost import SHORT, Row
+from bench.script import LENGTHS
+
+OURS, PEERS = "skein", ("langchain", "langgraph")
+FLAT = 1.1
+BUILD_MS, WITH_READS_MS, TOKENS_MS = 15.0, 200.0, 5.0
+WEBHOOK, WORKER, WEBHOOK_SHARE = "sms_webhook", "run_worker", 0.5
+PREFIX_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One goal.
+
+    Attributes:
+        met: None where nothing was measured.
+    """
+
+    name: str
+    found: str
+    met: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """Pass or fail, for the table."""
+        return {True: "pass", False: "FAIL", None: "FAIL (not measured)"}[self.met]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that was measured.
+
+    Attributes:
+        own_time: By kind of chat, in milliseconds (`skein_turns.own_time`).
+        imports: By module, in milliseconds.
+        memory: See `bench.memory`; None if it failed.
+        prefix: By conversation (`prefix.shares`).
+        failures: What could not be measured, and why.
+    """
+
+    rows: Sequence[Row]
+    own_time: Mapping[str, Mapping[str, float]]
+    imports: Mapping[str, float]
+    memory: Mapping[str, float] | None
+    prefix: Mapping[str, Mapping[str, float]]
+    failures: Sequence[str]
+
+    def row(self, who: str, messages: int) -> Row | None:
+        """One line of the table, unless its turns failed."""
+        found = (row for row in self.rows if (row.who, row.messages) == (who, messages))
+        return next((row for row in found if row.error is None), None)
+
+    def failed(self, who: str, messages: int) -> bool:
+        """Whether turns were tried there, and failed."""
+        tried = [row for row in self.rows if (row.who, row.messages) == (who, messages)]
+        return any(row.error is not None for row in tried)
+
+
+def goals(results: Results) -> list[Goal]:
+    """Every goal, in the order in which they are printed."""
+    return [
+        *_fewer_calls(results),
+        *_flat(results),
+        *_own_time(results),
+        _imports(results.imports),
+        _memory(results.memory),
+        *_prefix(results.prefix),
+    ]
+
+
+def _fewer_calls(results: Results) -> Iterator[Goal]:
+    for peer in PEERS:
+        told, met = [], True
+        for messages in LENGTHS:
+            ours, theirs = results.row(OURS, messages), results.row(peer, messages)
+            if ours is None or (theirs is None and not results.failed(peer, messages)):
+                told.append(f"{messages:,}: not measured")
+                met = False
+            elif theirs is None:
+                told.append(f"{messages:,}: {ours.calls:g}, they fail")
+            else:
+                told.append(f"{messages:,}: {ours.calls:g} to {theirs.calls:g}")
+                met = met and ours.calls < theirs.calls
+        yield Goal(f"fewer calls a turn than {peer} at every length", "; ".join(told), met)
+
+
+def _flat(results: Results) -> Iterator[Goal]:
+    short, full, longest = (results.row(OURS, n) for n in (LENGTHS[0], SHORT, LENGTHS[-1]))
+    calls = longest.calls / short.calls if longest and short else None
+    yield _at_most(f"calls at {LENGTHS[-1]:,} messages, of those at {LENGTHS[0]}", calls, FLAT)
+    kib = longest.kib / full.kib if longest and full else None
+    yield _at_most(f"KiB at {LENGTHS[-1]:,}, of those at {SHORT} (the window is full)", kib, FLAT)
+
+
+def _own_time(results: Results) -> Iterator[Goal]:
+    parts = {
+        "context build, reads excluded, p95": ("build_p95", BUILD_MS),
+        "context with reads on the local engine, p95": ("with_reads_p95", WITH_READS_MS),
+        "counting tokens in a fresh worker, p95": ("tokens_p95", TOKENS_MS),
+    }
+    for kind in ("direct", "group"):
+        found = results.own_time.get(kind, {})
+        for name, (figure, most) in parts.items():
+            value = found.get(figure)
+            told = "-" if value is None else f"{value:.1f} ms"
+            met = None if value is None else value < most
+            yield Goal(f"{name}, {kind} chat: under {most:g} ms", told, met)
+
+
+def _imports(imports: Mapping[str, float]) -> Goal:
+    name = f"import of {WEBHOOK} under half of {WORKER}'s"
+    if not {WEBHOOK, WORKER} <= imports.keys():
+        return Goal(name, "-", None)
+    share = imports[WEBHOOK] / imports[WORKER]
+    told = f"{imports[WEBHOOK]:.0f} ms to {imports[WORKER]:.0f} ms: {share:.0%}"
+    return Goal(name, told, share < WEBHOOK_SHARE)
+
+
+def _memory(memory: Mapping[str, Any] | None) -> Goal:
+    name = "a warm worker keeps within its caches' bound, and in its function's memory"
+    if memory is None:
+        return Goal(name, "-", None)
+    grown, bound = memory["grown_mib"], memory["caches_bound_mib"]
+    told = (
+        f"grown by {grown:.0f} MiB over {memory['chats']:,} chats, bound {bound:.0f} MiB; "
+        f"{memory['after_mib']:.0f} MiB in all, of {memory['function_mib']:,}"
+    )
+    return Goal(name, told, grown <= bound and memory["after_mib"] < memory["function_mib"])
+
+
+def _prefix(prefix: Mapping[str, Mapping[str, float]]) -> Iterator[Goal]:
+    name = f"prompt tokens that a prefix cache need not charge: {PREFIX_SHARE:.0%}"
+    if not prefix:
+        yield Goal(name, "-", None)
+    for conversation, found in prefix.items():
+        told = f"{found['ideal']:.1%}, {found['openai']:.1%} by OpenAI's rule"
+        yield Goal(f"{name}, {conversation}", told, found["ideal"] >= PREFIX_SHARE)
+
+
+def _at_most(name: str, value: float | None, most: float) -> Goal:
+    told = "-" if value is None else f"{value:.2f}"
+    return Goal(f"{name}: at most {most:g}", told, None if value is None else value <= most)

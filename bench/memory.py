@@ -1,0 +1,67 @@
+"""What a warm worker keeps: its memory after turns in many different chats.
+
+`python -m bench.memory DYNAMODB` prints one line of JSON.
+"""
+
+import gc
+import json
+import sys
+from pathlib import Path
+
+from bench.engines import client_of, make_table
+from bench.fills import filled_by_batches
+from bench.skein_chat import SkeinChat
+from bench.stand import Stand
+from local.template import Template
+from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.system import SystemClock
+from skein.adapters.tokens import Tokens
+from skein.settings import Settings
+
+TABLE = "skein-memory"
+CHATS = 1_000
+SETTLED = 50  # chats after which libraries have loaded all they load
+MESSAGES = 20
+WORKER = "run_worker"
+MIB = 1_048_576
+
+
+def resident_bytes() -> int:
+    """The memory that this process holds now."""
+    gc.collect()
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    kib = next(line.split()[1] for line in lines if line.startswith("VmRSS:"))
+    return int(kib) * 1_024
+
+
+def main(url: str) -> None:
+    """Turns in new chats, one after another, by one worker."""
+    client, tokens = client_of(url), Tokens()
+    make_table(client, TABLE)
+    # All within a moment, so that nothing that is kept has expired.
+    moment = Settings(reply_debounce_seconds=0)
+    stand = Stand(DynamoTable(client, TABLE, SystemClock()), tokens, settings=moment)
+    worker, settings = stand.app, stand.settings
+    settled = 0
+    for number in range(1, CHATS + 1):
+        chat = SkeinChat(stand, chat_id=f"chat_{number}")
+        chat.create(MESSAGES, filled_by_batches(client, TABLE))
+        chat.check(chat.turn())
+        if number == SETTLED:
+            settled = resident_bytes()
+    after = resident_bytes()
+    functions = {one.handler.partition(".")[0]: one for one in Template.load().functions}
+    found = {
+        "chats": CHATS,
+        "settled_mib": settled / MIB,
+        "after_mib": after / MIB,
+        "grown_mib": (after - settled) / MIB,
+        "context_cache_mib": worker.context_cache.size / MIB,
+        "caches_bound_mib": (settings.context_cache_bytes + settings.token_cache_bytes) / MIB,
+        "function_mib": functions[WORKER].memory,
+    }
+    print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

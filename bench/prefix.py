@@ -1,0 +1,79 @@
+"""How much of its prompts a provider with a prefix cache need not charge again.
+
+A conversation of 200 turns by the script, at the settings as they are. Two prompts in a row share
+the tokens at which both begin, tools first, as they are sent. OpenAI's cache serves heads of 1,024
+tokens and more, in steps of 128 (platform.openai.com/docs/guides/prompt-caching).
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import pairwise, takewhile
+
+from bench.fills import filled_by_transactions
+from bench.script import SYSTEM_PROMPT
+from bench.skein_chat import Kind, SkeinChat
+from bench.stand import Stand
+from skein.adapters.memory_table import MemoryTable
+from skein.models.completion import ModelRequest
+from skein.ports import ModelTokens
+
+TURNS = 200
+LEAST_HEAD = 1_024
+STEP = 128
+RULES = " Ask for the pulse at rest, and for pain, before you raise the load by more than a tenth."
+LONG_PROMPT = SYSTEM_PROMPT + RULES * 60
+# Each with a name, the kind of chat, and what the agent heeds.
+CONVERSATIONS: tuple[tuple[str, Kind, str], ...] = (
+    ("direct, short system prompt", "direct", SYSTEM_PROMPT),
+    ("direct, long system prompt", "direct", LONG_PROMPT),
+    ("group, short system prompt", "group", SYSTEM_PROMPT),
+    ("group, long system prompt", "group", LONG_PROMPT),
+)
+
+
+def conversation(
+    kind: Kind, prompt: str, tokens: ModelTokens, *, turns: int = TURNS
+) -> list[ModelRequest]:
+    """What the model was asked in each turn of one conversation, from its first message on."""
+    table = MemoryTable()
+    stand = Stand(table, tokens)
+    chat = SkeinChat(stand, kind=kind, system_prompt=prompt)
+    chat.create(0, filled_by_transactions(table))
+    asked = []
+    for _ in range(turns):
+        chat.check(chat.turn())
+        if stand.model.last is not None:
+            asked.append(stand.model.last)
+        chat.rest()
+        table.log.clear()
+    return asked
+
+
+def shares(asked: Iterable[ModelRequest], tokens: ModelTokens) -> dict[str, float]:
+    """The shares of all prompt tokens that need not be charged again: ideally, and by OpenAI."""
+    total = ideal = openai = 0
+    for earlier, later in pairwise(map(_pieces, asked)):
+        same = _same(earlier, later)
+        head = sum(tokens.count(piece) for piece in later[:same])
+        if same < min(len(earlier), len(later)):
+            head += tokens.count(_common(earlier[same], later[same]))
+        total += sum(tokens.count(piece) for piece in later)
+        ideal += head
+        openai += head // STEP * STEP if head >= LEAST_HEAD else 0
+    return {"ideal": ideal / total, "openai": openai / total, "tokens": total}
+
+
+def _pieces(request: ModelRequest) -> list[str]:
+    """A request as its provider reads it: the tools, then message by message."""
+    tools = json.dumps([tool.model_dump() for tool in request.tools])
+    return [tools, *(f"{one.role}\n{one.content}\n" for one in request.messages)]
+
+
+def _common(one: str, other: str) -> str:
+    """The head that two texts share."""
+    return one[: _same(one, other)]
+
+
+def _same(one: Sequence[str], other: Sequence[str]) -> int:
+    """At how many places two sequences begin alike."""
+    return sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False)))

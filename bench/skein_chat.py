@@ -1,0 +1,219 @@
+"""A chat of any length in Skein, and turns in it, through the doors that people and workers use."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Literal
+
+from bench.fills import Fill
+from bench.script import SYSTEM_PROMPT, text
+from bench.stand import BEGUN, Stand
+from skein.models.agent import Agent
+from skein.models.base import NamedMember
+from skein.models.chat import Chat, Membership, Message
+from skein.models.dedupe import DedupeMark
+from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
+from skein.models.run import Run
+from skein.models.session import Session
+from skein.models.storage import Item
+from skein.models.summary import Summary
+from skein.models.user import User
+from skein.services.chats import NewMessage
+from skein.services.windows import pinned
+
+TENANT = "bench"
+BETWEEN_MESSAGES = timedelta(seconds=30)
+SECONDS_BETWEEN_TURNS = 60
+INVOCATION = timedelta(seconds=120)
+
+Kind = Literal["direct", "group"]
+
+
+class TurnFailedError(RuntimeError):
+    """A turn did not come to its whole answer, so what it cost means nothing."""
+
+
+class SkeinChat:
+    """One chat of a person and an agent.
+
+    Args:
+        stand: Where it is held.
+        kind: A direct chat, or an open group in which the agent answers in text.
+        chat_id: Its id, which begins with `chat_`; the agent's and the person's follow from it.
+        system_prompt: The agent's.
+
+    Attributes:
+        said: How many messages the person has posted.
+    """
+
+    def __init__(
+        self,
+        stand: Stand,
+        *,
+        kind: Kind = "direct",
+        chat_id: str = "chat_1",
+        system_prompt: str = SYSTEM_PROMPT,
+    ) -> None:
+        self._stand = stand
+        self._chat_id = chat_id
+        self._kind = kind
+        self._prompt = system_prompt
+        self._length = 0
+        self.said = 0
+
+    @property
+    def person(self) -> NamedMember:
+        """Who asks."""
+        return NamedMember(kind="user", id=f"usr_{self._chat_id}", name="Husam")
+
+    @property
+    def agent(self) -> NamedMember:
+        """Who answers."""
+        return NamedMember(kind="agent", id=f"agt_{self._chat_id}", name="Coach")
+
+    # ------------------------------------------------------------------ how it comes to be
+
+    def create(self, messages: int, fill: Fill) -> None:
+        """Put the chat there, with so many messages in it, the clock standing at its newest.
+
+        Everything is written as Skein itself writes it: with its dedupe marks, with a summary that
+        covers it, as a worker would have kept one, and that pinned as ingest would have pinned it.
+        """
+        self._stand.clock.set(max(self._stand.clock.now(), BEGUN + messages * BETWEEN_MESSAGES))
+        begun = self._stand.clock.now() - messages * BETWEEN_MESSAGES
+        self._length = messages
+        agent = Agent(
+            tenant=TENANT,
+            id=self.agent.id,
+            name=self.agent.name,
+            system_prompt=self._prompt,
+            reply_mode="text",
+            created_at=begun,
+        )
+        user = User(tenant=TENANT, id=self.person.id, name=self.person.name, created_at=begun)
+        fill(self._messages(messages, begun))
+        chat = self._chat(messages, begun)
+        members = [
+            Membership(tenant=TENANT, chat_id=chat.id, member=member, seen_seq=messages)
+            for member in chat.roster
+        ]
+        fill(
+            [
+                agent.to_item() | agent.key._asdict(),
+                user.to_item() | user.key._asdict(),
+                chat.to_item() | chat.key._asdict(),
+                *(one.to_item(chat) | one.key._asdict() for one in members),
+            ]
+        )
+
+    def _message(self, seq: int, begun: datetime) -> Message:
+        return Message(
+            tenant=TENANT,
+            chat_id=self._chat_id,
+            id=f"msg_{self._chat_id}_{seq}",
+            seq=seq,
+            text=text(seq),
+            sender=self.person if seq % 2 else self.agent,
+            client_id=f"filled-{seq}",
+            created_at=begun + seq * BETWEEN_MESSAGES,
+        )
+
+    def _messages(self, count: int, begun: datetime) -> Iterator[Item]:
+        for seq in range(1, count + 1):
+            message = self._message(seq, begun)
+            mark = DedupeMark.of(message)
+            yield message.to_item() | message.key._asdict()
+            yield mark.to_item() | mark.key._asdict()
+
+    def _chat(self, messages: int, begun: datetime) -> Chat:
+        last = self._message(messages, begun) if messages else None
+        chat = Chat(
+            tenant=TENANT,
+            id=self._chat_id,
+            title="Training",
+            kind=self._kind,
+            visibility="private" if self._kind == "direct" else "open",
+            roster=(self.person, self.agent),
+            last_seq=messages,
+            last_message=last.preview() if last else None,
+            activity_hour=self._stand.clock.now().replace(minute=0, second=0),
+            session=self._session(begun) if self._kind == "direct" else None,
+            created_at=begun,
+        )
+        if messages < self._stand.settings.summary_message_threshold:
+            return chat
+        record = Summary(
+            text="They train for a race. " * 20,
+            from_seq=1,
+            seq=messages,
+            audience=chat.readers,
+            at=self._stand.clock.now(),
+        )
+        pin = pinned(chat, record, self._stand.settings)
+        return chat.model_copy(update={"record": record, "pinned": pin})
+
+    def _session(self, begun: datetime) -> Session:
+        """All of it: nobody has paused for long, or begun anew."""
+        return Session(id=f"ses_{self._chat_id}", started_at=begun, first_seq=1)
+
+    # ------------------------------------------------------------------ turns
+
+    def turn(self, *, fresh_worker: bool = False) -> RunJob:
+        """One message in, its context read, one answer posted; see `check`.
+
+        Args:
+            fresh_worker: Whether the worker has never seen the chat; else it has kept what it may.
+        """
+        job = self.ask()
+        worker = self._stand.new_app() if fresh_worker else self._stand.app
+        worker.turns.take(job, deadline=self._stand.clock.now() + INVOCATION)
+        return job
+
+    def ask(self) -> RunJob:
+        """Post the person's next message.
+
+        Raises:
+            TurnFailedError: It woke nobody.
+        """
+        self.said += 1
+        self._stand.app.posting.post(
+            NewMessage(
+                tenant=TENANT,
+                chat_id=self._chat_id,
+                sender=self.person.ref,
+                text=text(self._length + 2 * self.said - 1),
+                client_id=f"said-{self.said}",
+            )
+        )
+        self._stand.clock.advance(self._stand.settings.reply_debounce_seconds)
+        jobs = [job for job in self._stand.queues.ready("turns") if isinstance(job, RunJob)]
+        if len(jobs) != 1:
+            raise TurnFailedError(f"{len(jobs)} runs follow from a message")
+        return jobs[0]
+
+    def check(self, job: RunJob) -> None:
+        """See to it that a turn was a whole one, or what it cost would mean nothing.
+
+        Raises:
+            TurnFailedError: The run did not end well, was shown less than a whole context, or the
+                chat does not hold question and answer.
+        """
+        item = self._stand.table.get(Run.key_of(TENANT, job.run_id))
+        run = Run.from_item(item) if item else None
+        if run is None or run.status != "done" or run.marks or run.shown is None:
+            raise TurnFailedError(f"a run should be done: {run}")
+        found = self._stand.table.get(Chat.key_of(TENANT, self._chat_id))
+        chat = Chat.from_item(found) if found else None
+        expected = self._length + 2 * self.said
+        if chat is None or chat.last_seq != expected or run.shown.seq != expected - 1:
+            raise TurnFailedError(f"message {expected} should be the answer: {chat}")
+
+    def rest(self) -> None:
+        """Let time pass between two turns, and the work be done that nobody waits for."""
+        stand = self._stand
+        stand.clock.advance(SECONDS_BETWEEN_TURNS)
+        for upkeep in stand.queues.ready("upkeep"):
+            if isinstance(upkeep, UpkeepJob):
+                stand.app.upkeep.keep(upkeep)
+        for summary in stand.queues.ready("summaries"):
+            if isinstance(summary, SummaryJob):
+                stand.app.renewing.renew(summary)

@@ -1,0 +1,181 @@
+"""What a turn costs with Skein at each length of chat, and what of it is Skein's own time.
+
+`python -m bench.skein_turns DYNAMODB` prints one line of JSON for each row.
+"""
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from bench.cost import MILLISECONDS, SHORT, Row, failed_row, row_of, series
+from bench.engines import client_of, make_table
+from bench.fills import filled_by_batches
+from bench.script import LENGTHS
+from bench.skein_chat import Kind, SkeinChat
+from bench.stand import Stand
+from bench.wire import Wire, seconds_on_wire
+from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.system import SystemClock
+from skein.adapters.tokens import Tokens
+from skein.bootstrap import App
+from skein.models.jobs import RunJob
+
+TABLE = "skein"
+WORKERS = {"skein": True, "skein-warm": False}  # whether each turn's has seen nothing yet
+TURNS = 9
+SECONDS_OF_A_LENGTH = 20.0
+CONTEXTS = 60
+CONTEXT_MESSAGES = 1_000
+
+
+@dataclass
+class Stopwatch:
+    """How long parts of a worker take, in seconds.
+
+    What calls nobody is counted in processor time, which nothing else on the machine adds to.
+
+    Attributes:
+        reads: Each reading of a context, its calls included.
+        own_reads: The same without the time in which a call was under way.
+        builds: Each making of a prompt from what was read.
+        tokens: Counting tokens, since this was last set to 0.
+    """
+
+    wire: Wire
+    reads: list[float] = field(default_factory=list)
+    own_reads: list[float] = field(default_factory=list)
+    builds: list[float] = field(default_factory=list)
+    tokens: float = 0.0
+
+    def watch(self, app: App) -> None:
+        """Measure a new worker's parts."""
+        read, build, counter = app.contexts.fresh, app.context.build, app.remembered_tokens
+        vars(app.contexts)["fresh"] = self._timed_read(read)
+        vars(app.context)["build"] = _timed(build, self.builds.append)
+        for name in ("count", "cut"):
+            timed = _timed(getattr(counter, name), self._count)
+            vars(counter)[name] = timed
+
+    def _count(self, seconds: float) -> None:
+        self.tokens += seconds
+
+    def _timed_read(self, read: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*args: Any) -> Any:
+            before = len(self.wire.calls)
+            begun = time.perf_counter()
+            found = read(*args)
+            seconds = time.perf_counter() - begun
+            self.reads.append(seconds)
+            self.own_reads.append(seconds - seconds_on_wire(self.wire.calls[before:]))
+            return found
+
+        return timed
+
+
+def _timed(work: Callable[..., Any], note: Callable[[float], None]) -> Callable[..., Any]:
+    def timed(*args: Any) -> Any:
+        begun = time.thread_time()
+        try:
+            return work(*args)
+        finally:
+            note(time.thread_time() - begun)
+
+    return timed
+
+
+class Talk:
+    """A chat of Skein's; see `bench.cost.Talk`."""
+
+    def __init__(self, chat: SkeinChat, *, fresh_worker: bool) -> None:
+        self._chat = chat
+        self._fresh = fresh_worker
+        self._job: RunJob | None = None
+
+    def turn(self) -> None:
+        """By a worker that has kept nothing of the chat, or by one that has."""
+        self._job = self._chat.turn(fresh_worker=self._fresh)
+
+    def settle(self) -> None:
+        """See that it was a whole turn, and do what nobody waits for."""
+        if self._job is not None:
+            self._chat.check(self._job)
+        self._chat.rest()
+
+
+def rows_of_length(client: Any, wire: Wire, tokens: Tokens, messages: int) -> Iterator[Row]:
+    """Turns of workers that have never seen the chat, and of one that has."""
+    stand = Stand(DynamoTable(client, TABLE, SystemClock()), tokens)
+    filled = dict[str, SkeinChat]()  # a long chat takes its time to fill, so both go on in one
+
+    def chat_of(messages: int, name: str) -> SkeinChat:
+        if name not in filled:
+            filled[name] = SkeinChat(stand, chat_id=f"chat_{name}")
+            filled[name].create(messages, filled_by_batches(client, TABLE))
+        return filled[name]
+
+    def begin(name: str, messages: int, thread: str) -> Talk:
+        named = f"{thread}{WORKERS[name]}" if messages <= SHORT else thread
+        return Talk(chat_of(messages, named), fresh_worker=WORKERS[name])
+
+    for name in WORKERS:
+        try:
+            turns = series(
+                wire, messages, partial(begin, name), turns=TURNS, seconds=SECONDS_OF_A_LENGTH
+            )
+            yield row_of(name, messages, turns)
+        except Exception as error:
+            yield failed_row(name, messages, error)
+
+
+def own_time(client: Any, wire: Wire, tokens: Tokens, kind: Kind) -> dict[str, float]:
+    """What of a context is Skein's own time, in milliseconds: of fresh workers in a long chat."""
+    watch = Stopwatch(wire)
+    stand = Stand(DynamoTable(client, TABLE, SystemClock()), tokens, watched=watch.watch)
+    chat = SkeinChat(stand, chat_id=f"chat_{kind}", kind=kind)
+    chat.create(CONTEXT_MESSAGES, filled_by_batches(client, TABLE))
+    counted = []
+    for _ in range(CONTEXTS):
+        watch.tokens = 0.0
+        chat.check(chat.turn(fresh_worker=True))
+        counted.append(watch.tokens)
+        chat.rest()
+    built = [sum(pair) for pair in zip(watch.own_reads, watch.builds, strict=True)]
+    whole = [sum(pair) for pair in zip(watch.reads, watch.builds, strict=True)]
+    shown = len(stand.model.last.messages) if stand.model.last else 0
+    return {
+        "contexts": len(built),
+        "model_messages": shown,
+        "own_p50": statistics.median(built) * MILLISECONDS,
+        "own_p95": p95(built) * MILLISECONDS,
+        "build_p95": p95(watch.builds) * MILLISECONDS,
+        "with_reads_p95": p95(whole) * MILLISECONDS,
+        "tokens_p95": p95(counted) * MILLISECONDS,
+    }
+
+
+def p95(values: list[float]) -> float:
+    """The value that 95 of 100 do not exceed."""
+    return statistics.quantiles(values, n=20, method="inclusive")[-1]
+
+
+def main(url: str) -> None:
+    """Measure everything on one engine."""
+    client, wire, tokens = client_of(url), Wire(), Tokens()
+    make_table(client, TABLE)
+    wire.listen(client)
+    tokens.count("loaded before anything is measured")
+    for messages in LENGTHS:
+        for row in rows_of_length(client, wire, tokens, messages):
+            print(json.dumps(row.plain()), flush=True)
+    for kind in ("direct", "group"):
+        found = own_time(client, wire, tokens, kind)
+        print(json.dumps({"own_time": kind, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,120 @@
+"""Counts what goes over the wire to DynamoDB and S3, whichever library sends it.
+
+It listens to botocore itself, so it sees every request that is really made, retries included, and
+asks DynamoDB on each what it consumed. It needs nothing of Skein: peers are measured with it, too.
+"""
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+UNITS = "ReturnConsumedCapacity"
+
+
+@dataclass(frozen=True)
+class WireCall:
+    """One request and its answer.
+
+    Attributes:
+        begun: When it was sent, in seconds of `time.perf_counter`.
+        ended: When its answer had been read.
+        sent: Bytes of its body.
+        received: Bytes of the answer's body.
+        units: Capacity units that DynamoDB says it consumed; 0 for S3.
+    """
+
+    name: str
+    begun: float
+    ended: float
+    sent: int
+    received: int
+    units: float
+
+
+class Wire:
+    """Keeps every call of the clients that it listens to.
+
+    Attributes:
+        calls: What was called since this list was last cleared, in the order of the answers.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[WireCall] = []
+        self._sending = threading.local()  # a client sends and reads its answer in one thread
+
+    def listen(self, client: Any) -> None:
+        """Count the calls of a boto3 client from now on."""
+        events = client.meta.events
+        events.register("before-parameter-build.dynamodb", _ask_for_units)
+        events.register("before-send", self._begin)
+        events.register("response-received", self._end)
+
+    def _begin(self, request: Any, **_: Any) -> None:
+        self._sending.now = (time.perf_counter(), _sent(request))
+
+    def _end(
+        self,
+        response_dict: Mapping[str, Any] | None,
+        parsed_response: Mapping[str, Any] | None,
+        event_name: str,
+        **_: Any,
+    ) -> None:
+        begun, sent = self._sending.now
+        call = WireCall(
+            name=event_name.removeprefix("response-received."),
+            begun=begun,
+            ended=time.perf_counter(),
+            sent=sent,
+            received=_received(response_dict or {}),
+            units=_units((parsed_response or {}).get("ConsumedCapacity")),
+        )
+        self.calls.append(call)
+
+
+def rounds(calls: Iterable[WireCall]) -> int:
+    """How many calls, at most, came one after another: those that overlap are one round."""
+    found, free_at = 0, 0.0
+    for call in sorted(calls, key=lambda one: one.ended):
+        if call.begun >= free_at:
+            found, free_at = found + 1, call.ended
+    return found
+
+
+def seconds_on_wire(calls: Iterable[WireCall]) -> float:
+    """For how long at least one call was under way."""
+    total, until = 0.0, 0.0
+    for call in sorted(calls, key=lambda one: one.begun):
+        total += max(call.ended - max(call.begun, until), 0.0)
+        until = max(until, call.ended)
+    return total
+
+
+def _ask_for_units(params: dict[str, Any], model: Any, **_: Any) -> None:
+    if UNITS in model.input_shape.members:
+        params.setdefault(UNITS, "TOTAL")
+
+
+def _sent(request: Any) -> int:
+    """The size of a body; that of a stream stands in the headers."""
+    if isinstance(request.body, bytes | bytearray | str):
+        return len(request.body)
+    headers = {str(name).lower(): value for name, value in dict(request.headers).items()}
+    length = headers.get("x-amz-decoded-content-length") or headers.get("content-length") or 0
+    return int(length)
+
+
+def _received(response: Mapping[str, Any]) -> int:
+    body = response.get("body", b"")
+    if isinstance(body, bytes):
+        return len(body)
+    return int(response.get("headers", {}).get("content-length", 0))
+
+
+def _units(consumed: Any) -> float:
+    """Of one answer; a batch and a transaction list theirs by table."""
+    if not consumed:
+        return 0.0
+    tables = consumed if isinstance(consumed, list) else [consumed]
+    return float(sum(table["CapacityUnits"] for table in tables))
