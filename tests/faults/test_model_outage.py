@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 import sms_webhook
-from skein.errors import ModelRejected, Throttled, Unavailable
+from skein.errors import LostLease, ModelRejected, Throttled, Unavailable
 from skein.models.chat import SmsAddress
 from skein.models.overrides import ChatOverrides
+from skein.services.apologies import PATIENT_PUT_OFFS
 from skein.settings import Settings
-from tests.builders import LINE, PHONE, World, bot, person, statuses
+from tests.acting import job_of
+from tests.builders import INVOCATION, LINE, PHONE, World, bot, person, statuses
 from tests.doubles import Script, ScriptedModel
 from tests.faults.deployment import deaths, named
 from tests.faults.texting_story import TextLine
@@ -226,6 +228,21 @@ def test_who_uses_the_app_or_sent_stop_is_not_texted() -> None:
         assert world.runs()[0].put_offs > 2
         assert world.sms.bodies == []
         assert [m.kind for m in world.messages() if m.kind == "notice"] == []
+
+
+def test_a_worker_that_was_taken_over_does_not_apologise() -> None:
+    world = texting()
+    say(world, "Hello?")
+    world.clock.advance(5)
+    job = job_of(world.runs()[0])
+    slow = world.app.runs.claim(job, lease_until=world.clock.now() + INVOCATION)
+    assert slow is not None
+    world.clock.advance(INVOCATION.total_seconds() + 1)
+    assert world.app.runs.claim(job, lease_until=world.clock.now() + INVOCATION) is not None
+    with pytest.raises(LostLease):
+        world.app.apologies.late(slow.with_run(put_offs=PATIENT_PUT_OFFS))
+    assert world.texts() == ["Hello?"]
+    assert world.membership(COACH).late_since is None
 
 
 def test_in_a_group_nobody_is_told() -> None:
