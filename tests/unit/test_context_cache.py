@@ -131,6 +131,18 @@ def test_messages_are_read_on_from_the_newest_that_is_known() -> None:
     assert [m.seq for m in reading.messages] == [m.seq for m in Container(world).read().messages]
 
 
+def test_what_was_said_before_a_reset_does_not_come_back_with_what_is_read_on() -> None:
+    """Another container has seen it; this one knows a message from long before."""
+    world = talking()
+    container = Container(world)
+    container.read("chat_2")
+    for text in ("my secret", "reset", "and now?"):
+        world.post(text, HUSAM, chat_id="chat_2")
+    reading = container.read("chat_2")
+    assert [m.text for m in reading.messages] == ["reset", "and now?"]
+    assert shown(reading) == shown(Container(world).read("chat_2"))
+
+
 def test_an_erasure_leaves_nothing_of_what_was_known() -> None:
     world = talking()
     container = Container(world)
