@@ -4,7 +4,6 @@ Goals, plans, threads, services and the consolidation of chats have files of the
 one.
 """
 
-from datetime import date
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -26,6 +25,7 @@ import admin_threads
 from api_app import (
     AgentId,
     Api,
+    Day,
     Limit,
     PageCursor,
     PhoneNumber,
@@ -73,7 +73,6 @@ api = Api(scope="admin").including(
 InChat = Annotated[
     EntityId | None, Query(description="One of the agent's chats; without it, in no chat.")
 ]
-Day = Annotated[date | None, Query(description="The day in UTC, by default today.")]
 
 
 @logged

@@ -1,19 +1,12 @@
 """Who read or changed what, for operators: a route of the function `admin_api`."""
 
-from datetime import date
-from typing import Annotated
-
-from aws_lambda_powertools.event_handler.openapi.params import Query
-
-from api_app import ApiRouter, Limit, PageCursor, documented
+from api_app import ApiRouter, Day, Limit, PageCursor, documented
 from api_audit import reads
 from skein.bootstrap import app
 from skein.models.api_audit import AuditPage, AuditResource
 from skein.services.cursors import DEFAULT_PAGE
 
 router = ApiRouter()
-
-AuditDay = Annotated[date | None, Query(description="The day in UTC, by default today.")]
 
 
 @router.get(
@@ -24,7 +17,7 @@ AuditDay = Annotated[date | None, Query(description="The day in UTC, by default 
     middlewares=reads("audit"),
 )
 def list_audit(
-    day: AuditDay = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+    day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> AuditPage:
     """Ids only; this call leaves an entry, too."""
     page = app().audit.of_day(router.caller.tenant, day=day, limit=limit, cursor=cursor)

@@ -6,9 +6,11 @@ validation, so that who may not call learns nothing of how to.
 
 import binascii
 import json
+import re
 import threading
 from base64 import b64decode
 from collections.abc import Mapping
+from datetime import date
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
@@ -19,7 +21,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
 from skein.errors import (
     Forbidden,
@@ -40,6 +42,7 @@ Scope = Literal["chat", "admin"]
 BODILESS = frozenset({"GET", "HEAD", "DELETE"})
 MAX_BODY_BYTES = 256 * 1024
 MAX_NAME = 200
+ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 STATUSES: dict[int, str] = {
     400: "The request does not parse, or its cursor is not one of this list.",
     401: "Nobody is signed in.",
@@ -56,6 +59,18 @@ STATUSES: dict[int, str] = {
 # through one by one. Lambda never sends two; the local stack may.
 _one_at_a_time = threading.Lock()
 
+
+def iso_day(value: object) -> object:
+    """A day as it must be written, 2026-02-18; left to itself pydantic takes 0 for 1970.
+
+    Raises:
+        ValueError: It is written in another way.
+    """
+    if isinstance(value, str) and not ISO_DAY.fullmatch(value):
+        raise ValueError("write a day like 2026-02-18")
+    return value
+
+
 ChatId = Annotated[EntityId, Path(description="A chat's id.")]
 MemberId = Annotated[EntityId, Path(description="A person's or an agent's id.")]
 AgentId = Annotated[EntityId, Path(description="An agent's id.")]
@@ -63,6 +78,11 @@ UserId = Annotated[EntityId, Path(description="A person's id.")]
 PhoneNumber = Annotated[EntityId, Path(description="A number such as +15005550006.")]
 RunId = Annotated[EntityId, Path(description="A run's id.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="How many to show at most.")]
+Day = Annotated[
+    date | None,
+    BeforeValidator(iso_day),
+    Query(description="The day in UTC, by default today."),
+]
 PageCursor = Annotated[
     str | None, Query(max_length=1_000, description="`next_cursor` of the page before.")
 ]

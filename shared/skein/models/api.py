@@ -21,6 +21,7 @@ from skein.models.chat import (
     Respond,
     Visibility,
 )
+from skein.models.json_types import JsonTypes
 
 MAX_SEQ = 999_999_999_998
 
@@ -29,7 +30,7 @@ EntityId = Annotated[str, StringConstraints(min_length=1, max_length=128, patter
 Seq = Annotated[int, Field(ge=0, le=MAX_SEQ)]
 
 
-class Request(BaseModel):
+class Request(JsonTypes):
     """The body of a request.
 
     Attributes:

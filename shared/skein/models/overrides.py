@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from skein.models.base import Instant, Stored, Tenant, key_part
+from skein.models.json_types import JsonTypes
 from skein.models.storage import Item, Key
 
 MAX_PHRASES = 50
@@ -158,7 +159,7 @@ class TenantOverrides(RolloutOverride, Retention, TenantLimits, ChatOverrides):
     """What a tenant may say."""
 
 
-class ChatOverridesChange(ChatOverrides):
+class ChatOverridesChange(JsonTypes, ChatOverrides):
     """What an agent or a line is to say: left out, a field stays; null, it is said no more."""
 
     model_config = ConfigDict(extra="forbid")
@@ -168,7 +169,7 @@ class ChatOverridesChange(ChatOverrides):
         return current.model_copy(update=_changes(self))
 
 
-class TenantOverridesChange(TenantOverrides):
+class TenantOverridesChange(JsonTypes, TenantOverrides):
     """What a tenant is to say: left out, a field stays; null, it is said no more."""
 
     model_config = ConfigDict(extra="forbid")

@@ -1,0 +1,78 @@
+"""What a client sends is taken for what it is, or refused; never for something like it."""
+
+from typing import Any
+
+import pytest
+
+from skein.models.api import Request
+from skein.models.json_types import JsonTypes
+from skein.models.overrides import ChatOverridesChange, TenantOverridesChange
+from tests.api_client import Client, operator
+from tests.builders import World, bot, person
+from tests.matrix.calls import ROUTES
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.agent()
+    world.chat(person(), bot())
+    return world
+
+
+@pytest.mark.parametrize("given", [False, True, "5", "0", 5.5])
+def test_only_a_number_is_a_number(world: World, given: Any) -> None:
+    admin = operator(world)
+    for method, path, body in (
+        ("PATCH", "/v1/settings", {"context_rollout_percent": given}),
+        ("PATCH", "/v1/agents/agt_a", {"settings": {"message_history_limit": given}}),
+        ("POST", "/v1/agents", {"name": "A", "settings": {"max_context_tokens": given}}),
+        ("POST", "/v1/agents", {"name": "A", "max_concurrent_runs": given}),
+        ("POST", "/v1/agents/agt_a/goals", {"text": "Win", "priority": given}),
+    ):
+        assert admin.call(method, path, body).status == 422, path
+    assert Client(world).post("/v1/chats/chat_1/read", {"seq": given}).status == 422
+
+
+@pytest.mark.parametrize("given", [0, 1, "true", "no", 1.0])
+def test_only_a_truth_value_is_one(world: World, given: Any) -> None:
+    admin = operator(world)
+    for method, path, body in (
+        ("PATCH", "/v1/settings", {"apology": given}),
+        ("POST", "/v1/agents", {"name": "A", "settings": {"auto_summary": given}}),
+        (
+            "POST",
+            "/v1/agents/agt_a/memories",
+            {"kind": "core", "text": "A", "constitutional": given},
+        ),
+        ("POST", "/v1/agents/agt_a/goals", {"text": "Win", "long_term": given}),
+    ):
+        assert admin.call(method, path, body).status == 422, path
+    chats = Client(world)
+    assert chats.patch("/v1/chats/chat_1", {"consolidate": given}).status == 422
+    assert chats.post("/v1/chats/chat_1/runs", {"all": given}).status == 422
+
+
+def test_what_is_right_is_taken(world: World) -> None:
+    admin = operator(world)
+    answer = admin.patch("/v1/settings", {"context_rollout_percent": 5.0, "apology": False})
+    assert (answer.status, answer.body["context_rollout_percent"]) == (200, 5)
+    assert answer.body["apology"] is False
+    goal = {"text": "Win", "priority": 1, "long_term": True}
+    assert admin.post("/v1/agents/agt_a/goals", goal).status == 201
+
+
+@pytest.mark.parametrize("day", ["0", "1750000000", "2026-02-18T00:00:00", "2026-2-18", "today"])
+def test_a_day_is_written_in_one_way(world: World, day: str) -> None:
+    admin = operator(world)
+    assert admin.get("/v1/audit", day=day).status == 422
+    assert admin.get("/v1/agents/agt_a/runs", day=day).status == 422
+    assert admin.get("/v1/audit", day="2026-02-18").status == 200
+
+
+def test_every_body_is_taken_that_way() -> None:
+    def bodies(kind: type[JsonTypes]) -> set[str]:
+        return {kind.__name__}.union(*(bodies(each) for each in kind.__subclasses__()))
+
+    exact = bodies(Request) | bodies(ChatOverridesChange) | bodies(TenantOverridesChange)
+    assert {route.body for route in ROUTES} - {None} <= exact
