@@ -16,7 +16,19 @@ TITLE = "Skein"
 VERSION = "1"
 ABOUT = "AI agents with one coherent mind across many conversations."
 POWERTOOLS_SCHEMAS = ("HTTPValidationError", "ResponseValidationError", "ValidationError")
-ERROR_CONTENT = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorEnvelope"}}}
+ERROR = {"$ref": "#/components/schemas/ErrorEnvelope"}
+# The gateway answers some requests itself, in AWS's own words.
+BY_GATEWAY = frozenset({"401", "403", "413", "429", "500", "503"})
+GATEWAY_ERROR = {
+    "title": "GatewayError",
+    "description": "What the gateway itself says where it refuses or fails.",
+    "type": "object",
+    "properties": {"message": {"type": ["string", "null"]}},
+    "required": ["message"],
+}
+EITHER = {"anyOf": [ERROR, {"$ref": "#/components/schemas/GatewayError"}]}
+ERROR_CONTENT = {"application/json": {"schema": ERROR}}
+EITHER_CONTENT = {"application/json": {"schema": EITHER}}
 METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
 
@@ -69,6 +81,7 @@ def _described(api: Api) -> dict[str, Any]:
             operation["responses"] = _answers(operation["responses"])
     for name in POWERTOOLS_SCHEMAS:
         described["components"]["schemas"].pop(name, None)
+    described["components"]["schemas"]["GatewayError"] = GATEWAY_ERROR
     return described
 
 
@@ -81,4 +94,7 @@ def _answers(found: dict[str, Any]) -> dict[str, Any]:
     }
     if "204" in kept:
         del kept["204"]["content"]
-    return kept | {"500": {"description": "Our own fault.", "content": ERROR_CONTENT}}
+    kept["500"] = {"description": "Our own fault.", "content": ERROR_CONTENT}
+    for status in BY_GATEWAY & kept.keys():
+        kept[status] = kept[status] | {"content": EITHER_CONTENT}
+    return kept

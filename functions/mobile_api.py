@@ -87,7 +87,7 @@ def me() -> Myself:
     summary="Open a chat",
     tags=["chats"],
     status_code=201,
-    responses=documented(201, ChatResource, 400, 413, 422),
+    responses=documented(201, ChatResource, 400, 409, 413, 422),
     middlewares=creates("chat"),
 )
 def create_chat(new: NewChat) -> ChatResource:

@@ -63,6 +63,7 @@ class Rooms:
         Raises:
             Unprocessable: An agent does not exist, there are too many members, or a direct chat
                 has not exactly two.
+            Conflict: One of the people is being erased.
         """
         refs = tuple(dict.fromkeys([by.ref, *(member.ref for member in new.members)]))
         _check_sizes(refs, new.kind)
