@@ -51,6 +51,10 @@ test-slow: $(DEVELOPMENT) $(RANKS) ## Run the tests that `make test` leaves out
 bench: engine $(RANKS) $(PEERS) ## Measure turns beside what others use: bench/results.md (ten minutes)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench
 
+.PHONY: fuzz
+fuzz: $(DEVELOPMENT) $(RANKS) ## Send the API and the webhooks what nobody would think of (minutes)
+	@SKEIN_FUZZ=1 $(BIN)/python -m pytest tests/fuzz -n 2 --timeout 900 $(ARGS)
+
 .PHONY: lint
 lint: $(DEVELOPMENT) ## Check style, types and the template
 	@$(BIN)/ruff check .

@@ -1,0 +1,77 @@
+"""The whole HTTP API in memory, as a WSGI app: the template's routes, tokens and real handlers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from werkzeug.wrappers import Request as HttpRequest
+from werkzeug.wrappers import Response as HttpResponse
+
+from local.authorizer import Authorizer
+from local.events import Request, Response
+from local.functions import Functions
+from local.gateway import Gateway
+from local.template import Template
+from skein import bootstrap
+from skein.adapters.memory import FixedClock
+from tests.builders import NOON
+from tests.matrix.households import Neighbours
+
+
+@dataclass
+class Stack:
+    """Answers HTTP requests with the functions of the template.
+
+    Attributes:
+        world: What the functions work in; a new one for each request, unless it is kept.
+        keeps: Whether what one request has done is there for the next.
+        served: How many requests were answered.
+    """
+
+    folder: Path
+    keeps: bool = False
+    world: Neighbours = field(default_factory=Neighbours)
+    served: int = 0
+
+    def __post_init__(self) -> None:
+        template = Template.load()
+        functions = [each for each in template.functions if each.routes]
+        self._authorizer = Authorizer(
+            self.folder / "key.pem", issuer="https://issuer.example.com", audience="skein"
+        )
+        self._gateway = Gateway(
+            functions,
+            functions=Functions(functions),
+            authorizer=self._authorizer,
+            clock=FixedClock(NOON),
+        )
+
+    def token(self, scope: str = "chat admin") -> str:
+        """A token of Ann's."""
+        ann = self.world.ours.people["ann"].id
+        return self._authorizer.token(sub=ann, tenant=self.world.ours.tenant, scope=scope)
+
+    def answer(self, request: Request) -> Response:
+        """What the gateway answers."""
+        if not self.keeps:
+            self.world = Neighbours()
+        self.served += 1
+        bootstrap.use(self.world.app)
+        return self._gateway.answer(request)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """WSGI."""
+        http = HttpRequest(environ)
+        path, _, query = str(environ.get("REQUEST_URI") or http.full_path).partition("?")
+        answer = self.answer(
+            Request(
+                method=http.method,
+                path=path,
+                query=query,
+                headers={name.lower(): value for name, value in http.headers.items()},
+                body=http.get_data(),
+            )
+        )
+        response = HttpResponse(answer.body, answer.status, list(answer.headers))
+        return response(environ, start_response)

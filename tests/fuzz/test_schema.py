@@ -1,0 +1,130 @@
+"""The API does what its OpenAPI document says, whatever it is asked (schemathesis)."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+import api_docs
+import tests.fuzz.hooks  # noqa: F401 - it registers itself
+from tests.builders import TENANT
+from tests.fuzz.stack import Stack
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+CALLS = [(path, method) for path, item in api_docs.document()["paths"].items() for method in item]
+# Of a chain of calls: things here are deleted softly (a deleted agent's runs and memories can still
+# be looked at), and 404 may be about another thing than the one that was made.
+NOT_OF_CHAINS = "unsupported_method,use_after_free,ensure_resource_availability"
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    return Stack(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture(scope="module")
+def schema(stack: Stack) -> Any:
+    config = schemathesis.Config.from_path(CONFIG)
+    return schemathesis.openapi.from_wsgi("/openapi.json", stack, config=config)
+
+
+@pytest.mark.parametrize(("path", "method"), CALLS, ids=[f"{m} {p}" for p, m in CALLS])
+def test_a_few_requests_of_every_kind_agree_with_the_document(
+    schema: Any, stack: Stack, path: str, method: str
+) -> None:
+    operation = schema[path][method]
+    modes = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
+    token = {"Authorization": f"Bearer {stack.token()}"}
+
+    for mode in modes[: 2 if operation.body or operation.path_parameters else 1]:
+
+        @given(case=operation.as_strategy(generation_mode=mode))
+        @settings(
+            max_examples=2,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+            database=None,
+        )
+        def tried(case: Any) -> None:
+            case.call_and_validate(headers=token)
+
+        tried()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_thousands_of_requests_agree_with_the_document(stack: Stack) -> None:
+    """Each in a world of its own: boundaries of every parameter, then random ones."""
+    served = stack.served
+    _run(stack, "--phases", "examples,coverage,fuzzing", "--max-examples", "60")
+    assert stack.served - served > 5_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_chains_of_requests_agree_with_the_document(tmp_path: Path) -> None:
+    """In one world: what one call has made, the next ones read, change and delete."""
+    stack = Stack(tmp_path, keeps=True)
+    before = _neighbours_items(stack)
+    checks = ("--exclude-checks", NOT_OF_CHAINS)
+    _run(stack, "--phases", "stateful", "--max-examples", "200", *checks, SKEIN_FUZZ_LINKED="1")
+    assert stack.served > 500
+    assert _neighbours_items(stack) == before
+
+
+def _neighbours_items(stack: Stack) -> dict[Any, Any]:
+    """All that other tenants have."""
+    items = {key: stack.world.table.get(key) or {} for key in stack.world.table._items}
+    return {
+        key: item
+        for key, item in items.items()
+        if item.get("tenant") != TENANT and not key.pk.startswith(f"{TENANT}#")
+    }
+
+
+def _run(stack: Stack, *arguments: str, **environment: str) -> None:
+    """Let schemathesis call the stack over loopback; all of its checks must pass."""
+    with _served(stack) as url:
+        command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(CONFIG)]
+        token = ("--header", f"Authorization: Bearer {stack.token()}")
+        done = subprocess.run(
+            [*command, "run", f"{url}/openapi.json", *token, "--no-color", *arguments],
+            cwd=ROOT,
+            env=os.environ
+            | {"PYTHONPATH": "shared:functions:.", "SCHEMATHESIS_HOOKS": "tests.fuzz.hooks"}
+            | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]
+
+
+class _Quiet(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def _served(stack: Stack) -> Iterator[str]:
+    server = make_server("127.0.0.1", 0, stack, request_handler=_Quiet)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
