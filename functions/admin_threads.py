@@ -25,6 +25,8 @@ from skein.services.cursors import DEFAULT_PAGE
 
 router = ApiRouter()
 
+JSON_LINES = "application/jsonl"
+
 ThreadId = Annotated[EntityId, Path(description="A thread's id.")]
 ThreadsOf = Annotated[ThreadStatus | None, Query(description="Only these.")]
 
@@ -127,7 +129,7 @@ def delete_thread(
     "/v1/agents/<agent_id>/threads/<thread_id>/export",
     summary="Export a completed thread as a unit of training",
     tags=["threads"],
-    responses=documented(200, TrainingUnit, 404, 409, 422),
+    responses=documented(200, TrainingUnit, 404, 409, 422, media_type=JSON_LINES),
     middlewares=reads("export"),
 )
 def export_thread(
@@ -135,7 +137,7 @@ def export_thread(
 ) -> Response[str]:
     """One line of JSON with `messages` and `tools`, as APIs for fine-tuning take them."""
     thread = app().threads.get(_reach(agent_id, user_id, chat_id), thread_id)
-    return Response(200, "application/jsonl", f"{app().training.unit(thread)}\n")
+    return Response(200, JSON_LINES, f"{app().training.unit(thread)}\n")
 
 
 @router.put(

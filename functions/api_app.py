@@ -280,11 +280,16 @@ def _unexpected(error: Exception) -> Response[str]:
     return _answer(nameless.with_traceback(error.__traceback__))
 
 
-def documented(success: int, model: type | None, *errors: int) -> dict[int, Any]:
+def documented(
+    success: int,
+    model: type | None,
+    *errors: int,
+    media_type: str = content_types.APPLICATION_JSON,
+) -> dict[int, Any]:
     """The answers of a route for OpenAPI; those that any route can give need no mention."""
     answers: dict[int, Any] = {success: {"description": "Done."}}
     if model is not None:
-        answers[success]["content"] = {content_types.APPLICATION_JSON: {"model": model}}
+        answers[success]["content"] = {media_type: {"model": model}}
     for status in sorted({401, 403, 429, 503, *errors}):
         answers[status] = {
             "description": STATUSES[status],

@@ -105,3 +105,10 @@ def test_a_chat_that_cannot_be_opened_is_described() -> None:
     described = api_docs.document()["paths"]["/v1/chats"]["post"]["responses"]
     assert (answer.status, answer.code) == (409, "conflict")
     assert "409" in described
+
+
+def test_an_export_of_lines_is_described_as_such() -> None:
+    """Found by schemathesis: it was described as JSON (`make fuzz`)."""
+    path = "/v1/agents/{agent_id}/threads/{thread_id}/export"
+    answers = api_docs.document()["paths"][path]["get"]["responses"]
+    assert list(answers["200"]["content"]) == ["application/jsonl"]
