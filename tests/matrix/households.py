@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from skein.adapters.memory_table import MemoryTable
+from skein.models.api import ChatChange
 from skein.models.api_admin import NewLine, NewUser
 from skein.models.api_services import NewService
 from skein.models.base import NamedMember
@@ -169,6 +170,7 @@ class _Furnisher:
         self._place("team", "mango", coach, ann, ben, dan, **OPEN)
         self._place("anns", "guava", coach, ann, sms=by_phone, **DIRECT)
         self._place("pair", "lychee", coach, ann, cara, **PRIVATE)
+        self._place("joined", "plum", coach, ann, **PRIVATE)
         self._place("designers", "kiwi", self.designer, ann, **OPEN)
         self._place("left", "quince", coach, ann, cara, keeps=False, **OPEN)
         self._place("discarded", "papaya", coach, ann, ben, keeps=False, **OPEN)
@@ -179,6 +181,9 @@ class _Furnisher:
         rooms.remove_member(TENANT, chat("team"), ann.ref, dan.ref)
         rooms.remove_member(TENANT, chat("left"), ann.ref, coach.ref)
         rooms.discard(TENANT, chat("discarded"), ann.ref)
+        # What Ben can see of it anyway, and so may be told.
+        rooms.change(TENANT, chat("joined"), ann.ref, ChatChange(title="On trees"))
+        rooms.add_member(TENANT, chat("joined"), ann, ben.ref)
         for name in ("team", "anns", "pair", "designers"):
             place = self.places[name]
             agent = self.designer if name == "designers" else coach

@@ -17,8 +17,9 @@ from tests.doubles import calls
 from tests.matrix.arguments import arguments_of, refs_of, spelled
 from tests.matrix.households import Neighbours, Place
 
-# Where the agent works: a group of Ben's, or Ben's direct chat.
-HOMES = ("chat_qhome", "chat_qbens")
+# Where the agent works: a group of Ben's, Ben's direct chat, and one that Ben has joined later.
+JOINED = "chat_qjoined"
+HOMES = ("chat_qhome", "chat_qbens", JOINED)
 WITHIN_REACH = "team"
 # What is open cannot be changed in private, since that would carry what is said there to others.
 CHANGES_OPEN_THINGS = (
@@ -26,11 +27,12 @@ CHANGES_OPEN_THINGS = (
     *("update_thread", "complete_thread", "archive_thread"),
     *("attach_document", "detach_document", "bind_skill", "unbind_skill"),
 )
-NOT_IN = {"update_profile": "chat_qhome"} | dict.fromkeys(CHANGES_OPEN_THINGS, "chat_qbens")
+ONLY_IN = {"update_profile": "chat_qbens"} | dict.fromkeys(CHANGES_OPEN_THINGS, "chat_qhome")
 # What of each place is beyond the agent's reach from both homes.
 BEYOND = {
     "anns": "a private chat of Ann and the agent",
     "pair": "a private chat of Ann, Cara and the agent",
+    "joined": "a private chat of Ann and the agent: what is of the time before Ben joined it",
     "designers": "an open chat of another agent's",
     "left": "an open chat that the agent has left",
     "discarded": "a discarded chat of the agent's",
@@ -38,10 +40,13 @@ BEYOND = {
     "twin": "another tenant's, whose ids are ours",
 }
 
-# What was said in the open may be said in private, where the agent is, and tells nothing of there.
+# What was said in the open may be said in private, where the agent is, and what Ben says in private
+# where Ben is; neither tells anything of there.
 SPEAKING_UP = {
     ("chat_qhome", "send_message", "anns"),
     ("chat_qhome", "send_message", "pair"),
+    ("chat_qhome", "send_message", "joined"),
+    ("chat_qbens", "send_message", "joined"),
 }
 
 every_tool = pytest.mark.parametrize("tool", list(TOOLS))
@@ -75,8 +80,11 @@ def _words_beyond(world: Neighbours) -> dict[str, str]:
     return words
 
 
-def _told(world: Neighbours, *asked: dict[str, Any]) -> list[str]:
-    """The places beyond reach of which prompts or results tell, but for what the model said."""
+def _told(world: Neighbours, home: str, *asked: dict[str, Any]) -> list[str]:
+    """The places beyond reach of which prompts or results tell, but for what the model said.
+
+    What was said in the chat itself, whoever joins can read.
+    """
     requests = [
         message.content
         for request in world.model.requests
@@ -86,7 +94,8 @@ def _told(world: Neighbours, *asked: dict[str, Any]) -> list[str]:
     text = "\n".join(requests)
     for value in (value for given in asked for value in given.values()):
         text = text.replace(value[0] if isinstance(value, list) else str(value), "")
-    return [name for name, word in _words_beyond(world).items() if word in text]
+    words = _words_beyond(world).items()
+    return [n for n, word in words if word in text and (home, n) != (JOINED, "joined")]
 
 
 def _changed(world: Neighbours, *but: str) -> list[str]:
@@ -107,7 +116,8 @@ def _own_partitions(world: Neighbours, home: str) -> list[str]:
     """Where a tool may write: the chats within reach, the agent's own things, Ben's profile."""
     agent, ben = world.ours.agents["coach"].id, world.ours.people["ben"].id
     chats = [_partition(home), _partition(world.ours.places[WITHIN_REACH].ids["chat_id"])]
-    scopes = (None, f"user:{ben}") if home == "chat_qbens" else (None,)
+    private = {"chat_qbens": f"user:{ben}", JOINED: f"chat:{JOINED}"}
+    scopes = {None, private.get(home)}
     kept = [owned_partition(TENANT, agent, scope) for scope in scopes]
     return [*chats, *kept, User.key_of(TENANT, ben).pk]
 
@@ -121,8 +131,8 @@ def test_within_reach_a_tool_does_its_work(world: Neighbours, tool: str, home: s
     """Otherwise the tests below would prove nothing; and it reads and writes nothing else."""
     given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
     [result] = _called(world, home, tool, given)
-    assert (result.status == "done") == (home != NOT_IN.get(tool)), result.content
-    assert _told(world) == []
+    assert (result.status == "done") == (ONLY_IN.get(tool, home) == home), result.content
+    assert _told(world, home) == []
     assert _changed(world, *_own_partitions(world, home)) == []
 
 
@@ -134,19 +144,22 @@ def test_a_search_for_everything_finds_what_is_within_reach_alone(
     given = {"query": " ".join(words), "limit": 50}
     [found] = _called(world, home, "search_memories", given)
     assert world.ours.words[WITHIN_REACH] in found.content
-    assert _told(world) == []
+    assert not [word for word in _words_beyond(world).values() if word in found.content]
+    assert _told(world, home) == []
 
 
 # ---------------------------------------------------------------------- beyond it
 
 
-def _named(world: Neighbours, tool: str, argument: str) -> list[tuple[str, str]]:
+def _named(world: Neighbours, home: str, tool: str, argument: str) -> list[tuple[str, str]]:
     """What an argument can name beyond reach: each kind of thing in each place that has one."""
     ref, here = refs_of(tool)[argument], _place(world, WITHIN_REACH).ids
     found = []
     for kind in (ref.kind, *ref.also):
         for name in BEYOND:
             there = _place(world, name).ids
+            if there.get(kind) == home:
+                continue  # the chat itself, with what belongs to it
             if kind in there and there[kind] != here.get(kind):  # some of the twin's ids are ours
                 found.append((name, there[kind]))
     return found
@@ -161,18 +174,21 @@ def test_what_is_beyond_reach_is_neither_told_nor_changed(
 ) -> None:
     """Everything else that the call names is within reach."""
     within = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
-    named = _named(world, tool, argument)
+    taken = world.ours.places["joined"].ids["document"]
+    named = _named(world, home, tool, argument)
     assert named
     asked = [within | {argument: spelled(tool, argument, each)} for _, each in named]
     results = _called(world, home, tool, *asked)
-    assert _told(world, *asked) == []
+    assert _told(world, home, *asked) == []
     allowed = {_partition(home)}
     for (place, each), result in zip(named, results, strict=True):
         if (home, tool, place) in SPEAKING_UP:
             assert (result.status, result.content[:11]) == ("done", "sent as msg")
             allowed.add(_partition(each))
         elif refs_of(tool)[argument].harmless:
-            fits = home != NOT_IN.get(tool) or tool == "write_document"
+            fits = ONLY_IN.get(tool, home) == home or tool == "write_document"
+            if tool == "write_document" and (home, each) == (JOINED, taken):
+                fits = False  # a name cannot be given twice, and that much is told
             assert (result.status == "done") == fits, (place, result.content)
             allowed.update(_own_partitions(world, home))
         else:
