@@ -4,7 +4,7 @@ import sms_webhook
 from skein.models.limit import DAY, Allowance, Rate, owner_of_user
 from skein.settings import Settings
 from tests.builders import TENANT
-from tests.faults.deployment import every_death, named
+from tests.faults.deployment import deaths, named
 from tests.faults.texting_story import TEXT, TextLine
 from tests.webhooks import SETTINGS
 
@@ -73,7 +73,7 @@ def test_wherever_a_webhook_dies_one_notice_goes_out() -> None:
     world.live()
     world.check_round()
     calls = list(world.fuse.calls)
-    for strike in every_death(calls):
+    for strike in deaths(calls):
         with named(strike, calls=calls):
             world = refused_at_the_door()
             world.plan(strike)
@@ -89,7 +89,7 @@ def test_wherever_a_worker_dies_that_may_not_ask_the_model_one_notice_goes_out()
     world.check_round()
     assert [run.status for run in world.runs(str(world.chat_id))] == ["done", "canceled"]
     calls = list(world.fuse.calls)
-    for strike in every_death(calls):
+    for strike in deaths(calls):
         with named(strike, calls=calls):
             world = refused_at_work()
             world.plan(strike)
