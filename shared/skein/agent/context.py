@@ -27,6 +27,7 @@ from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
 from skein.ports import ModelTokens
 from skein.prompts import render
 from skein.services.quoting import quoted
+from skein.services.titles import title_of
 from skein.services.windows import window_of
 from skein.settings import Settings
 
@@ -294,7 +295,7 @@ def _size_of(parts: Sequence[Section], name: str) -> int:
 
 
 def _history_head(chat: Chat | None) -> str:
-    return f"{HISTORY} ({quoted(chat.title or 'New Conversation')}):\n" if chat else ""
+    return f"{HISTORY} ({quoted(title_of(chat))}):\n" if chat else ""
 
 
 def _marked(record: PromptRecord, reading: Reading) -> PromptRecord:

@@ -21,6 +21,7 @@ from skein.models.run import Run
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.quoting import label, quoted, quoted_id, time_of
+from skein.services.titles import title_of
 
 NAMED_MEMBERS = 20  # of a chat; the others are counted
 
@@ -155,7 +156,7 @@ def chat_name(chat: Chat) -> str:
 
 
 def _title(chat: Chat) -> str:
-    return quoted(chat.title or "New Conversation")
+    return quoted(title_of(chat))
 
 
 def _in_roster(member: NamedMember, agent: Agent) -> str:

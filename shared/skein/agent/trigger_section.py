@@ -9,6 +9,7 @@ from skein.models.chat import Chat, Message
 from skein.models.run import PREVIEW_CHARACTERS, Run
 from skein.ports import TokenCounter
 from skein.services.quoting import label, quoted, quoted_id, time_of
+from skein.services.titles import title_of
 
 Fields = list[tuple[str, str]]
 
@@ -63,7 +64,7 @@ def cause_of(run: Run, chat: Chat | None, message: Message | None) -> str:
         return ""
     asked = _in_chat(run, chat) if by is not None else None
     who = label(message.sender.name) if message else label(asked.name) if asked else "hand"
-    return f" \u2014 triggered by {who} in {quoted(chat.title or 'New Conversation')}"
+    return f" \u2014 triggered by {who} in {quoted(title_of(chat))}"
 
 
 def long_text(run: Run, message: Message | None) -> str:
@@ -80,7 +81,7 @@ def _fields(run: Run, chat: Chat | None, message: Message | None, text: str | No
     """The fields, with `text` as what is shown of the long one; None leaves a message's out."""
     fields: Fields = [("type", run.trigger.type)]
     if chat is not None:
-        title = quoted(chat.title or "New Conversation")
+        title = quoted(title_of(chat))
         fields.append(("chat", f"{title} (id: {quoted_id(chat.id)})"))
     if message is not None:
         fields += _of_message(message, text)

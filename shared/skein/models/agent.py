@@ -109,6 +109,11 @@ class Agent(Stored):
         return self.key_of(self.tenant, self.id)
 
     @property
+    def identity(self) -> str:
+        """Who it is, in its owner's words or, without those, by its name."""
+        return self.system_prompt.strip() or f"You are {self.name}."
+
+    @property
     def as_member(self) -> NamedMember:
         """The agent as it stands in a roster."""
         return NamedMember(kind="agent", id=self.id, name=self.name)

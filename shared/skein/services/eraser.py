@@ -25,7 +25,8 @@ from skein.services.erasing import Found, Sweep
 from skein.services.erasing_chats import ChatEraser
 from skein.services.erasing_kept import KeptEraser
 from skein.services.erasing_places import Places
-from skein.services.erasing_runs import RunEraser, pages
+from skein.services.erasing_runs import RunEraser
+from skein.services.paging import items_under
 
 LONGEST_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
 SPARE = timedelta(seconds=60)  # between two sweeps beyond that, and before a worker's deadline
@@ -199,7 +200,9 @@ class Eraser:
 
     def _notes(self, erasure: Erasure) -> dict[str, ErasedChat]:
         first = ErasedChat.key_of(erasure.tenant, erasure.id, "")
-        notes = (ErasedChat.from_item(item) for item in pages(self._table, first.pk, first.sk))
+        notes = (
+            ErasedChat.from_item(item) for item in items_under(self._table, first.pk, first.sk)
+        )
         return {note.chat_id: note for note in notes}
 
     # ------------------------------------------------------------------ look-ups
@@ -208,7 +211,7 @@ class Eraser:
         """Whatever leads to them by a number, or by an id that was theirs."""
         del after  # it is little
         for phone in sweep.subject.phones:
-            for item in pages(self._table, phone_partition(sweep.tenant, phone), ""):
+            for item in items_under(self._table, phone_partition(sweep.tenant, phone), ""):
                 self._delete(sweep, _look_up(sweep, phone, item))
             yield f"phone {len(sweep.subject.phones)}"
         for user_id in sweep.subject.ids:

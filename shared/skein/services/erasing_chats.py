@@ -13,7 +13,8 @@ from skein.models.run import Run
 from skein.models.storage import Delete, Exists, Is, Item, Put, Update
 from skein.ports import Table
 from skein.services.erasing import Sweep, epoch_raised, is_to_go, tombstone
-from skein.services.erasing_runs import RunEraser, pages
+from skein.services.erasing_runs import RunEraser
+from skein.services.paging import items_under
 
 PART = 100  # items after which it is noted how far a chat has come
 
@@ -40,7 +41,7 @@ class ChatEraser:
                 continue
             behind = key_after if chat_id == chat_after else None
             pk = chat_partition(sweep.tenant, chat_id)
-            for number, item in enumerate(pages(self._table, pk, "", after=behind), 1):
+            for number, item in enumerate(items_under(self._table, pk, "", after=behind), 1):
                 handle = self._kinds.get(item["sk"].partition("#")[0])
                 if handle is not None:
                     handle(sweep, chat_id, item)

@@ -34,8 +34,8 @@ from skein.models.thread import BENCH, ENDED_THREAD
 from skein.ports import Clock, Table
 from skein.services.documents import Documents
 from skein.services.erasing import Sweep, epoch_raised
-from skein.services.erasing_runs import pages
 from skein.services.erasing_threads import ThreadEraser
+from skein.services.paging import items_under
 from skein.services.plans import EFFECT_KEPT
 from skein.services.quiet import left_due
 from skein.services.retrying import optimistic
@@ -96,7 +96,7 @@ class KeptEraser:
         """All of it, the count of its changes included: nobody can ask for it any more."""
         for user_id in sweep.subject.ids:
             pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
-            for item in pages(self._table, pk, ""):
+            for item in items_under(self._table, pk, ""):
                 self._table.write(Delete(Key(item["pk"], item["sk"])))
                 sweep.found.counts[_kind(item)] += item["sk"] not in (*COUNTS, SHELF)
 
@@ -106,7 +106,7 @@ class KeptEraser:
         rests = partial(self._was_there, sweep, note)
         self._threads.clear(sweep, agent_id, scope, rests)
         own = (*COUNTS, SHELF, BENCH)
-        items = [item for item in pages(self._table, pk, "") if item["sk"] not in own]
+        items = [item for item in items_under(self._table, pk, "") if item["sk"] not in own]
         going = [item for item in items if rests(item)]
         self._set_marks_back(sweep, agent_id, going, [note])
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
@@ -114,7 +114,7 @@ class KeptEraser:
     def _by_chat(self, sweep: Sweep, note: ErasedChat) -> None:
         """What the chat itself keeps, for every agent that looks at it."""
         pk = chat_partition(sweep.tenant, note.chat_id)
-        items = [item for prefix in OF_CHATS for item in pages(self._table, pk, prefix)]
+        items = [item for prefix in OF_CHATS for item in items_under(self._table, pk, prefix)]
         rests = self._was_there if note.private else self._is_derived_here
         going = [item for item in items if rests(sweep, note, item)]
         self._erase(sweep, items, going, epoch_raised(sweep.tenant, note.chat_id))
@@ -134,7 +134,9 @@ class KeptEraser:
     def _openly(self, sweep: Sweep, agent_id: str) -> None:
         pk = owned_partition(sweep.tenant, agent_id, None)
         self._threads.clear(sweep, agent_id, None, partial(self._is_derived, sweep))
-        items = [item for item in pages(self._table, pk, "") if not item["sk"].startswith(NOT_KEPT)]
+        items = [
+            item for item in items_under(self._table, pk, "") if not item["sk"].startswith(NOT_KEPT)
+        ]
         going = [item for item in items if self._is_derived(sweep, item)]
         ids, keys = {item.get("id") for item in going}, {item["sk"] for item in going}
         going.extend(

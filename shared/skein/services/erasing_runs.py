@@ -33,6 +33,7 @@ from skein.models.trigger import Trigger
 from skein.ports import Table
 from skein.services.endings import Endings
 from skein.services.erasing import ROWS, Sweep, epoch_raised
+from skein.services.paging import items_under, pages
 
 WHY = "somebody whose words it was shown is being erased"
 SENDING = "send_message"
@@ -100,20 +101,15 @@ class RunEraser:
 
     def _of_day(self, sweep: Sweep, agent_id: str, day: date, since: datetime) -> Iterator[Run]:
         """An agent's runs of one day: it tells in any chat what goes on in its open ones."""
-        relation, start = runs_relation(sweep.tenant, agent_id, day), None
-        while True:
-            page = self._table.query_index("gsi1", relation, limit=ROWS, start=start)
-            keys = [Key(row["pk"], row["sk"]) for row in page.items]
+        for rows in self._pages(runs_relation(sweep.tenant, agent_id, day)):
+            keys = [Key(row["pk"], row["sk"]) for row in rows]
             found = self._table.get_many(keys) if keys else {}
             runs = [Run.from_item(found[key]) for key in keys if key in found]
             yield from (run for run in runs if run.created_at >= since)
-            start = page.next_start
-            if start is None:
-                return
 
     def _told(self, sweep: Sweep, chat_id: str, told_at: datetime) -> Iterator[Run]:
         """Runs that may have been shown why somebody spoke in a chat not theirs."""
-        for item in pages(self._table, chat_partition(sweep.tenant, chat_id), "RUN#"):
+        for item in items_under(self._table, chat_partition(sweep.tenant, chat_id), "RUN#"):
             if "#STEP#" not in item["sk"]:
                 run = Run.from_item(item)
                 if (run.ended_at or sweep.now) >= told_at:
@@ -121,7 +117,7 @@ class RunEraser:
 
     def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
         """Runs of plans that were set in their private chats."""
-        for item in pages(self._table, agent_partition(sweep.tenant, agent_id), "RUN#"):
+        for item in items_under(self._table, agent_partition(sweep.tenant, agent_id), "RUN#"):
             if "#STEP#" not in item["sk"]:
                 run = Run.from_item(item)
                 plan = run.trigger.plan
@@ -134,7 +130,7 @@ class RunEraser:
         for chat_id in self._private_chats(sweep, person):
             for agent_id in note.agents:
                 self.unborrow(sweep, chat_id, agent_id)
-            for item in pages(self._table, chat_partition(sweep.tenant, chat_id), "RUN#"):
+            for item in items_under(self._table, chat_partition(sweep.tenant, chat_id), "RUN#"):
                 if "#STEP#" not in item["sk"]:
                     run = Run.from_item(item)
                     if run.agent_id in note.agents and run.created_at >= note.since:
@@ -143,7 +139,7 @@ class RunEraser:
     def _private_chats(self, sweep: Sweep, person: str) -> list[str]:
         ref = MemberRef(kind="user", id=person)
         relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, person))
-        rows = [row for relation in relations for row in self._rows(relation)]
+        rows = [row for relation in relations for page in self._pages(relation) for row in page]
         ids = sorted({related_chat(row) for row in rows} - sweep.chats.keys())
         chats: list[str] = []
         for start in range(0, len(ids), ROWS):
@@ -153,14 +149,10 @@ class RunEraser:
             chats.extend(chat.id for chat in there if chat.visibility == "private")
         return chats
 
-    def _rows(self, relation: str) -> Iterator[Item]:
-        start = None
-        while True:
-            page = self._table.query_index("gsi1", relation, limit=ROWS, start=start)
-            yield from page.items
-            start = page.next_start
-            if start is None:
-                return
+    def _pages(self, relation: str) -> Iterator[tuple[Item, ...]]:
+        return pages(
+            lambda start: self._table.query_index("gsi1", relation, limit=ROWS, start=start)
+        )
 
     # ------------------------------------------------------------------ what runs have left
 
@@ -260,21 +252,3 @@ def _chats_named(arguments: str) -> set[str]:
         return set()
     values = given.values() if isinstance(given, dict) else ()
     return {value for value in values if isinstance(value, str) and value.startswith("chat_")}
-
-
-def pages(table: Table, pk: str, prefix: str, *, after: str | None = None) -> Iterator[Item]:
-    """All items of a partition whose sort keys start with `prefix`, a page at a time.
-
-    Args:
-        table: Where.
-        pk: The partition.
-        prefix: Of the sort keys.
-        after: Only what comes behind this one.
-    """
-    start = None
-    while True:
-        page = table.query(pk, first=after or prefix, last=f"{prefix}~", limit=ROWS, start=start)
-        yield from (item for item in page.items if item["sk"] != after)
-        start = page.next_start
-        if start is None:
-            return

@@ -6,7 +6,7 @@ from skein.models.storage import Delete, Is, Item, Key, Put
 from skein.models.thread import Stint, Workbench
 from skein.ports import Clock, Table
 from skein.services.erasing import Sweep
-from skein.services.erasing_runs import pages
+from skein.services.paging import items_under
 from skein.services.retrying import optimistic
 
 
@@ -41,6 +41,6 @@ class ThreadEraser:
 
     def drop_stints(self, sweep: Sweep, pk: str, thread_id: str) -> None:
         """Take away what is on record of the work at a thread."""
-        for item in list(pages(self._table, pk, Stint.prefix_of(thread_id))):
+        for item in list(items_under(self._table, pk, Stint.prefix_of(thread_id))):
             self._table.write(Delete(Key(item["pk"], item["sk"])))
             sweep.found.counts["stints"] += 1

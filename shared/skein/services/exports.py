@@ -26,7 +26,7 @@ from skein.models.storage import Item
 from skein.models.user import User
 from skein.ports import Table
 from skein.services.cursors import MAX_PAGE_BYTES, Cursor, KeyText, rows_after
-from skein.services.erasing_runs import pages
+from skein.services.paging import items_under
 from skein.services.roster import read_room
 
 ROWS = 100
@@ -163,7 +163,7 @@ class Exports:
             if done > f"{prefix}~":
                 continue
             after = done if done.startswith(prefix) else None
-            for found in pages(self._table, pk, prefix, after=after):
+            for found in items_under(self._table, pk, prefix, after=after):
                 position = at.model_copy(update={"key": found["sk"]})
                 yield position, _theirs(user, found, direct=direct)
 
@@ -186,7 +186,7 @@ class Exports:
     def _kept(self, user: User, agent_id: str) -> Iterator[tuple[str, Kept]]:
         for number, user_id in enumerate((user.id, *user.former_ids)):
             pk = owned_partition(user.tenant, agent_id, f"user:{user_id}")
-            for item in pages(self._table, pk, ""):
+            for item in items_under(self._table, pk, ""):
                 if not item["sk"].startswith(BOOKKEEPING):
                     yield (
                         f"{number:04d} {item['sk']}",

@@ -10,11 +10,11 @@ from skein.models.memory import Memory, MemoryKind
 from skein.prompts import render
 from skein.services.quoting import quoted
 from skein.services.remembering import Entry
-from skein.services.structured import json_object_in
+from skein.services.structured import json_object_in, well_formed
+from skein.services.titles import title_of
 
 MOST_ENTRIES = 40
 MAX_MEMORY = 10_000  # characters
-NO_TITLE = "New Conversation"
 NOTHING_YET = "Nothing yet."
 
 _ENTRY: dict[str, object] = {"type": "string"}
@@ -50,13 +50,13 @@ def question(
     system = render(
         "consolidation",
         {
-            "identity": agent.system_prompt.strip() or f"You are {agent.name}.",
+            "identity": agent.identity,
             "memories": memories or NOTHING_YET,
         },
     )
     asked = render(
         "consolidation_input",
-        {"title": quoted(chat.title or NO_TITLE), "messages": transcript},
+        {"title": quoted(title_of(chat)), "messages": transcript},
     )
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
@@ -84,7 +84,7 @@ def entries_in(answer: str, core: Sequence[Memory]) -> list[Entry] | None:
             text, number = _parts(value)
             if text is None:
                 return None
-            text = _storable(text).strip()[:MAX_MEMORY].strip()
+            text = well_formed(text.replace("\0", "")).strip()[:MAX_MEMORY].strip()
             if any(character.isalnum() for character in text):
                 # What fades does not take the place of what is for good.
                 replaced = _numbered(core, number) if kind == "core" else None
@@ -107,8 +107,3 @@ def _numbered(core: Sequence[Memory], number: object) -> str | None:
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(core):
         return None
     return core[number - 1].id
-
-
-def _storable(text: str) -> str:
-    """The text without NUL and without halves of characters, which JSON's escapes can spell."""
-    return text.replace("\0", "").encode(errors="replace").decode()

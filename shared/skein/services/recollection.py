@@ -15,6 +15,7 @@ from skein.ports import Clock, Table, TokenCounter
 from skein.services.chunking import Chunk, Mark, chunks, halves
 from skein.services.extraction import MODEL_SECONDS, ExtractionFailed, Extractor, TooMuch
 from skein.services.memory_book import MemoryBook, Overtaken, mark_of
+from skein.services.paging import pages
 from skein.services.quiet import PATIENCE
 from skein.services.remembering import core_in_budget, live_memories
 from skein.services.transcript import Work, Zones, joins_of, reach_of
@@ -127,20 +128,18 @@ class Recollection:
 
     def _messages(self, work: Work, since: Mark, until: int) -> Iterator[Message]:
         """What people and agents said, a page at a time."""
-        chat, start, more = work.chat, None, True
-        while more:
-            page = self._table.query(
-                chat.key.pk,
-                first=Message.key_of(chat.tenant, chat.id, since.seq + 1).sk,
-                last=Message.key_of(chat.tenant, chat.id, until).sk,
-                limit=MESSAGES_AT_ONCE,
-                start=start,
+        chat = work.chat
+        first = Message.key_of(chat.tenant, chat.id, since.seq + 1).sk
+        last = Message.key_of(chat.tenant, chat.id, until).sk
+        for items in pages(
+            lambda start: self._table.query(
+                chat.key.pk, first=first, last=last, limit=MESSAGES_AT_ONCE, start=start
             )
-            messages = [chat.as_now(Message.from_item(item)) for item in page.items]
+        ):
+            messages = [chat.as_now(Message.from_item(item)) for item in items]
             said = [m for m in messages if m.kind == "text" and (m.text or m.media)]
             work.zones.learn(said)
             yield from said
-            start, more = page.next_start, page.next_start is not None
 
     # ------------------------------------------------------------------ one chunk
 

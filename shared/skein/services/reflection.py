@@ -22,6 +22,7 @@ from skein.models.reflection import ReflectionRecord
 from skein.models.storage import Is, Missing, Put, Update, Write, all_of
 from skein.ports import Clock, Ids, LanguageModel, Metrics, Table, TokenCounter
 from skein.services import reflection_texts as texts
+from skein.services.paging import items_under
 from skein.services.quoting import quoted
 from skein.services.remembering import core_in_budget, double_of, known_memories, superseded
 from skein.services.retrying import optimistic
@@ -105,13 +106,8 @@ class Reflection:
         """
         partition = owned_partition(job.tenant, job.agent_id, job.scope)
         journal = Memory.live_prefix("journal")
-        start, more = None, True
-        while more:
-            page = self._table.query(
-                partition, first=journal, last=f"{journal}~", limit=AT_ONCE, start=start
-            )
-            yield from (Memory.from_item(item) for item in page.items if "gsi2sk" in item)
-            start, more = page.next_start, page.next_start is not None
+        items = items_under(self._table, partition, journal, rows=AT_ONCE)
+        return (Memory.from_item(item) for item in items if "gsi2sk" in item)
 
     def _questions(self, entries: Iterable[Memory]) -> Iterator[list[Memory]]:
         """The entries in questions of at most 30, and of as many tokens as a chunk of messages."""

@@ -25,7 +25,7 @@ def question(
     system = render(
         "reflection",
         {
-            "identity": agent.system_prompt.strip() or f"You are {agent.name}.",
+            "identity": agent.identity,
             "memories": "\n".join(f"- {quoted(one.text)}" for one in core) or NOTHING_YET,
         },
     )

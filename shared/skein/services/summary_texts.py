@@ -7,11 +7,11 @@ from skein.models.chat import Chat, Message
 from skein.models.completion import ModelMessage
 from skein.models.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
 from skein.prompts import render
-from skein.services.structured import json_object_in
+from skein.services.structured import json_object_in, well_formed
+from skein.services.titles import title_of
 
 MESSAGE_CHARACTERS = 500
 LONG_MESSAGE_CHARACTERS = 2_000  # of those that leave the window, and are then remembered by this
-NO_TITLE = "New Conversation"
 
 AGENT_SCHEMA: dict[str, object] = {
     "type": "object",
@@ -37,7 +37,7 @@ def ask_agent(
     system = render(
         "agent_summary",
         {
-            "identity": agent.system_prompt.strip() or f"You are {agent.name}.",
+            "identity": agent.identity,
             "instruction": own or render("agent_summary_instruction"),
             "previous": previous or "None yet.",
         },
@@ -67,7 +67,7 @@ def as_many_as_fit(messages: Sequence[Message], characters: int) -> Sequence[Mes
 
 def _input(chat: Chat, messages: Sequence[Message], characters: int) -> dict[str, str]:
     lines = [_line(message, characters) for message in messages]
-    return {"title": _one_line(chat.title or NO_TITLE), "messages": "\n".join(lines)}
+    return {"title": _one_line(title_of(chat)), "messages": "\n".join(lines)}
 
 
 def _line(message: Message, characters: int) -> str:
@@ -105,18 +105,13 @@ def paragraph(answer: str) -> str | None:
     text = found.get("summary") if found is not None else None
     if not isinstance(text, str) or not _says_something(text):
         return None
-    return _storable(text).strip()[:MAX_CHAT_SUMMARY].rstrip()
+    return well_formed(text).strip()[:MAX_CHAT_SUMMARY].rstrip()
 
 
 def _one_line(text: str) -> str:
-    return " ".join(_storable(text).split())
+    return " ".join(well_formed(text).split())
 
 
 def _says_something(text: str) -> bool:
     """Whether there is a word in it; small models repeat the dots of an example."""
     return any(character.isalnum() for character in text)
-
-
-def _storable(text: str) -> str:
-    """The text without the halves of characters that escapes in JSON can spell."""
-    return text.encode(errors="replace").decode()

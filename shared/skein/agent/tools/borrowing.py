@@ -14,6 +14,7 @@ from skein.models.intent import effect_id
 from skein.models.storage import Put
 from skein.services.audience import destination_of
 from skein.services.quoting import quoted
+from skein.services.titles import title_of
 
 
 @tool
@@ -42,7 +43,7 @@ def borrow_context(
         agent_id=run.agent_id,
         staging=effect_id(call.effect),
         source_chat_id=chat.id,
-        source_title=chat.title or "New Conversation",
+        source_title=title_of(chat),
         messages=tuple(
             BorrowedMessage(
                 author=m.sender.name, text=f"{m.text}{attached(m)}".strip()[:MOST_CHARACTERS]

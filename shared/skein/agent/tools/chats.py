@@ -12,6 +12,7 @@ from skein.models.chat import Chat, Membership, Message, chat_partition
 from skein.services.audience import audience_of
 from skein.services.quoting import quoted
 from skein.services.roster import read_room
+from skein.services.titles import title_of
 
 MOST_MESSAGES = 50
 ROWS_READ = 50  # at least, since some are keywords and notices
@@ -31,7 +32,7 @@ def enter_chat(
     chat, member = own_chat(call, chat_id)
     shown = _shown(call, chat, member, limit, before=None)
     call.work.claim = call.work.claim.with_run(active_chat_id=chat.id)
-    return f"ACTIVE CHAT: {quoted(chat.title or 'New Conversation')} (id: {chat.id})\n{shown}"
+    return f"ACTIVE CHAT: {quoted(title_of(chat))} (id: {chat.id})\n{shown}"
 
 
 @tool

@@ -8,7 +8,8 @@ from skein.agent.document_sections import SHOWN_CHARACTERS, document_text, named
 from skein.agent.skill_section import skill_text
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.reach import check_reach
-from skein.errors import Conflict, Correctable, Failed, NotFound, TooLarge, Unprocessable
+from skein.agent.tools.refusals import refusals_told
+from skein.errors import Correctable, Failed, NotFound
 from skein.models.chat import Chat
 from skein.models.document import DocumentReach, Done, Folder
 from skein.models.intent import effect_id
@@ -64,7 +65,7 @@ def write_document(
     new_in = _home(call, in_chat=bool(in_chat))
     if in_chat:
         reach = reach.model_copy(update={"folders": (new_in,)})
-    with _Told():
+    with refusals_told():
         done = call.desk.documents.write(
             reach,
             name,
@@ -108,7 +109,7 @@ def edit_document(
 @tool
 def delete_document(call: Call, name: DocumentName, version: Version = None) -> str:
     """Remove a document for good."""
-    with _Told():
+    with refusals_told():
         done = call.desk.documents.delete(
             changing_reach(call), name, version=version, maker=maker_of(call)
         )
@@ -200,7 +201,7 @@ def _home(call: Call, *, in_chat: bool) -> Folder:
 
 
 def _revised(call: Call, name: str, revision: Revision) -> str:
-    with _Told():
+    with refusals_told():
         done = call.desk.documents.revise(
             changing_reach(call), name, revision, maker=maker_of(call)
         )
@@ -213,22 +214,3 @@ def _outcome(done: Done) -> str:
     return (
         f"document {named(done.name)} {done.deed}, v{done.version}, {done.characters:,} characters"
     )
-
-
-class _Told:
-    """Tells the model why a document could not be changed."""
-
-    def __enter__(self) -> None:
-        """Nothing is to be done before."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Turn a refusal into one that the model is shown.
-
-        Raises:
-            Correctable: Other arguments may do.
-            Failed: It cannot be done.
-        """
-        if isinstance(error, Unprocessable | TooLarge):
-            raise Correctable(str(error)) from None
-        if isinstance(error, NotFound | Conflict):
-            raise Failed(str(error)) from None

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.ownership import owner_at, reach_at
-from skein.errors import Conflict, Correctable, Failed, NotFound, Unprocessable
+from skein.agent.tools.refusals import refusals_told
 from skein.models.base import rfc3339
 from skein.models.intent import effect_id
 
@@ -24,7 +24,7 @@ def set_goal(
     long_term: Annotated[bool | None, Field(description="It goes on for long.")] = None,
 ) -> str:
     """Give yourself a goal, which you will be shown until you complete or abandon it."""
-    try:
+    with refusals_told():
         goal = call.desk.goals.set(
             owner_at(call),
             text,
@@ -33,30 +33,22 @@ def set_goal(
             long_term=bool(long_term),
             guard=call.work.claim.guard,
         )
-    except Conflict as error:
-        raise Failed(str(error)) from None
-    except Unprocessable as error:
-        raise Correctable(str(error)) from None
     return f"goal set, id: {goal.id}"
 
 
 @tool
 def complete_goal(call: Call, goal_id: GoalId) -> str:
     """Mark a goal of yours as reached."""
-    try:
+    with refusals_told():
         call.desk.goals.complete(reach_at(call), goal_id, guard=call.work.claim.guard)
-    except (NotFound, Conflict) as error:
-        raise Failed(str(error)) from None
     return "goal completed"
 
 
 @tool
 def abandon_goal(call: Call, goal_id: GoalId) -> str:
     """Let a goal of yours go."""
-    try:
+    with refusals_told():
         call.desk.goals.abandon(reach_at(call), goal_id, guard=call.work.claim.guard)
-    except (NotFound, Conflict) as error:
-        raise Failed(str(error)) from None
     return "goal abandoned"
 
 
@@ -81,7 +73,7 @@ def set_plan(
     ] = None,
 ) -> str:
     """Have yourself woken later, by exactly one of run_after, scheduled_at and cron."""
-    try:
+    with refusals_told():
         plan = call.desk.plans.set(
             owner_at(call),
             name,
@@ -93,10 +85,6 @@ def set_plan(
             effect=effect_id(call.effect),
             guard=call.work.claim.guard,
         )
-    except Conflict as error:
-        raise Failed(str(error)) from None
-    except Unprocessable as error:
-        raise Correctable(str(error)) from None
     return f"plan set, next: {rfc3339(plan.next_at)}" if plan.next_at else "the plan is over"
 
 
@@ -105,10 +93,8 @@ def cancel_plan(
     call: Call, name: Annotated[str, Field(description="The plan's name.", min_length=1)]
 ) -> str:
     """Let a plan of yours go."""
-    try:
+    with refusals_told():
         call.desk.plans.cancel(
             reach_at(call), name, effect=effect_id(call.effect), guard=call.work.claim.guard
         )
-    except NotFound as error:
-        raise Failed(str(error)) from None
     return "plan canceled"

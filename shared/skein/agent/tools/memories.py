@@ -6,7 +6,7 @@ from pydantic import Field
 
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.ownership import owner_at, reach_at
-from skein.errors import Conflict, Correctable, Failed, NotFound, Unprocessable
+from skein.agent.tools.refusals import refusals_told
 from skein.models.memory import Memory, MemoryKind
 from skein.services.memories import memory_id_of
 from skein.services.quoting import quoted, quoted_id
@@ -25,7 +25,7 @@ def save_memory(
 ) -> str:
     """Remember something beyond this conversation; you will be shown it where it may be known."""
     run, messages = call.work.run, call.reading.messages
-    try:
+    with refusals_told():
         memory, known = call.desk.memories.add(
             owner_at(call),
             text,
@@ -36,8 +36,6 @@ def save_memory(
             span=(messages[0].seq, messages[-1].seq) if messages else None,
             guard=call.work.claim.guard,
         )
-    except Unprocessable as error:
-        raise Correctable(str(error)) from None
     said = "you remember that already" if known else "remembered"
     until = f"; it fades on {memory.fades_at:%Y-%m-%d}" if memory.fades_at else ""
     return f"{said}, id: {memory.id}{until}"
@@ -48,10 +46,8 @@ def forget_memory(
     call: Call, memory_id: Annotated[str, Field(description="The memory's id.")]
 ) -> str:
     """Forget something that you remember; search_memories tells you its id."""
-    try:
+    with refusals_told():
         call.desk.memories.forget(reach_at(call), memory_id, guard=call.work.claim.guard)
-    except (NotFound, Conflict) as error:
-        raise Failed(str(error)) from None
     return "forgotten"
 
 

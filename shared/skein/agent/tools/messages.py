@@ -22,6 +22,7 @@ from skein.models.storage import Write
 from skein.services.audience import audience_of
 from skein.services.chats import NewMessage
 from skein.services.roster import Room
+from skein.services.titles import title_of
 
 ORIGIN_CHARACTERS = 200
 
@@ -118,7 +119,7 @@ def _origin(call: Call, target: str) -> Origin | None:
         return None
     return Origin(
         chat_id=home.id,
-        chat_title=home.title or "New Conversation",
+        chat_title=title_of(home),
         asked_by=message.sender.name,
         text=message.text[:ORIGIN_CHARACTERS],
         audience=run.audience,

@@ -17,7 +17,8 @@ from skein.agent.thread_sections import thread_text
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.documents import maker_of
 from skein.agent.tools.ownership import owner_at, reach_at
-from skein.errors import Conflict, Correctable, Failed, NotFound, TooLarge, Unprocessable
+from skein.agent.tools.refusals import refusals_told
+from skein.errors import Correctable, Failed, NotFound
 from skein.models.intent import effect_id
 from skein.models.skill import CORE
 from skein.models.thread import Thread, ThreadKind
@@ -81,7 +82,7 @@ def create_thread(
         "approach": approach,
     }
     owner, maker = owner_at(call), maker_of(call)
-    with _Told():
+    with refusals_told():
         thread = call.desk.threads.create(
             owner,
             fields,
@@ -95,7 +96,7 @@ def create_thread(
 @tool
 def switch_thread(call: Call, thread_id: ThreadId) -> str:
     """Take up another of your open threads; from then on you see its documents and skills."""
-    with _Told():
+    with refusals_told():
         thread = call.desk.threads.switch(reach_at(call), thread_id, maker=maker_of(call))
         if thread is None:
             raise NotFound("there is no such thread")
@@ -202,7 +203,7 @@ def unbind_skill(call: Call, name: Skill, thread_id: Which = None) -> str:
 @tool
 def peek_document(call: Call, thread_id: ThreadId, name: Name) -> str:
     """Glance at a document of another thread without taking that thread up."""
-    with _Told():
+    with refusals_told():
         thread = call.desk.threads.get(reach_at(call), thread_id)
     if name not in thread.documents:
         has = ", ".join(map(named, thread.documents)) or "no documents"
@@ -227,7 +228,7 @@ def _chosen(call: Call, thread_id: str | None) -> str:
 
 def _changed(call: Call, thread_id: str | None, change: Change) -> Thread:
     chosen = _chosen(call, thread_id)
-    with _Told():
+    with refusals_told():
         return call.desk.threads.change(reach_at(call), chosen, change, maker=maker_of(call))
 
 
@@ -285,22 +286,3 @@ def _skills(call: Call, thread: Thread) -> str:
     if chosen.missing:
         lines.append(f"  gone: {', '.join(chosen.missing)}")
     return "\n".join(["\nIts skills:", *lines]) if lines else ""
-
-
-class _Told:
-    """Tells the model why something could not be done to a thread."""
-
-    def __enter__(self) -> None:
-        """Nothing is to be done before."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Turn a refusal into one that the model is shown.
-
-        Raises:
-            Correctable: Other arguments may do.
-            Failed: It cannot be done.
-        """
-        if isinstance(error, Unprocessable | TooLarge):
-            raise Correctable(str(error)) from None
-        if isinstance(error, NotFound | Conflict):
-            raise Failed(str(error)) from None
