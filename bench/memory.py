@@ -6,6 +6,7 @@
 import gc
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 from bench.engines import client_of, make_table
@@ -14,7 +15,6 @@ from bench.skein_chat import SkeinChat
 from bench.stand import Stand
 from local.template import Template
 from skein.adapters.dynamodb import DynamoTable
-from skein.adapters.system import SystemClock
 from skein.adapters.tokens import Tokens
 from skein.settings import Settings
 
@@ -40,7 +40,7 @@ def main(url: str) -> None:
     make_table(client, TABLE)
     # All within a moment, so that nothing that is kept has expired.
     moment = Settings(reply_debounce_seconds=0)
-    stand = Stand(DynamoTable(client, TABLE, SystemClock()), tokens, settings=moment)
+    stand = Stand(partial(DynamoTable, client, TABLE), tokens, settings=moment)
     worker, settings = stand.app, stand.settings
     settled = 0
     for number in range(1, CHATS + 1):

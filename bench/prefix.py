@@ -8,6 +8,7 @@ tokens and more, in steps of 128 (platform.openai.com/docs/guides/prompt-caching
 import json
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
+from typing import cast
 
 from bench.fills import filled_by_transactions
 from bench.script import SYSTEM_PROMPT
@@ -35,8 +36,8 @@ def conversation(
     kind: Kind, prompt: str, tokens: ModelTokens, *, turns: int = TURNS
 ) -> list[ModelRequest]:
     """What the model was asked in each turn of one conversation, from its first message on."""
-    table = MemoryTable()
-    stand = Stand(table, tokens)
+    stand = Stand(MemoryTable, tokens)
+    table = cast("MemoryTable", stand.table)
     chat = SkeinChat(stand, kind=kind, system_prompt=prompt)
     chat.create(0, filled_by_transactions(table))
     asked = []

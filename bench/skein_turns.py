@@ -20,7 +20,6 @@ from bench.skein_chat import Kind, SkeinChat
 from bench.stand import Stand
 from bench.wire import Wire, seconds_on_wire
 from skein.adapters.dynamodb import DynamoTable
-from skein.adapters.system import SystemClock
 from skein.adapters.tokens import Tokens
 from skein.bootstrap import App
 from skein.models.jobs import RunJob
@@ -109,7 +108,7 @@ class Talk:
 
 def rows_of_length(client: Any, wire: Wire, tokens: Tokens, messages: int) -> Iterator[Row]:
     """Turns of workers that have never seen the chat, and of one that has."""
-    stand = Stand(DynamoTable(client, TABLE, SystemClock()), tokens)
+    stand = Stand(partial(DynamoTable, client, TABLE), tokens)
     filled = dict[str, SkeinChat]()  # a long chat takes its time to fill, so both go on in one
 
     def chat_of(messages: int, name: str) -> SkeinChat:
@@ -135,7 +134,7 @@ def rows_of_length(client: Any, wire: Wire, tokens: Tokens, messages: int) -> It
 def own_time(client: Any, wire: Wire, tokens: Tokens, kind: Kind) -> dict[str, float]:
     """What of a context is Skein's own time, in milliseconds: of fresh workers in a long chat."""
     watch = Stopwatch(wire)
-    stand = Stand(DynamoTable(client, TABLE, SystemClock()), tokens, watched=watch.watch)
+    stand = Stand(partial(DynamoTable, client, TABLE), tokens, watched=watch.watch)
     chat = SkeinChat(stand, chat_id=f"chat_{kind}", kind=kind)
     chat.create(CONTEXT_MESSAGES, filled_by_batches(client, TABLE))
     counted = []

@@ -8,7 +8,7 @@ from skein.adapters.memory import FixedClock, MemoryMetrics, MemoryQueues
 from skein.adapters.system import UlidIds
 from skein.bootstrap import App, build_app
 from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage
-from skein.ports import ModelTokens, Table
+from skein.ports import Clock, ModelTokens, Table
 from skein.settings import Settings
 
 BEGUN = datetime(2026, 2, 18, 12, tzinfo=UTC)
@@ -43,7 +43,7 @@ class Stand:
     """Skein on a table, with a clock that is turned, queues in memory and a scripted model.
 
     Args:
-        table: Where everything is kept.
+        table: Makes the table that keeps everything, given the clock by which items expire.
         tokens: Counts tokens.
         settings: The defaults, if not given.
         watched: Given each new worker, to measure parts of it.
@@ -51,7 +51,7 @@ class Stand:
 
     def __init__(
         self,
-        table: Table,
+        table: Callable[[Clock], Table],
         tokens: ModelTokens,
         *,
         settings: Settings | None = None,
@@ -59,11 +59,12 @@ class Stand:
     ) -> None:
         self.settings = settings or Settings()
         self.clock = FixedClock(BEGUN)
+        self.table = table(self.clock)
         self.queues = MemoryQueues(self.clock)
         self.model = Scripted()
         self._watched = watched
         self._ports = {
-            "table": table,
+            "table": self.table,
             "tokens": tokens,
             "clock": self.clock,
             "queues": self.queues,
@@ -71,7 +72,6 @@ class Stand:
             "ids": UlidIds(self.clock),
             "metrics": MemoryMetrics(),
         }
-        self.table = table
         self.app = self.new_app()
 
     def new_app(self) -> App:

@@ -25,7 +25,7 @@ MESSAGES = 10
 
 
 def a_chat(kind: Kind = "direct") -> tuple[Stand, SkeinChat]:
-    stand = Stand(MemoryTable(), tokens())
+    stand = Stand(MemoryTable, tokens())
     chat = SkeinChat(stand, kind=kind)
     chat.create(MESSAGES, filled_by_transactions(stand.table))
     return stand, chat
@@ -66,7 +66,7 @@ def test_a_filled_chat_is_as_the_same_chat_would_be_had_it_been_written() -> Non
     """What a turn reads is the same, whether its messages were filled in or posted."""
     sizes = []
     for filled in (MESSAGES, 0):
-        stand = Stand(MemoryTable(), tokens())
+        stand = Stand(MemoryTable, tokens())
         chat = SkeinChat(stand)
         chat.create(filled, filled_by_transactions(stand.table))
         for _ in range((MESSAGES - filled) // 2 + 1):
@@ -112,7 +112,7 @@ def test_the_wire_counts_what_is_sent_whoever_sends_it(monkeypatch: pytest.Monke
 
 def test_each_turn_in_a_short_chat_is_made_in_one_of_its_own_length() -> None:
     wire, begun = Wire(), list[int]()
-    stand = Stand(MemoryTable(), tokens())
+    stand = Stand(MemoryTable, tokens())
 
     def begin(messages: int, name: str) -> Talk:
         begun.append(messages)
@@ -139,7 +139,7 @@ def test_a_row_holds_medians_and_the_least_rounds() -> None:
 
 def test_a_stopwatch_parts_reading_and_making_and_counting() -> None:
     watch = Stopwatch(Wire())
-    stand = Stand(MemoryTable(), tokens(), watched=watch.watch)
+    stand = Stand(MemoryTable, tokens(), watched=watch.watch)
     chat = SkeinChat(stand)
     chat.create(MESSAGES, filled_by_transactions(stand.table))
     chat.check(chat.turn(fresh_worker=True))
