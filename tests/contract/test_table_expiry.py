@@ -4,7 +4,7 @@ import pytest
 
 from skein.adapters.memory import FixedClock
 from skein.errors import ConditionFailed
-from skein.models.storage import Below, Key, Missing, Put, any_of
+from skein.models.storage import Check, Key, Missing, Put, gone
 from skein.ports import Table
 
 
@@ -43,6 +43,18 @@ def test_conditions_still_see_what_has_expired(filled: Table, pk: str, clock: Fi
     clock.advance(61)
     with pytest.raises(ConditionFailed):
         filled.write(Put(Key(pk, "0"), {"n": 10}, Missing()))
-    expired = Below("expires_at", int(clock.now().timestamp()))
-    filled.write(Put(Key(pk, "0"), {"n": 10}, any_of(Missing(), expired)))
+    filled.write(Put(Key(pk, "0"), {"n": 10}, gone(clock.now())))
     assert filled.get(Key(pk, "0")) is not None
+
+
+def test_gone_is_exactly_what_no_read_shows(filled: Table, pk: str, clock: FixedClock) -> None:
+    for seconds in (59.9, 0.1, 0.5):
+        clock.advance(seconds)
+        hidden = filled.get(Key(pk, "0")) is None
+        try:
+            filled.write(Check(Key(pk, "0"), gone(clock.now())))
+        except ConditionFailed:
+            assert not hidden
+        else:
+            assert hidden
+    assert hidden

@@ -144,12 +144,32 @@ def test_a_count_that_meets_another_one_is_made_on_top_of_it() -> None:
         if not met:
             met.append(1)
             full_at = NOON + timedelta(seconds=30)
-            really(other.becoming(messages_full_at=full_at)[1])
+            really(other.becoming(NOON, messages_full_at=full_at)[1])
         really(write)
 
     world.table.write = meets  # type: ignore[method-assign]
     assert let_in(world, 3) == 1
     assert met == [1]
+
+
+@pytest.mark.parametrize("days", [1, 2, 400])
+def test_whoever_comes_back_before_the_table_has_dropped_what_expired_is_let_in(days: int) -> None:
+    world = World()
+    assert let_in(world, 25) == 20
+    world.clock.advance(days * 86_400 + 60)
+    assert let_in(world, 25) == 20
+    assert world.app.limits.admit_text(TENANT, "usr_husam") is not None
+    world.clock.advance(days * 86_400 + 60)
+    assert world.app.limits.admit_text(TENANT, "usr_husam") is None
+    assert not world.clock.slept
+
+
+def test_a_tenants_buckets_that_have_expired_are_taken_from_anew() -> None:
+    world = World()
+    tenant_says(world, tenant_messages_per_minute=6)
+    assert let_in(world, 9) == 6
+    world.clock.advance(2 * 86_400)
+    assert let_in(world, 9) == 6
 
 
 def test_a_tenant_may_set_its_own_limits_and_take_them_away() -> None:
@@ -297,9 +317,8 @@ def test_whoever_has_stopped_texts_gets_no_notice_by_text() -> None:
 def spent(world: World, tokens: int, user_id: str = "usr_husam") -> None:
     """Let a person have used so many of 100 tokens a day."""
     full_at = Rate(100, DAY).after(None, tokens, world.clock.now())
-    world.table.write(
-        Allowance(tenant=TENANT, owner=owner_of_user(user_id)).becoming(tokens_full_at=full_at)[1]
-    )
+    fresh = Allowance(tenant=TENANT, owner=owner_of_user(user_id))
+    world.table.write(fresh.becoming(world.clock.now(), tokens_full_at=full_at)[1])
 
 
 def asked_directly(**fields: Any) -> World:
@@ -317,6 +336,19 @@ def test_answers_are_charged_to_whoever_asked() -> None:
     assert left is not None
     used = (left - world.clock.now()) / DAY * 100
     assert 14.9 < used <= 15.1
+
+
+def test_an_answer_is_charged_to_whoever_comes_back_after_days() -> None:
+    world = World(Settings(user_tokens_per_day=100))
+    world.agent()
+    world.chat(HUSAM, COACH, kind="direct", visibility="private")
+    for _ in range(2):
+        world.clock.advance(2 * 86_400 + 60)
+        world.post("Hi", HUSAM)
+        world.drain()
+        left = allowance(world).tokens_full_at
+        assert left is not None
+        assert 14.9 < (left - world.clock.now()) / DAY * 100 <= 15.1
 
 
 def test_whose_tokens_are_spent_the_model_is_not_asked_for() -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field
 
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
-from skein.models.storage import Is, Item, Key, Put, all_of
+from skein.models.storage import Is, Item, Key, Put, all_of, any_of, expired
 
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
@@ -95,12 +95,15 @@ class Allowance(Stored):
         last = max((moment for moment in moments if moment is not None), default=EPOCH)
         return int((last + DAY).timestamp())
 
-    def becoming(self, **changes: Any) -> tuple["Allowance", Put]:
-        """These buckets after a change, and the write of it, which holds while they are as read."""
+    def becoming(self, now: datetime, **changes: Any) -> tuple["Allowance", Put]:
+        """These buckets after a change, and the write of it, which holds while they are as read.
+
+        What has expired was read as nothing at all, and is replaced.
+        """
         after = type(self).model_validate(self.model_dump() | changes)
         stored = self.attributes()
         unchanged = (Is(name, stored.get(name)) for name in BUCKETS)
-        return after, Put(self.key, after.to_item(), all_of(*unchanged))
+        return after, Put(self.key, after.to_item(), any_of(all_of(*unchanged), expired(now)))
 
 
 def owner_of_user(user_id: str) -> str:

@@ -7,6 +7,7 @@ all-or-nothing transactions of at most 100 items, and ordered queries of one par
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 Item = dict[str, Any]
@@ -88,6 +89,19 @@ def all_of(*conditions: Condition) -> AllOf:
 def any_of(*conditions: Condition) -> AnyOf:
     """At least one of `conditions` holds."""
     return AnyOf(conditions)
+
+
+def expired(now: datetime) -> Below:
+    """The item is in the table still, but no read shows it any more.
+
+    Conditions see such an item for as long as the table takes to drop it, which may be days.
+    """
+    return Below("expires_at", int(now.timestamp()) + 1)
+
+
+def gone(now: datetime) -> AnyOf:
+    """No read shows the item: there is none, or it has expired."""
+    return any_of(Missing(), expired(now))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from skein.models.dedupe import DedupeMark
 from skein.models.delivery import Delivery
 from skein.models.jobs import DeliveryJob
 from skein.models.overrides import ChatOverrides
-from skein.models.storage import Below, Check, Exists, Key, Missing, Put, Update, Write, any_of
+from skein.models.storage import Check, Exists, Key, Missing, Put, Update, Write, gone
 from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.audience import audience_of
@@ -144,9 +144,8 @@ class Chats:
         message = _numbered(new, message_id, room.chat, sender, now)
         message = message_in_session(message, room.chat, self._settings)
         mark = DedupeMark.of(message)
-        expired = Below("expires_at", int(now.timestamp()))
-        commit = Commit([Put(mark.key, mark.to_item(), any_of(Missing(), expired))])
-        commit.writes.extend(Check(key, Missing()) for key in _former_marks(new, sender.formerly))
+        commit = Commit([Put(mark.key, mark.to_item(), gone(now))])
+        commit.writes.extend(Check(key, gone(now)) for key in _former_marks(new, sender.formerly))
         marks = range(len(commit.writes))
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
         moved_on = counted(room, message, now, ids=self._ids, settings=self._settings)

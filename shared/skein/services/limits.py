@@ -170,7 +170,7 @@ class Limits:
         if allowance.over is not None and now < allowance.over.until:
             return allowance.over
         over = Over(what=refusal.what, since=now, until=refusal.full_at)
-        self._table.write(allowance.becoming(over=over)[1])
+        self._table.write(allowance.becoming(now, over=over)[1])
         return over
 
     def told(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
@@ -183,7 +183,7 @@ class Limits:
         if known is None or known.since != over.since or chat_id in known.told:
             return
         told = known.model_copy(update={"told": (*known.told, chat_id)})
-        self._table.write(allowance.becoming(over=told)[1])
+        self._table.write(allowance.becoming(self._clock.now(), over=told)[1])
 
     def _ask(self, tenant: str, user_id: str, *, by_text: bool) -> Refusal | Over | None:
         """Take one message from a person's bucket, then from the tenant's, as far as they hold."""
@@ -217,7 +217,7 @@ class Limits:
         refusal = refusal_of(allowance, rates, now, messages=1)
         if refusal is None and rates.messages.limited:
             full_at = rates.messages.after(allowance.messages_full_at, 1, now)
-            self._table.write(allowance.becoming(messages_full_at=full_at)[1])
+            self._table.write(allowance.becoming(now, messages_full_at=full_at)[1])
         return refusal
 
     def _allowance(self, tenant: str, owner: str) -> Allowance:

@@ -94,10 +94,12 @@ class Account:
             known = purse.allowance
             if tried:
                 item = self._table.get(known.key)
-                known = Allowance.from_item(item) if item else known
+                fresh = Allowance(tenant=known.tenant, owner=known.owner)
+                known = Allowance.from_item(item) if item else fresh
             tried = True
-            full_at = purse.rates.tokens.after(known.tokens_full_at, tokens, self._clock.now())
-            purse.allowance, write = known.becoming(tokens_full_at=full_at)
+            now = self._clock.now()
+            full_at = purse.rates.tokens.after(known.tokens_full_at, tokens, now)
+            purse.allowance, write = known.becoming(now, tokens_full_at=full_at)
             self._table.write(write)
 
         return once
