@@ -342,6 +342,13 @@ def memory_key(kind: str, **more: Any) -> Key:
     return made.key
 
 
+def renamed_key() -> Key:
+    """The key of what a document of one person's is called where it has moved to."""
+    home = document.Folder(tenant=TENANT, agent_id=AGENT, scope="user:{id}")
+    key = home.renamed_key("plan.md")
+    return key._replace(sk=key.sk.replace(document.Document.id_of("plan.md"), "{document}"))
+
+
 def document_key(folder: document.Folder) -> Key:
     found = folder.key("plan.md")
     return Key(found.pk, found.sk.replace(document.Document.id_of("plan.md"), "{document}"))
@@ -398,6 +405,7 @@ KEYS: dict[str, Key] = {
     "memory that has ended": memory_key("core", superseded_by="mem_2"),
     "document": document_key(document.Folder(tenant=TENANT, agent_id=AGENT)),
     "document of a chat": document_key(document.Folder(tenant=TENANT, chat_id=CHAT)),
+    "renamed document": renamed_key(),
     "shelf": document.Folder(tenant=TENANT, agent_id=AGENT).shelf_key,
     "`Workbench`": thread.Workbench.key_of(TENANT, AGENT, None),
     "thread that has ended": thread.Thread.ended_key_of(TENANT, AGENT, None, "{thread}"),

@@ -9,11 +9,14 @@ from skein.errors import NotFound
 from skein.models.api_admin import NewUser
 from skein.models.audience import Audience
 from skein.models.base import NamedMember
+from skein.models.document import DocumentReach, Folder
 from skein.models.intent import Owner, owned_partition
 from skein.models.sms import InboundSms
 from skein.models.user import Merge
 from skein.services.chats import Posted
-from tests.builders import LINE, PHONE, TENANT, World, bot, person
+from skein.services.document_changes import Maker
+from skein.services.thread_changes import ended
+from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.doubles import Fuse, Killed
 
 ANN, BEN, COACH = person("usr_ann", "Ann"), person("usr_ben", "Ben"), bot()
@@ -37,6 +40,12 @@ class Linking(World):
         self.chat(BEN, self.caller, COACH, chat_id="chat_g", visibility="private")
         for n in range(3):
             self.app.goals.set(self._kept_for(self.caller), f"Goal {n}", goal_id=f"goal_{n}")
+        for who in (self.caller, ANN):
+            self._write_for(who)
+        threads, owner = self.app.threads, self._kept_for(self.caller)
+        listed = {"concern": "Ours", "documents": ("plan.md",)}
+        self.threads = [threads.create(owner, listed).id for _ in range(2)]
+        threads.change(owner.reach, self.threads[1], ended("archived", NOON))
         self.fuse.disarm()
 
     @staticmethod
@@ -44,6 +53,22 @@ class Linking(World):
         audience = Audience(open=False, people=(who.id,))
         scope = f"user:{who.id}"
         return Owner(tenant=TENANT, agent_id=COACH.id, scope=scope, audience=audience)
+
+    def _write_for(self, who: NamedMember) -> None:
+        owner = self._kept_for(who)
+        folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=owner.scope)
+        reach, maker = DocumentReach(folders=(folder,)), Maker(audience=owner.audience)
+        self.app.documents.write(reach, "plan.md", who.id, new_in=folder, maker=maker)
+
+    def listed(self, who: NamedMember) -> list[str]:
+        """The texts of what the two threads list, among what is kept for somebody."""
+        reach = self._kept_for(who).reach
+        texts: list[str] = []
+        for thread_id in self.threads:
+            thread = self.app.threads.get(reach, thread_id)
+            found = self.app.threads.documents(reach, thread, thread.documents)
+            texts += [document.text for document in found.values() if document]
+        return texts
 
     def text(self, sid: str) -> Posted:
         sms = InboundSms(
@@ -73,6 +98,7 @@ class Linking(World):
         assert self.stored_chat(self.chat_id).roster == (self.caller, COACH)
         assert self.stored_chat("chat_g").roster == (BEN, self.caller, COACH)
         assert (len(self.kept(self.caller)), self.kept(ANN)) == (3, [])
+        assert self.listed(self.caller) == [self.caller.id] * 2
 
     def all_is_anns(self) -> None:
         assert self.app.users.get(TENANT, ANN.id).phones == (PHONE,)
@@ -81,6 +107,9 @@ class Linking(World):
         assert self.stored_chat(self.chat_id).roster == (ANN, COACH)
         assert self.stored_chat("chat_g").roster == (BEN, ANN, COACH)
         assert (len(self.kept(ANN)), self.kept(self.caller)) == (3, [])
+        assert self.listed(ANN) == [self.caller.id] * 2
+        emptied = owned_partition(TENANT, COACH.id, f"user:{self.caller.id}")
+        assert self.table.query(emptied).items == ()
         assert self.table.get(Merge.key_of(TENANT, self.caller.id)) is None
         again, another = self.text("SM1"), self.text("SM2")
         assert (again.created, another.created) == (False, True)

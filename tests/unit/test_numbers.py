@@ -13,6 +13,7 @@ from skein.models.audience import Audience
 from skein.models.base import MemberRef, NamedMember
 from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Membership
+from skein.models.document import DocumentReach, Folder
 from skein.models.intent import Goal, Owner, Plan, Reach, owned_partition
 from skein.models.memory import REVISION, Memory
 from skein.models.run import Run
@@ -22,6 +23,7 @@ from skein.models.summary import PinnedSummary, Summary
 from skein.models.user import Merge, PhoneOwner, User
 from skein.services import thread_changes as changes
 from skein.services.chats import Posted
+from skein.services.document_changes import Maker
 from tests.acting import rival, settle
 from tests.api_client import Client
 from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
@@ -90,6 +92,19 @@ def kept(world: World, user_id: str) -> list[str]:
     """What the agent keeps for one person alone."""
     partition = owned_partition(TENANT, COACH.id, f"user:{user_id}")
     return [item["sk"] for item in world.table.query(partition).items if item["sk"] != REVISION]
+
+
+def write_for(world: World, user_id: str, name: str) -> None:
+    """Let the agent keep a document for one person alone."""
+    audience = Audience(open=False, people=(user_id,))
+    folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=f"user:{user_id}")
+    world.app.documents.write(
+        DocumentReach(folders=(folder,), place=audience),
+        name,
+        f"Of {user_id}",
+        new_in=folder,
+        maker=Maker(audience=audience),
+    )
 
 
 # ---------------------------------------------------------------------- who it turns out to be
@@ -549,6 +564,40 @@ def test_what_the_agent_is_at_with_a_caller_it_is_at_with_ann_then_beside_what_w
     assert threads.active_id(hers) == made[caller.id][1].id
     noted = changes.fields({"progress": "Half"})
     assert threads.change(hers, made[caller.id][1].id, noted).progress == "Half"
+    assert kept(world, caller.id) == []
+
+
+def test_a_document_that_moves_under_another_name_is_listed_by_it_in_the_threads_that_move() -> (
+    None
+):
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    agent = {"tenant": TENANT, "agent_id": COACH.id}
+    made: dict[str, list[str]] = {}
+    for who in (caller.id, ANN.id):
+        audience = Audience(open=False, people=(who,))
+        owner = Owner(**agent, scope=f"user:{who}", audience=audience)
+        for name in ("plan.md", f"{who}.md"):
+            write_for(world, who, name)
+        listed = {"concern": f"Of {who}", "documents": ("plan.md", f"{who}.md")}
+        made[who] = [world.app.threads.create(owner, listed).id for _ in range(2)]
+        ended = changes.ended("completed", NOON, evidence="It is done")
+        world.app.threads.change(owner.reach, made[who][1], ended)
+    link(world)
+    hers = Reach(**agent, scopes=(f"user:{ANN.id}",))
+    lists = {
+        who: {world.app.threads.get(hers, thread_id).documents for thread_id in ids}
+        for who, ids in made.items()
+    }
+    assert lists == {
+        caller.id: {("plan.md (2)", f"{caller.id}.md")},
+        ANN.id: {("plan.md", f"{ANN.id}.md")},
+    }
+    thread = world.app.threads.get(hers, made[caller.id][0])
+    found = world.app.threads.documents(hers, thread, thread.documents)
+    texts = {name: document.text for name, document in found.items() if document}
+    assert texts == dict.fromkeys(thread.documents, f"Of {caller.id}")
     assert kept(world, caller.id) == []
 
 

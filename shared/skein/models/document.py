@@ -19,6 +19,7 @@ MAX_SOURCES = 100  # chats in which one document was written
 
 ALWAYS = "ON#"  # what a prompt must know at once, between an agent's goals and its plans
 SHELF = f"{ALWAYS}SHELF"
+RENAMED = "RENAMED#"
 DEFAULT_MEDIA_TYPE = "text/markdown"
 ID_PATTERN = re.compile(r"doc_[0-9a-f]{26}")
 
@@ -89,6 +90,10 @@ class Folder(Value):
         It comes with the query that reads an agent's goals, live runs and plans.
         """
         return Key(self.partition, SHELF)
+
+    def renamed_key(self, name: str) -> Key:
+        """The key of what a document of this name is called where it has moved to."""
+        return Key(self.partition, f"{RENAMED}{Document.id_of(name)}")
 
     def effect_key(self, effect: str) -> Key:
         """The key of the mark that an effect has been carried out on one of them."""
@@ -178,6 +183,23 @@ class Shelf(Stored):
     def found_in(cls, item: Item | None) -> Self:
         """The shelf of an item; an empty one where there is none."""
         return cls() if item is None else cls.from_item(item)
+
+
+class Renamed(Stored):
+    """That a document has moved under another name; kept until what lists it has moved, too.
+
+    Attributes:
+        old: Its name where this stands.
+        new: Its name where it is now.
+    """
+
+    old: str
+    new: str
+
+    @property
+    def by_old(self) -> dict[str, str]:
+        """The new name by the old one, where they differ."""
+        return {self.old: self.new} if self.old != self.new else {}
 
 
 def listed_with(ids: tuple[str, ...], document_id: str, *, listed: bool) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Threads: units of work that own documents and skills, and the bench on which open ones lie."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints
@@ -99,6 +100,12 @@ class Thread(Owned):
     def order(self) -> tuple[int, str, str]:
         """What to sort by: the most important first, then the oldest."""
         return self.priority, self.started_at.isoformat(), self.id
+
+    def listing(self, names: Mapping[str, str]) -> Self:
+        """The thread, whose documents go by other names: the new ones by the former ones."""
+        return self.model_copy(
+            update={"documents": tuple(names.get(each, each) for each in self.documents)}
+        )
 
     def in_chat(self, chat_id: str | None) -> Self:
         """The thread, which belongs to this chat, too; the newest 100 are kept."""

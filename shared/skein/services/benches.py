@@ -1,6 +1,6 @@
 """What becomes of open threads when a person they are kept for turns out to be somebody known."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from skein.models.storage import Condition, Delete, Is, Item, Key, Missing, Put, Write
 from skein.models.thread import MAX_ON_BENCH, Thread, Workbench
@@ -8,7 +8,13 @@ from skein.ports import Table
 
 
 def bench_moved(
-    table: Table, item: Item, partition: str, scope: str, old: str, new: str
+    table: Table,
+    item: Item,
+    partition: str,
+    scope: str,
+    old: str,
+    new: str,
+    names: Mapping[str, str],
 ) -> Sequence[Write]:
     """The writes that lay all threads of one bench on another one.
 
@@ -21,11 +27,12 @@ def bench_moved(
         scope: The same, as things there say it.
         old: The id of the person that it was kept for.
         new: Whom they have turned out to be.
+        names: What documents are called now that have moved under other names.
     """
     key, moving = Key(item["pk"], item["sk"]), Workbench.from_item(item)
     there = Key(partition, item["sk"])
     bench = Workbench.found_in(table.get(there))
-    threads = [_renamed(thread, old, new, scope) for thread in moving.threads]
+    threads = [_renamed(thread, old, new, scope).listing(names) for thread in moving.threads]
     room = MAX_ON_BENCH - len(bench.threads)
     merged = bench.model_copy(
         update={

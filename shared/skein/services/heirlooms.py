@@ -1,21 +1,22 @@
 """What agents keep for one person alone moves to whom that person has turned out to be."""
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from skein.errors import ConditionFailed
 from skein.models.audience import Audience
 from skein.models.chat import Chat
-from skein.models.document import Folder
+from skein.models.document import RENAMED, Folder
 from skein.models.due import DueKind, due_mark
 from skein.models.intent import Plan, owned_partition
 from skein.models.memory import revision_key, touched
-from skein.models.storage import Delete, Exists, Is, Item, Key, Missing, Put, Update, Write
-from skein.models.thread import BENCH
+from skein.models.storage import Delete, Exists, Is, Item, Key, Missing, Put, Update
+from skein.models.thread import BENCH, ENDED_THREAD
 from skein.ports import Table
 from skein.services.benches import bench_moved, bench_renamed
-from skein.services.document_moves import document_moved
+from skein.services.document_moves import move_documents
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
     """Move all that an agent keeps for `old` to what it keeps for `new`; doing it again is safe.
 
     Where both have a thing of the same name, the one of `new` stays and the other goes; documents
-    both stay, one of them under another name.
+    both stay, one of them under another name, by which its threads then list it.
 
     Raises:
         ConditionFailed: Something was changed meanwhile; look again.
@@ -32,33 +33,33 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
     scope = f"user:{new}"
     partition = owned_partition(tenant, agent_id, scope)
     revision = revision_key(tenant, agent_id, f"user:{old}")
-    shelf = Folder(tenant=tenant, agent_id=agent_id, scope=f"user:{old}").shelf_key
+    home = Folder(tenant=tenant, agent_id=agent_id, scope=f"user:{old}")
     folder = Folder(tenant=tenant, agent_id=agent_id, scope=scope)
-    for item in table.query(revision.pk).items:
+    items = table.query(revision.pk).items
+    names = move_documents(table, items, folder, old, new)
+    for item in items:
         key = Key(item["pk"], item["sk"])
-        if key.sk.startswith("DOC#"):
-            table.transact(document_moved(table, item, folder, old, new))
+        if key.sk.startswith(("DOC#", RENAMED)):
             continue
-        if key in (revision, shelf):  # each document that moves is put on show again
+        if key in (revision, home.shelf_key):  # each document that moves is put on show again
             table.write(Delete(key))
             continue
         if key.sk == BENCH:
-            table.transact(bench_moved(table, item, partition, scope, old, new))
+            table.transact(bench_moved(table, item, partition, scope, old, new, names))
             continue
-        moved_key, moved = _moved(item, partition, scope, old, new)
+        moved_key, moved = _moved(item, partition, scope, old, new, names)
         as_read = Is("version", item["version"]) if "version" in item else Exists()
-        writes: list[Write] = [
-            Put(moved_key, moved, Missing()),
-            Delete(key, as_read),
-            touched(tenant, agent_id, scope),
-        ]
+        gone = Delete(key, as_read)
         try:
-            table.transact(writes)
+            put = Put(moved_key, moved, Missing())
+            table.transact([put, gone, touched(tenant, agent_id, scope)])
         except ConditionFailed as failure:
             if 0 not in failure.failed:
                 raise
             logger.warning("a thing of this name was there already", extra={"agent_id": agent_id})
-            table.write(Delete(key, as_read))
+            table.write(gone)
+    for name in names:
+        table.write(Delete(home.renamed_key(name)))
 
 
 def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) -> None:
@@ -86,13 +87,17 @@ def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) ->
         table.transact([change, touched(tenant, agent_id, scope)])
 
 
-def _moved(item: Item, partition: str, scope: str, old: str, new: str) -> tuple[Key, Item]:
+def _moved(
+    item: Item, partition: str, scope: str, old: str, new: str, names: Mapping[str, str]
+) -> tuple[Key, Item]:
     """The same thing where it then belongs, due at the same time as before."""
     key = Key(partition, item["sk"])
     moved = {name: value for name, value in item.items() if name not in {"pk", "sk"}}
     moved["audience"] = _renamed(item.get("audience"), old, new)
     if "scope" in item:
         moved["scope"] = scope
+    if key.sk.startswith(ENDED_THREAD):
+        moved["documents"] = [names.get(name, name) for name in item.get("documents", ())]
     if "PLAN#" in key.sk:  # a plan's id follows from its name and whom it is for
         plan = Plan.from_item(moved)
         plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name)
