@@ -151,6 +151,16 @@ def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInC
     """The agent's runs that are triggered there begin with it, whatever it is at elsewhere."""
     wanted = pinning.pinned_thread_id
     place = app().pins.pin(router.caller.tenant, chat_id, agent_id, wanted)
-    return AgentInChatResource(
-        chat_id=place.chat_id, agent_id=place.member.id, pinned_thread_id=place.pinned_thread_id
-    )
+    return AgentInChatResource.of(place)
+
+
+@router.get(
+    "/v1/chats/<chat_id>/agents/<agent_id>",
+    summary="Look at an agent's place in a chat",
+    tags=["threads"],
+    responses=documented(200, AgentInChatResource, 404, 422),
+    middlewares=reads("member"),
+)
+def get_agent_in_chat(chat_id: ChatId, agent_id: AgentId) -> AgentInChatResource:
+    """What it has seen, its own note on the chat, and the thread that is pinned."""
+    return AgentInChatResource.of(app().pins.place(router.caller.tenant, chat_id, agent_id))

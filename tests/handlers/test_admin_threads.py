@@ -6,11 +6,15 @@ from typing import Any
 import pytest
 
 from skein.agent.tools import TOOLS
-from skein.models.audience import Audience
+from skein.models.audience import OPEN, Audience
+from skein.models.base import rfc3339
+from skein.models.chat import Membership
 from skein.models.intent import Owner
+from skein.models.storage import Update
+from skein.models.summary import Summary
 from tests.acting import END
 from tests.api_client import Client, operator
-from tests.builders import TENANT, World, bot, person
+from tests.builders import NOON, TENANT, World, bot, person
 from tests.doubles import ScriptedModel, calls
 
 THREADS = "/v1/agents/agt_a/threads"
@@ -186,7 +190,11 @@ def test_a_thread_is_pinned_and_unpinned(world: World, admin: Client) -> None:
             "chat_id": "chat_1",
             "agent_id": "agt_a",
             "pinned_thread_id": wanted,
+            "joined_seq": 0,
+            "seen_seq": 0,
+            "summary": None,
         }
+        assert admin.get(PIN).body == answer.body
         assert world.membership(bot()).pinned_thread_id == wanted
 
 
@@ -210,6 +218,42 @@ def test_nothing_is_pinned_where_the_agent_is_not(world: World, admin: Client) -
     admin.delete("/v1/agents/agt_a")
     assert admin.put(PIN, {"pinned_thread_id": made["id"]}).status == 404
     assert world.membership(bot()).pinned_thread_id is None
+
+
+def test_what_an_agent_has_seen_of_a_chat_and_noted_on_it_can_be_looked_at(
+    world: World, admin: Client
+) -> None:
+    world.post("Shall we?", person())
+    world.drain()
+    note = Summary(text="All agree.", from_seq=1, seq=1, audience=OPEN, at=NOON)
+    place = Membership.key_of(TENANT, "chat_1", bot())
+    world.table.write(Update(place, set={"summary": note.model_dump(mode="json")}))
+    shown = admin.get(PIN).body
+    assert (shown["seen_seq"], shown["pinned_thread_id"]) == (1, None)
+    assert shown["summary"] == {
+        "text": note.text,
+        "from_seq": 1,
+        "seq": 1,
+        "at": rfc3339(note.at),
+    }
+
+
+def test_a_place_is_there_as_long_as_the_agent_is_and_on_record_when_it_is_looked_at(
+    world: World, admin: Client
+) -> None:
+    absent = ("/v1/chats/chat_1/agents/agt_b", "/v1/chats/chat_9/agents/agt_a")
+    assert {admin.get(path).status for path in absent} == {404}
+    world.app.rooms.discard(TENANT, "chat_1", person().ref)
+    assert admin.get(PIN).status == 200
+    [entry] = admin.get("/v1/audit", day=f"{world.clock.now():%Y-%m-%d}").body["items"]
+    assert (entry["verb"], entry["kind"], entry["ids"]) == (
+        "read",
+        "member",
+        {"chat_id": "chat_1", "agent_id": "agt_a"},
+    )
+    left = Membership.key_of(TENANT, "chat_1", bot())
+    world.table.write(Update(left, set={"left_seq": 0}))
+    assert admin.get(PIN).status == 404
 
 
 def test_what_operators_do_with_threads_is_on_record(world: World, admin: Client) -> None:

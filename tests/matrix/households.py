@@ -14,14 +14,16 @@ from skein.adapters.memory_table import MemoryTable
 from skein.models.api import ChatChange
 from skein.models.api_admin import NewLine, NewUser
 from skein.models.api_services import NewService
+from skein.models.audience import OPEN as OPEN_TO_ALL
 from skein.models.base import NamedMember
-from skein.models.chat import SmsAddress
+from skein.models.chat import Membership, SmsAddress
 from skein.models.consolidation import ConsolidationRecord
 from skein.models.document import Document, DocumentReach, Folder
 from skein.models.intent import Owner
 from skein.models.reflection import ReflectionRecord
 from skein.models.skill import SkillHead
-from skein.models.storage import Item, Key, Put
+from skein.models.storage import Item, Key, Put, Update
+from skein.models.summary import Summary
 from skein.services import thread_changes
 from skein.services.audit import Deed
 from tests.acting import END, actor, results_of, settle
@@ -297,6 +299,11 @@ class _Furnisher:
             id=f"ref_{self.world.ids.ulid()}", considered=(), failure=f"citron{self.words}", **where
         )
         put(Put(reflected.key, reflected.to_item()))
+        note = Summary(
+            text=f"On citron{self.words}", from_seq=1, seq=1, audience=OPEN_TO_ALL, at=NOON
+        )
+        place = Membership.key_of(TENANT, self._chat_id("team"), self.coach)
+        put(Update(place, set={"summary": note.model_dump(mode="json")}))
         owner = Owner(tenant=TENANT, agent_id=self.coach.id)
         done = app.threads.create(owner, {"concern": f"Growing citron{self.words}"})
         app.threads.change(owner.reach, done.id, thread_changes.ended("completed", NOON))

@@ -35,6 +35,7 @@ AFTERWARDS = {
     "DELETE /v1/chats/{chat_id}": 204,
     "GET /v1/chats/{chat_id}/messages": 200,
     "POST /v1/chats/{chat_id}/read": 200,
+    "GET /v1/chats/{chat_id}/agents/{agent_id}": 200,
     "GET /v1/chats/{chat_id}/consolidations": 200,
     "GET /v1/chats/{chat_id}/documents": 200,
 }

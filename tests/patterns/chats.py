@@ -210,3 +210,10 @@ def _let_go(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+
+
+@patterns.named("look at an agent's place in a chat")
+def _look_at_place(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.pins.place(TENANT, "chat_1", "agt_a")

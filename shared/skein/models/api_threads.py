@@ -6,6 +6,7 @@ from pydantic import Field
 
 from skein.models.api import EntityId, Request, Resource
 from skein.models.base import Instant
+from skein.models.chat import Membership
 from skein.models.skill import Mark, Marks
 from skein.models.thread import (
     Aim,
@@ -137,9 +138,34 @@ class Pinning(Request):
     ]
 
 
+class NoteResource(Resource):
+    """An agent's own note on where a chat stands."""
+
+    text: str
+    from_seq: Annotated[int, Field(description="The first message that it rests on.")]
+    seq: Annotated[int, Field(description="The newest message that it covers.")]
+    at: Instant
+
+
 class AgentInChatResource(Resource):
     """An agent's place in one chat."""
 
     chat_id: str
     agent_id: str
     pinned_thread_id: str | None
+    joined_seq: Annotated[int, Field(description="The chat's `last_seq` when it joined.")]
+    seen_seq: Annotated[int, Field(description="The newest message that it was shown.")]
+    summary: Annotated[NoteResource | None, Field(description="Null until it has made one.")]
+
+    @classmethod
+    def of(cls, place: Membership) -> Self:
+        """The resource of an agent's membership."""
+        note = place.summary
+        return cls(
+            chat_id=place.chat_id,
+            agent_id=place.member.id,
+            pinned_thread_id=place.pinned_thread_id,
+            joined_seq=place.joined_seq,
+            seen_seq=place.seen_seq,
+            summary=note and NoteResource(**note.model_dump(exclude={"audience"})),
+        )
