@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from skein.bootstrap import app
 from skein.errors import Unprocessable
 from skein.models.api import EntityId
-from skein.models.intent import Reach, private_scope
+from skein.models.intent import Reach
 
 OfUser = Annotated[
     EntityId | None, Query(description="From the direct chats with this person, instead of open.")
@@ -16,7 +16,7 @@ OfChat = Annotated[EntityId | None, Query(description="From this private chat, i
 
 
 def reach_of(tenant: str, agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
-    """Where to look, once it is clear that there is such an agent.
+    """Where to look, once it is clear that there are such an agent and such a person or chat.
 
     Raises:
         NotFound: There is none.
@@ -24,6 +24,4 @@ def reach_of(tenant: str, agent_id: str, user_id: str | None, chat_id: str | Non
     """
     if user_id is not None and chat_id is not None:
         raise Unprocessable("give user_id or chat_id, not both")
-    agent = app().agents.get(tenant, agent_id)
-    scope = private_scope(user_id=user_id, chat_id=chat_id)
-    return Reach(tenant=agent.tenant, agent_id=agent.id, scopes=(scope,))
+    return app().agents.reach(tenant, agent_id, user_id=user_id, chat_id=chat_id)

@@ -30,7 +30,7 @@ from skein.models.jobs import (
 from skein.models.memory import ENDED, LIVE, Memory
 from skein.models.run import Run
 from skein.models.storage import Put
-from skein.models.user import Line, PhoneOwner
+from skein.models.user import Line, PhoneOwner, User
 from skein.services.chats import NewMessage, Posted
 from skein.settings import Settings
 from tests.doubles import ScriptedModel
@@ -94,6 +94,12 @@ class World:
         line = Line(tenant=TENANT, phone=phone, agent_id=agent_id, created_at=NOON)
         self.table.write(Put(line.key, line.to_item()))
         return line
+
+    def known(self, *people: NamedMember) -> None:
+        """Records of people, as whoever opens a chat with them makes them."""
+        for who in people:
+            user = User(tenant=TENANT, id=who.id, name=who.name, created_at=NOON)
+            self.table.write(Put(user.key, user.to_item()))
 
     def chat(self, *members: NamedMember, chat_id: str = "chat_1", **fields: Any) -> Chat:
         """A chat with these members; `sms` makes a direct chat's person one on SMS."""

@@ -21,6 +21,7 @@ def world() -> World:
     world = World()
     world.agent()
     world.chat(person(), bot())
+    world.known(person("usr_ann", "Ann"))
     return world
 
 

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 import admin_api
+from skein.models.agent import Agent
 from skein.models.audience import Audience
 from skein.models.intent import Owner
+from skein.models.storage import Put
 from tests.api_client import Client, everything, operator
-from tests.builders import TENANT, World
+from tests.builders import NOON, TENANT, World, bot, person
 
 GOALS = "/v1/agents/agt_a/goals"
 PLANS = "/v1/agents/agt_a/plans"
@@ -27,6 +29,8 @@ TEAM = ANN.model_copy(update={"scope": "chat:chat_team", "source_chat_id": "chat
 def world() -> World:
     world = World()
     world.agent(time_zone="Europe/Berlin")
+    world.known(person("usr_ann", "Ann"))
+    world.chat(bot(), chat_id="chat_team", visibility="private")
     return world
 
 
@@ -186,6 +190,25 @@ def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin
         assert admin.get(one, user_id="usr_ann").body == anns
         assert admin.delete(one).status == 404
         assert admin.call("DELETE", one, query={"user_id": "usr_ann"}).status == 204
+
+
+KEPT = ("goals", "plans", "memories", "threads", "documents", "reflections")
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_what_is_kept_for_whom_there_is_not_is_404_and_no_empty_list(
+    world: World, admin: Client, kept: str
+) -> None:
+    there = f"/v1/agents/agt_a/{kept}"
+    named: list[dict[str, str]] = [{"user_id": "usr_ann"}, {"chat_id": "chat_team"}]
+    absent = ({"user_id": "usr_nobody"}, {"chat_id": "chat_nowhere"})
+    assert [admin.get(there, **each).status for each in ({}, *named)] == [200, 200, 200]
+    assert [admin.get(there, **each).code for each in absent] == ["not_found", "not_found"]
+    assert {admin.get(f"/v1/agents/agt_no/{kept}", **each).status for each in ({}, *named)} == {404}
+    other = operator(world, tenant="other")
+    theirs = Agent(tenant="other", id="agt_a", name="Theirs", created_at=NOON)
+    world.table.write(Put(theirs.key, theirs.to_item()))
+    assert [other.get(there, **each).status for each in ({}, *named)] == [200, 404, 404]
 
 
 def test_a_person_and_a_chat_at_once_are_422(admin: Client) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.api_client import Client, everything, operator
-from tests.builders import NOON, TENANT, World
+from tests.builders import NOON, TENANT, World, bot, person
 from tests.handlers.test_admin_intents import ANN, TEAM
 
 MEMORIES = "/v1/agents/agt_a/memories"
@@ -15,6 +15,8 @@ MEMORIES = "/v1/agents/agt_a/memories"
 def world() -> World:
     world = World()
     world.agent()
+    world.known(person("usr_ann", "Ann"))
+    world.chat(bot(), chat_id="chat_team", visibility="private")
     return world
 
 

@@ -32,6 +32,7 @@ def world() -> World:
     world = World(model=ScriptedModel.saying(default=END))
     world.agent(reply_mode="tools", enabled_tools=tuple(TOOLS))
     world.chat(person(), bot())
+    world.known(person("usr_ann", "Ann"))
     return world
 
 

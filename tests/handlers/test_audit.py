@@ -24,6 +24,7 @@ def world() -> World:
     world = World()
     world.agent()
     world.chat(person(), bot())
+    world.known(person())
     return world
 
 

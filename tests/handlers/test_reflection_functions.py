@@ -12,7 +12,7 @@ from skein.models.audience import Audience
 from skein.models.intent import Owner
 from skein.models.jobs import ReflectionJob
 from tests.api_client import Client, recorded
-from tests.builders import TENANT, World
+from tests.builders import TENANT, World, person
 from tests.webhooks import invoke
 
 JOB = recorded("reflection_worker")
@@ -24,6 +24,7 @@ SCOPE = "user:usr_husam"
 def world() -> World:
     world = World()
     world.agent()
+    world.known(person())
     owner = Owner(
         tenant=TENANT,
         agent_id="agt_a",

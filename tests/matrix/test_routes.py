@@ -148,6 +148,7 @@ def test_naming_things_of_another_tenant_gets_nowhere(route: Route, neighbour: i
         request = _naming(route, world, theirs, name, queries)
         answer = route.send(_caller(world, route), request)
         assert _told(answer, theirs, request) == [], name
+        assert not queries or answer.status == 404, (name, answer.body)
         _assert_untouched(world, theirs)
         if not queries and name not in FREE_NAMES.get(str(route), ()):
             assert answer.status in {404, 409, 422}, (name, answer.body)

@@ -3,7 +3,10 @@
 from skein.errors import NotFound
 from skein.models.agent import Agent, agents_relation
 from skein.models.api_admin import AgentChange, NewAgent
+from skein.models.chat import Chat
+from skein.models.intent import Reach, private_scope
 from skein.models.storage import Absent, Check, Exists, Missing, Put, all_of
+from skein.models.user import User
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
 from skein.services.retrying import optimistic
@@ -41,6 +44,27 @@ class Agents:
         if agent.deleted_at is not None:
             raise NotFound("there is no such agent")
         return agent
+
+    def reach(
+        self, tenant: str, agent_id: str, *, user_id: str | None = None, chat_id: str | None = None
+    ) -> Reach:
+        """What an agent keeps openly, or for one person or one private chat, for operators.
+
+        Raises:
+            NotFound: There is no such agent, or no such person or chat.
+        """
+        keys = [Agent.key_of(tenant, agent_id)]
+        if user_id is not None:
+            keys.append(User.key_of(tenant, user_id))
+        if chat_id is not None:
+            keys.append(Chat.key_of(tenant, chat_id))
+        found = self._table.get_many(keys)
+        if keys[0] not in found or Agent.from_item(found[keys[0]]).deleted_at is not None:
+            raise NotFound("there is no such agent")
+        if any(key not in found for key in keys):
+            raise NotFound("there is no such chat" if chat_id else "there is no such person")
+        scope = private_scope(user_id=user_id, chat_id=chat_id)
+        return Reach(tenant=tenant, agent_id=agent_id, scopes=(scope,))
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
