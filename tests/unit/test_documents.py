@@ -16,6 +16,7 @@ from skein.models.document import (
     Folder,
     Shelf,
 )
+from skein.models.intent import Owner
 from skein.models.memory import revision_key
 from skein.models.storage import Check, Exists, Key, Missing
 from skein.services.document_changes import Maker, Revision
@@ -350,8 +351,74 @@ def test_a_document_is_found_only_where_it_may_be_shown() -> None:
             world.app.documents.get(elsewhere, "diary")
         with pytest.raises(NotFound):
             world.app.documents.revise(elsewhere, "diary", Revision(append="x"))
-        with pytest.raises(Conflict, match="already"):
-            world.app.documents.write(elsewhere, "diary", "x", new_in=HERS)
+
+
+TEAM = Folder(tenant=TENANT, agent_id="agt_a", scope="chat:chat_1")
+BOTH = Audience(open=False, people=("usr_ann", "usr_ben"))
+EARLIER, LATER = (DocumentReach(folders=(TEAM, FOLDER), place=who) for who in (ANN, BOTH))
+
+
+def texts_of(world: World, reach: DocumentReach, *names: str) -> list[str]:
+    return [world.app.documents.get(reach, name).text for name in names]
+
+
+def test_a_name_is_free_for_whoever_may_not_be_shown_the_document_that_has_it() -> None:
+    """What they are told is what they would be told of any other name."""
+    world = World()
+    for text in ("secret", "second secret"):
+        world.app.documents.write(EARLIER, "log", text, new_in=TEAM, maker=Maker(audience=ANN))
+    told = [
+        world.app.documents.write(LATER, name, "ours", new_in=TEAM, maker=Maker(audience=BOTH))
+        for name in ("log", "log (2)", "free")
+    ]
+    assert {(done.deed, done.version, done.characters) for done in told} == {("created", 1, 4)}
+    with pytest.raises(NotFound):
+        world.app.documents.get(LATER, "log (3)")
+    names = ("log", "log (2)", "log (2) (2)")
+    assert texts_of(world, EARLIER, *names) == ["ours", "ours", "second secret"]
+    changed = world.app.documents.write(LATER, "log", "more", maker=Maker(audience=BOTH))
+    assert (changed.deed, changed.version) == ("changed", 2)
+
+
+def test_what_gives_way_stays_on_show_and_listed_by_its_threads() -> None:
+    world = World()
+    earlier = Maker(audience=ANN)
+    world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, on_show=True, maker=earlier)
+    before, after = (
+        Owner(tenant=TENANT, agent_id="agt_a", scope=TEAM.scope, audience=who)
+        for who in (ANN, BOTH)
+    )
+    threads = world.app.threads
+    old = threads.create(before, {"concern": "Before", "documents": ("log",)})
+    new = threads.create(after, {"concern": "After", "documents": ("log",)})
+    world.app.documents.write(LATER, "log", "ours", new_in=TEAM, maker=Maker(audience=BOTH))
+    shown = Shelf.found_in(world.table.get(TEAM.shelf_key)).documents
+    assert shown == (Document.id_of("log (2)"),)
+    lists = [threads.get(after.reach, each.id).documents for each in (old, new)]
+    assert lists == [("log (2)",), ("log",)]
+    assert texts_of(world, EARLIER, "log (2)") == ["secret"]
+
+
+def test_a_chats_document_gives_way_as_well_and_stays_listed_on_the_chat() -> None:
+    world = World()
+    world.chat(person("usr_ann", "Ann"), chat_id="chat_1", visibility="private")
+    earlier, later = (DocumentReach(folders=(OF_CHAT,), place=who) for who in (ANN, BOTH))
+    world.app.documents.write(earlier, "log", "x", new_in=OF_CHAT, maker=Maker(audience=ANN))
+    world.app.documents.write(later, "log", "y", new_in=OF_CHAT, maker=Maker(audience=BOTH))
+    ids = [Document.id_of(name) for name in ("log (2)", "log")]
+    assert list(world.stored_chat("chat_1").documents) == ids
+    assert texts_of(world, earlier, "log", "log (2)") == ["y", "x"]
+
+
+def test_a_change_to_what_gives_way_is_not_lost() -> None:
+    table = MeanwhileTable()
+    world = World(overrides={"table": table})
+    hers, ours = Maker(audience=ANN), Maker(audience=BOTH)
+    world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, maker=hers)
+    append = Revision(append="!")
+    table.before = ("DOC#", lambda: world.app.documents.revise(EARLIER, "log", append, maker=hers))
+    world.app.documents.write(LATER, "log", "ours", new_in=TEAM, maker=ours)
+    assert texts_of(world, EARLIER, "log", "log (2)") == ["ours", "secret!"]
 
 
 def test_an_open_document_can_be_read_in_private_but_not_changed() -> None:

@@ -17,7 +17,7 @@ from skein.models.completion import ModelRequest
 from skein.models.sms import InboundSms
 from skein.models.storage import Update
 from skein.models.user import PhoneChat, PhoneOwner
-from tests.acting import COACH, DESIGNER, asked_by_service, settle, stage
+from tests.acting import COACH, DESIGNER, asked_by_service, results_of, settle, stage
 from tests.api_client import Client
 from tests.builders import LINE, PHONE, TENANT, World, person
 from tests.doubles import Said, calls
@@ -342,6 +342,35 @@ def test_what_is_made_after_somebody_joined_holds_nothing_of_before() -> None:
     assert record is not None
     assert note.audience.people == record.audience.people == (ANN.id, BEN.id)
     assert WORD not in note.text + record.text
+
+
+def test_whoever_joins_late_cannot_find_out_which_names_documents_had() -> None:
+    """Whatever they let the agent write, it is told the same for a name that is taken."""
+    world, ask = _group(ANN)
+    for in_chat in (True, False):
+        written = {"name": WORD, "text": "x", "in_chat": in_chat}
+        world.model.script.extend([calls(("write_document", written)), calls("end_run")])
+        ask("@Coach, write")
+        settle(world)
+    world.app.rooms.add_member(TENANT, "chat_source", ANN, BEN.ref)
+    tried: list[list[tuple[str, str]]] = []
+    for name in (WORD, "kiwi"):
+        doings = (
+            ("read_document", {"name": name}),
+            ("append_document", {"name": name, "text": "y"}),
+            ("delete_document", {"name": name}),
+            ("write_document", {"name": name, "text": "y", "in_chat": True}),
+            ("write_document", {"name": f"{name} (2)", "text": "y", "in_chat": True}),
+            ("write_document", {"name": name, "text": "y"}),
+        )
+        world.model.script.extend([calls(*doings), calls("end_run")])
+        world.post("@Coach, go on", BEN, chat_id="chat_source")
+        settle(world)
+        newest = max(world.runs("chat_source"), key=lambda run: run.id)
+        results = results_of(world, newest)[: len(doings)]
+        tried.append([(each.status, each.content.replace(name, "_")) for each in results])
+    assert tried[0] == tried[1]
+    assert [status for status, _ in tried[0]] == ["failed"] * 3 + ["done"] * 3
 
 
 @pytest.mark.parametrize("chat_id", ["chat_ben", "chat_pair", "chat_group"])

@@ -6,8 +6,7 @@ from skein.models.document import RENAMED, Document, Folder, Renamed, Shelf, lis
 from skein.models.memory import touched
 from skein.models.storage import Condition, Delete, Is, Item, Missing, Put, Write, all_of
 from skein.ports import Table
-
-MOST_NAMES = 100  # that are tried for one document
+from skein.services.document_names import under_free_name
 
 
 def move_documents(
@@ -28,7 +27,7 @@ def move_documents(
 
     Raises:
         ConditionFailed: Something was changed meanwhile; look again.
-        LookupError: No name is free.
+        Conflict: No name is free for one.
     """
     names: dict[str, str] = {}
     documents: list[Item] = []
@@ -53,7 +52,7 @@ def _move(table: Table, item: Item, folder: Folder, old: str, new: str) -> dict[
     """
     document = Document.from_item(item)
     as_read = all_of(Is("version", document.version), Is("generation", document.generation))
-    moved = _free(table, document, folder)
+    moved = under_free_name(table, document, folder, first=1)
     audience = moved.audience.renamed(old, new)
     moved = moved.model_copy(update={"audience": audience})
     writes: list[Write] = [
@@ -68,16 +67,6 @@ def _move(table: Table, item: Item, folder: Folder, old: str, new: str) -> dict[
         writes.append(_shelved(table, moved, folder))
     table.transact(writes)
     return renamed.by_old
-
-
-def _free(table: Table, document: Document, folder: Folder) -> Document:
-    for number in range(1, MOST_NAMES + 1):
-        ending = f" ({number})" if number > 1 else ""
-        name = f"{document.name[: 200 - len(ending)]}{ending}"
-        moved = document.model_copy(update={"scope": folder.scope, "name": name})
-        if table.get(moved.key) is None:
-            return moved
-    raise LookupError(f"{MOST_NAMES} documents of one name")
 
 
 def _shelved(table: Table, document: Document, folder: Folder) -> Write:

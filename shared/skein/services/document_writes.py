@@ -30,12 +30,19 @@ from skein.services.revisions import revise
 
 
 class Change(NamedTuple):
-    """A document as it was read, and as it is to be; None where there is none."""
+    """A document as it was read, and as it is to be; None where there is none.
+
+    Attributes:
+        hidden: One of the same name that may not be shown there, and so must not be noticed.
+        renamed: The same under the name by which it is kept from now on.
+    """
 
     home: Folder
     before: Document | None
     after: Document | None
     found: Mapping[Key, Item]
+    hidden: Document | None = None
+    renamed: Document | None = None
 
     @property
     def deed(self) -> Deed:
@@ -46,10 +53,10 @@ class Change(NamedTuple):
 
     def writes(self, known: Document) -> list[Write]:
         """The writes that hold only for what was read."""
-        before, after = self.before, self.after
+        standing, after = self.before or self.hidden, self.after
         as_read: Condition = Missing()
-        if before is not None:
-            as_read = all_of(Is("version", before.version), Is("generation", before.generation))
+        if standing is not None:
+            as_read = all_of(Is("version", standing.version), Is("generation", standing.generation))
         write: Write = (
             Delete(known.key, as_read)
             if after is None
@@ -61,12 +68,15 @@ class Change(NamedTuple):
             if self.home.chat_id
             else self._shelf(known.id, listed=listed)
         )
-        return [write, *shelved]
+        writes = [write, *shelved]
+        if self.renamed is not None:
+            writes.append(Put(self.renamed.key, self.renamed.to_item(), Missing()))
+        return writes
 
     def _shelf(self, document_id: str, *, listed: bool) -> list[Write]:
         """What puts it on the agent's shelf, or takes it away."""
         shelf = Shelf.found_in(self.found.get(self.home.shelf_key))
-        ids = listed_with(shelf.documents, document_id, listed=listed)
+        ids = listed_with(self._given_way(shelf.documents), document_id, listed=listed)
         if ids == shelf.documents:
             return []
         check_shelf(shelf.documents, ids, MAX_ON_SHOW, "documents always on show")
@@ -74,13 +84,19 @@ class Change(NamedTuple):
         after = Shelf(documents=ids, version=shelf.version + 1)
         return [Put(self.home.shelf_key, after.attributes(), as_read)]
 
+    def _given_way(self, ids: tuple[str, ...]) -> tuple[str, ...]:
+        """Ids of which one may belong to another document from now on."""
+        if self.hidden is None or self.renamed is None:
+            return ids
+        return tuple(self.renamed.id if each == self.hidden.id else each for each in ids)
+
     def _in_chat(self, document_id: str, *, listed: bool) -> list[Write]:
         """What lists it on its chat, or strikes it off."""
         item = self.found.get(chat_key(self.home))
         if item is None or item.get("discarded_at"):
             raise NotFound("there is no such chat")
         chat = Chat.from_item(item)
-        ids = listed_with(chat.documents, document_id, listed=listed)
+        ids = listed_with(self._given_way(chat.documents), document_id, listed=listed)
         if ids == chat.documents:
             return []
         check_shelf(chat.documents, ids, MAX_OF_CHAT, "documents of a chat")

@@ -1,6 +1,6 @@
 """Documents: made, read, changed and deleted, each change resting on what was read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from skein.errors import Conflict, NotFound
@@ -16,6 +16,7 @@ from skein.models.storage import (
     Key,
     Missing,
     Put,
+    Write,
 )
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing
@@ -29,6 +30,7 @@ from skein.services.document_changes import (
     new_document,
     revised_text,
 )
+from skein.services.document_names import threads_renamed, under_free_name
 from skein.services.document_writes import Change, chat_key
 from skein.services.guarded import transact_guarded
 from skein.services.owned_lists import list_partition
@@ -100,6 +102,8 @@ class Documents:
         maker: Maker = OPERATOR,
     ) -> Done:
         """Make a document, or put another text in the place of its text.
+
+        One of its name that may not be shown there gives way, and goes by another name.
 
         Args:
             reach: Where it may be already.
@@ -204,23 +208,28 @@ class Documents:
             home = before.folder if before is not None else new_in
             if home is None:
                 raise NotFound("there is no such document")
-            if before is None and home.key(name) in found:
-                raise Conflict(TAKEN)
             if not reach.may_change(home):
                 raise Conflict(
                     "an open document can be read in a private chat, but not changed there; "
                     "for a new one choose another name"
                 )
-            return self._commit(Change(home, before, make(before, home), found), maker)
+            change = Change(home, before, make(before, home), found)
+            standing = found.get(home.key(name))
+            if before is not None or standing is None:
+                return self._commit(change, maker)
+            hidden = Document.from_item(standing)
+            renamed = under_free_name(self._table, hidden, home, first=2)
+            listed = threads_renamed(self._table, hidden, renamed, reach)
+            return self._commit(change._replace(hidden=hidden, renamed=renamed), maker, listed)
 
         return optimistic(self._clock, attempt)
 
-    def _commit(self, change: Change, maker: Maker) -> Done:
+    def _commit(self, change: Change, maker: Maker, further: Sequence[Write] = ()) -> Done:
         """Write what was changed, what is on show, and that it was done."""
         home, known = change.home, change.after or change.before
         if known is None:
             raise NotFound("there is no such document")
-        writes = [*change.writes(known)]
+        writes = [*change.writes(known), *further]
         length = len(change.after.text) if change.after is not None else 0
         done = Done(deed=change.deed, name=known.name, version=known.version, characters=length)
         if maker.effect is not None:

@@ -29,6 +29,7 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
 
     Raises:
         ConditionFailed: Something was changed meanwhile; look again.
+        Conflict: No name is free for a document.
     """
     scope = f"user:{new}"
     partition = owned_partition(tenant, agent_id, scope)
