@@ -7,16 +7,19 @@ tokens and more, in steps of 128 (platform.openai.com/docs/guides/prompt-caching
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import cast
 
 from bench.fills import filled_by_transactions
 from bench.script import SYSTEM_PROMPT
-from bench.skein_chat import Kind, SkeinChat
+from bench.skein_chat import TENANT, Kind, SkeinChat
 from bench.stand import Stand
 from skein.adapters.memory_table import MemoryTable
 from skein.models.completion import ModelRequest
+from skein.models.step import PromptRecord, Step
 from skein.ports import ModelTokens
+from skein.settings import Settings
 
 TURNS = 200
 LEAST_HEAD = 1_024
@@ -32,47 +35,67 @@ CONVERSATIONS: tuple[tuple[str, Kind, str], ...] = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the model was asked in a turn, and the prompt that this was made from."""
+
+    request: ModelRequest
+    prompt: PromptRecord
+
+
 def conversation(
-    kind: Kind, prompt: str, tokens: ModelTokens, *, turns: int = TURNS
-) -> list[ModelRequest]:
+    kind: Kind,
+    prompt: str,
+    tokens: ModelTokens,
+    *,
+    turns: int = TURNS,
+    settings: Settings | None = None,
+) -> list[Asked]:
     """What the model was asked in each turn of one conversation, from its first message on."""
-    stand = Stand(MemoryTable, tokens)
+    stand = Stand(MemoryTable, tokens, settings=settings)
     table = cast("MemoryTable", stand.table)
     chat = SkeinChat(stand, kind=kind, system_prompt=prompt)
     chat.create(0, filled_by_transactions(table))
     asked = []
     for _ in range(turns):
-        chat.check(chat.turn())
-        if stand.model.last is not None:
-            asked.append(stand.model.last)
+        job = chat.turn()
+        chat.check(job)
+        step = table.get(Step.key_of(TENANT, job.run_id, 1))
+        if stand.model.last is not None and step is not None:
+            asked.append(Asked(stand.model.last, PromptRecord.unpacked(step["prompt"])))
         chat.rest()
         table.log.clear()
     return asked
 
 
-def shares(asked: Iterable[ModelRequest], tokens: ModelTokens) -> dict[str, float]:
+def shares(asked: Iterable[Asked], tokens: ModelTokens) -> dict[str, float]:
     """The shares of all prompt tokens that need not be charged again: ideally, and by OpenAI."""
     total = ideal = openai = 0
-    for earlier, later in pairwise(map(_pieces, asked)):
+    for earlier, later in pairwise(_pieces(one.request) for one in asked):
         same = _same(earlier, later)
         head = sum(tokens.count(piece) for piece in later[:same])
         if same < min(len(earlier), len(later)):
-            head += tokens.count(_common(earlier[same], later[same]))
+            head += tokens.count(common(earlier[same], later[same]))
         total += sum(tokens.count(piece) for piece in later)
         ideal += head
-        openai += head // STEP * STEP if head >= LEAST_HEAD else 0
+        openai += served(head)
     return {"ideal": ideal / total, "openai": openai / total, "tokens": total}
+
+
+def served(head: int) -> int:
+    """How many tokens of a head OpenAI's cache serves."""
+    return head // STEP * STEP if head >= LEAST_HEAD else 0
+
+
+def common(one: str, other: str) -> str:
+    """The head that two texts share."""
+    return one[: _same(one, other)]
 
 
 def _pieces(request: ModelRequest) -> list[str]:
     """A request as its provider reads it: the tools, then message by message."""
     tools = json.dumps([tool.model_dump() for tool in request.tools])
     return [tools, *(f"{one.role}\n{one.content}\n" for one in request.messages)]
-
-
-def _common(one: str, other: str) -> str:
-    """The head that two texts share."""
-    return one[: _same(one, other)]
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:

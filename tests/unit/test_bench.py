@@ -9,6 +9,7 @@ from bench.fills import filled_by_batches, filled_by_transactions
 from bench.goals import Goal, Results, goals
 from bench.imports import milliseconds, modules
 from bench.prefix import conversation, shares
+from bench.prefix_parts import cells, parts
 from bench.report import page, printed, table
 from bench.script import LENGTHS, SYSTEM_PROMPT, TEXT_CHARACTERS, text
 from bench.skein_chat import Kind, SkeinChat, TurnFailedError
@@ -19,6 +20,7 @@ from local.aws import CREDENTIALS
 from skein.adapters.dynamodb import DynamoTable
 from skein.adapters.memory import FixedClock
 from skein.adapters.memory_table import MemoryTable
+from skein.models.step import HISTORY
 from tests.builders import NOON, tokens
 
 MESSAGES = 10
@@ -181,6 +183,17 @@ def test_shares_of_a_prompt_are_of_what_both_begin_with() -> None:
     assert 0 < found["openai"] <= found["ideal"] < 1
     same = shares([asked[-1], asked[-1]], tokens())
     assert same["ideal"] == 1
+
+
+def test_parts_of_prompts_tell_where_the_rest_of_the_share_goes() -> None:
+    asked = conversation("group", SYSTEM_PROMPT, tokens(), turns=4)
+    found, whole = parts(asked, tokens()), shares(asked, tokens())
+    assert found.held.total() == pytest.approx(whole["tokens"], rel=0.02)
+    assert 1 - found.charged / found.held.total() == pytest.approx(whole["ideal"], abs=0.02)
+    assert found.cost(0.5) == pytest.approx((found.held.total() + found.charged) / 2 / 3)
+    assert found.ends == {HISTORY: 3}
+    assert found.again["TRIGGER"] > 0
+    assert cells(found)[-1][-2:] == [f"{found.again.total() / 3:,.1f}", "3"]
 
 
 def test_imports_are_those_of_the_functions_that_are_deployed() -> None:

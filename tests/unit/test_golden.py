@@ -144,7 +144,8 @@ def test_a_direct_chat_after_a_gap_tells_of_its_session_and_what_was_before(hist
     world.clock.advance(1_800)
     world.post("And today?", person())
     prompt = world.app.preview.show(TENANT, "agt_a", "chat_1")
-    assert agrees("sections/conversation", _section(prompt, "CONVERSATION"))
+    for name in ("CONVERSATION", "CONVERSATION SO FAR"):
+        assert agrees(f"sections/{name.lower().replace(' ', '_')}", _section(prompt, name))
     whole = "\n\n".join(f"===== {one.name}\n{one.text}" for one in prompt.sections)
     assert agrees(f"prompts/session_{history}", whole)
 

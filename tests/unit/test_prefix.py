@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from bench.prefix import conversation, shares
+from bench.prefix_parts import parts
+from bench.script import SYSTEM_PROMPT
 from skein.models.completion import ModelRequest
-from skein.models.step import PromptRecord
+from skein.models.step import HISTORY, PromptRecord
 from skein.settings import Settings
-from tests.builders import LINE, TENANT, World, bot, person
+from tests.builders import LINE, TENANT, World, bot, person, tokens
 from tests.doubles import ScriptedModel
 
 HUSAM, SARAH = person(), person("usr_sarah", "Sarah")
@@ -76,6 +79,18 @@ def test_so_they_are_on_a_line_whose_agent_has_much_to_heed(history_format: str)
     share = _shared(_conversation(history_format, rules, **chat))
     print(f"\na line as {history_format}: {share:.1%}")  # noqa: T201
     assert share >= 0.8
+
+
+def test_a_provider_need_not_charge_four_fifths_again_where_an_agent_has_little_to_heed() -> None:
+    """In tokens, tools included, from the first turn on; a direct chat leaves the most again."""
+    asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=60)
+    share = shares(asked, tokens())["ideal"]
+    print(f"\na direct chat: {share:.1%}")  # noqa: T201
+    assert share >= 0.8
+    found = parts(asked, tokens())
+    assert set(found.ends) <= {HISTORY, "CONVERSATION SUMMARY"}
+    before = itertools.takewhile(lambda part: part != HISTORY, found.held)
+    assert [part for part in before if found.new[part] + found.again[part]] == []
 
 
 def test_an_agent_with_more_chats_than_are_listed_keeps_its_head_too() -> None:

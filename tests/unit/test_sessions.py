@@ -29,7 +29,7 @@ HUSAM, SARAH, COACH = person(), person("usr_sarah", "Sarah"), bot()
 GAP = 30 * 60
 SMS = SmsAddress(line=LINE, phone=PHONE)
 ANSWER = render("session_reset")
-SUMMARY, SESSION = "CONVERSATION SUMMARY", "CONVERSATION"
+SUMMARY, SESSION, SO_FAR = "CONVERSATION SUMMARY", "CONVERSATION", "CONVERSATION SO FAR"
 
 
 def _facts(request: ModelRequest) -> str:
@@ -490,15 +490,20 @@ def _facts_in(text: str) -> set[str]:
 def test_the_facts_of_a_session_stand_in_the_prompt() -> None:
     world = _world(respond="every")
     world.post("Hello", HUSAM)
-    first = _shown(world)[SESSION]
-    assert first.splitlines() == [
+    first = _shown(world)
+    assert first[SESSION].splitlines() == [
         "CONVERSATION:",
         f"  id: {_session(world).id}",
         "  started: 2026-02-18T12:00:00Z",
+    ]
+    assert first[SO_FAR].splitlines() == [
+        "CONVERSATION SO FAR:",
         "  messages: 1",
         "  last interaction: 2026-02-18T12:00:00Z",
         "  new: no",
     ]
+    names = list(first)
+    assert names.index(SESSION) < names.index("CHAT HISTORY") < names.index(SO_FAR)
     world.drain()
     asked = _told(world)
     assert "messages: 1" in asked
@@ -531,9 +536,9 @@ def test_what_follows_a_reset_is_new() -> None:
 
 
 def _told(world: World) -> str:
-    """The facts of the session in the newest prompt."""
+    """What the newest prompt says of the session so far."""
     prompt = "\n\n".join(message.content for message in world.model.requests[-1].messages)
-    return prompt.split("CONVERSATION:\n")[1].split("\n\n")[0]
+    return prompt.split(f"{SO_FAR}:\n")[1].split("\n\n")[0]
 
 
 # ---------------------------------------------------------------------- keywords and notices

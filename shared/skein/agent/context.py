@@ -148,6 +148,7 @@ class ContextBuilder:
             ),
             self._your_chats(reading, room) if reading.all_chats else None,
             sections.active_chat(reading.chat, run, self._tokens),
+            sections.conversation(reading.chat, self._tokens),
             elsewhere.conversation_summary(
                 reading.before, reading.effective.max_context_tokens // SUMMARY_SHARE, self._tokens
             ),
@@ -158,9 +159,9 @@ class ContextBuilder:
         share, active = room // LIST_SHARE, reading.chat
         return sections.your_chats(reading.chats, active, reading.agent, share, self._tokens)
 
-    def _conversation(self, run: Run, reading: Reading) -> Section | None:
-        current = current_seq(run, reading.chat)
-        return sections.conversation(reading.chat, reading.messages, current, self._tokens)
+    def _so_far(self, run: Run, reading: Reading) -> Section | None:
+        chat, current = reading.chat, current_seq(run, reading.chat)
+        return sections.conversation_so_far(chat, reading.messages, current, self._tokens)
 
     def _volatile(
         self,
@@ -176,7 +177,7 @@ class ContextBuilder:
         current = next((one.seq for one in entries if one.current), None)
         follows = manner.history_format == "roles" and message is not None and home is chat
         found = [
-            None if reading.mark else self._conversation(run, reading),
+            None if reading.mark else self._so_far(run, reading),
             None if reading.all_chats else self._your_chats(reading, room),
             elsewhere.other_conversations(
                 reading.elsewhere,

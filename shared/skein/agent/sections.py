@@ -24,6 +24,7 @@ from skein.services.quoting import label, quoted, quoted_id, time_of
 from skein.services.titles import title_of
 
 NAMED_MEMBERS = 20  # of a chat; the others are counted
+UTC = "UTC"  # the zone of agents that have none of their own
 
 # Where a prompt is too long, this is the order in which sections give way.
 CHATS_GIVE_WAY, PLANS_GIVE_WAY, RUNS_GIVE_WAY, GOALS_GIVE_WAY = 1, 2, 3, 4
@@ -68,10 +69,19 @@ def active_chat(chat: Chat | None, run: Run, counter: TokenCounter) -> Section:
     return Section("ACTIVE CHAT", text, counter.count(text + SEPARATOR))
 
 
-def conversation(
+def conversation(chat: Chat | None, counter: TokenCounter) -> Section | None:
+    """Which session of a direct chat this is, which stays as long as it does; None elsewhere."""
+    session = chat.session if chat is not None else None
+    if session is None:
+        return None
+    facts = [f"  id: {quoted_id(session.id)}", f"  started: {time_of(session.started_at)}"]
+    return prose("CONVERSATION", "\n".join(facts), counter)
+
+
+def conversation_so_far(
     chat: Chat | None, earlier: Sequence[Message], current: int | None, counter: TokenCounter
 ) -> Section | None:
-    """The facts of a direct chat's session; None elsewhere.
+    """What each message changes of the facts of a direct chat's session; None elsewhere.
 
     Args:
         chat: The chat that the agent is looking at.
@@ -87,13 +97,11 @@ def conversation(
     last = max(before, key=lambda one: one.seq, default=None)
     last_at = last.created_at if last is not None else session.before_at
     facts = [
-        f"  id: {quoted_id(session.id)}",
-        f"  started: {time_of(session.started_at)}",
         f"  messages: {chat.last_seq - session.first_seq + 1}",
         f"  last interaction: {time_of(last_at) if last_at is not None else 'none'}",
         f"  new: {'no' if any(one.sender.kind == 'user' for one in within) else 'yes'}",
     ]
-    return prose("CONVERSATION", "\n".join(facts), counter)
+    return prose("CONVERSATION SO FAR", "\n".join(facts), counter)
 
 
 def your_chats(
@@ -144,10 +152,10 @@ def active_runs(
 
 
 def now(moment: datetime, agent: Agent, counter: TokenCounter) -> Section:
-    """The clock, in UTC and as the agent's own wall clock shows it."""
+    """The clock, in UTC and as the agent's own wall clock shows it, where that is another."""
     local = moment.astimezone(ZoneInfo(agent.time_zone))
-    clock = f"{time_of(moment)} ({local:%A %Y-%m-%d %H:%M} in {agent.time_zone})"
-    return prose("NOW", f"  {clock}", counter)
+    wall = "%A" if agent.time_zone == UTC else f"%A %Y-%m-%d %H:%M in {agent.time_zone}"
+    return prose("NOW", f"  {time_of(moment)} ({local:{wall}})", counter)
 
 
 def chat_name(chat: Chat) -> str:

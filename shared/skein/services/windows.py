@@ -7,6 +7,8 @@ from skein.services.sessions import first_of_session
 from skein.settings import Settings
 
 MOST_WINDOWS = 2  # how many windows of messages a prompt holds while it waits for a summary
+STAYING_SHARE = 3  # a third of a window stays when its start moves on,
+LEAST_STAYING = 3  # and no fewer messages than these
 
 
 def window_of(chat: Chat, settings: Settings) -> int:
@@ -14,18 +16,25 @@ def window_of(chat: Chat, settings: Settings) -> int:
     return effective_in(chat, settings).message_history_limit
 
 
-def window_start(last_seq: int, window: int, first: int = 1) -> int:
+def block_of(window: int) -> int:
+    """By how many messages the start of a window moves on at once."""
+    return max(window - max(window // STAYING_SHARE, LEAST_STAYING), 1)
+
+
+def window_start(last_seq: int, window: int, first: int = 1, *, block: int | None = None) -> int:
     """The first message of a window of at most `window` messages that ends with `last_seq`.
 
-    It moves in blocks of half a window, and so holds at least half of it: between two moves the
-    prompts of consecutive turns begin alike, and a provider's prefix cache can serve them.
+    It moves in blocks, and between two moves the prompts of consecutive turns begin alike, so that
+    a provider's prefix cache can serve them. What stays at a move is charged anew, and what is
+    shown is charged each time, if for less: that is why two thirds of it go at once.
 
     Args:
         last_seq: The newest message.
         window: How many messages there may be.
         first: The first message of the session, before which no window begins.
+        block: By how many messages it moves; `block_of` the window, if not given.
     """
-    block = max(window // 2, 1)
+    block = block or block_of(window)
     over = max(last_seq - first + 1 - window, 0)
     return -(-over // block) * block + first
 
@@ -35,11 +44,13 @@ def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> 
 
     Within the session, the window does not pass what that summary covers, so that no message is in
     neither. Where the summary stays behind, it goes on without it once it would hold twice as many
-    as it should.
+    as it should; nothing stands for what it leaves then, so a whole window stays.
     """
-    first, most = first_of_session(chat), MOST_WINDOWS * window_of(chat, settings)
-    start = max(before.start if before else first, first)
-    return start if chat.last_seq - start < most else window_start(chat.last_seq, most, first)
+    first, window = first_of_session(chat), window_of(chat, settings)
+    start, most = max(before.start if before else first, first), MOST_WINDOWS * window
+    if chat.last_seq - start < most:
+        return start
+    return window_start(chat.last_seq, most, first, block=window)
 
 
 def pinned(chat: Chat, record: Summary | None, settings: Settings) -> PinnedSummary | None:

@@ -1,0 +1,183 @@
+"""Which parts of a prompt are charged again, and which of them end the head that two share.
+
+`python -m bench.prefix_parts` prints it, with what a turn costs where a provider takes less for
+what its cache serves. `new` is what the prompt before did not hold, so that no cache could; `again`
+is what it held, but behind something that changed. `python -m bench.prefix_parts direct:10-20
+group:25-50` prints what windows would cost of which so many messages stay at a move, and that hold
+so many at most.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple, get_args
+from unittest.mock import patch
+
+from bench.prefix import CONVERSATIONS, Asked, common, conversation, served
+from bench.report import printed
+from bench.script import SYSTEM_PROMPT
+from bench.skein_chat import Kind
+from skein.adapters.tokens import Tokens
+from skein.models.step import HISTORY, PromptSection
+from skein.ports import ModelTokens, TokenCounter
+from skein.services import windows
+from skein.settings import Settings
+
+DISCOUNTS = (0.5, 0.75, 0.9)  # of gpt-4o, gpt-4.1 and gpt-5, as their prices were in 2026
+TOOLS = "tools"
+
+
+class Line(NamedTuple):
+    """A line of a prompt and what it is a part of; a message as a role is one, however long."""
+
+    part: str
+    text: str
+
+
+@dataclass
+class Parts:
+    """What the prompts of one conversation hold, by part, in tokens.
+
+    Attributes:
+        turns: How many prompts had one before them.
+        held: All of them.
+        new: What the prompt before did not hold.
+        again: What it held, behind the end of the common head.
+        ends: In how many turns the head ended there.
+        openai: What OpenAI's rule serves.
+    """
+
+    turns: int = 0
+    held: Counter[str] = field(default_factory=Counter)
+    new: Counter[str] = field(default_factory=Counter)
+    again: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    openai: int = 0
+
+    @property
+    def charged(self) -> int:
+        """What no cache serves."""
+        return self.new.total() + self.again.total()
+
+    def cost(self, discount: float, *, openai: bool = False) -> float:
+        """Tokens of a turn, those that the cache serves at a discount."""
+        whole = self.held.total()
+        cached = self.openai if openai else whole - self.charged
+        return (whole - discount * cached) / self.turns
+
+
+def parts(asked: Iterable[Asked], tokens: TokenCounter) -> Parts:
+    """Where the tokens of consecutive prompts go."""
+    found = Parts()
+    for earlier, later in pairwise(list(lines(one)) for one in asked):
+        found.turns += 1
+        _compare(earlier, later, tokens, found)
+    return found
+
+
+def _compare(earlier: list[Line], later: list[Line], tokens: TokenCounter, found: Parts) -> None:
+    same = sum(1 for _ in _alike(earlier, later))
+    head = sum(tokens.count(line.text) for line in later[:same])
+    known = set(earlier)
+    for place, line in enumerate(later):
+        size = tokens.count(line.text)
+        found.held[line.part] += size
+        if place == same and place < len(earlier):
+            begun = tokens.count(common(earlier[place].text, line.text))
+            head += begun
+            size -= begun
+            found.ends[line.part] += 1
+        if place >= same:
+            (found.again if line in known else found.new)[line.part] += size
+    found.openai += served(head)
+
+
+def _alike(earlier: list[Line], later: list[Line]) -> Iterator[Line]:
+    for one, other in zip(earlier, later, strict=False):
+        if one != other:
+            return
+        yield other
+
+
+def lines(asked: Asked) -> Iterator[Line]:
+    """A request as its provider reads it, line by line."""
+    prompt = asked.prompt
+    yield Line(TOOLS, json.dumps([tool.model_dump() for tool in asked.request.tools]))
+    if prompt.turns is None:
+        yield from _of_sections(prompt.sections)
+    else:
+        yield from _of_sections(prompt.sections[: prompt.stable])
+        spoken = [Line(HISTORY, f"{turn.role}\n{turn.text}\n") for turn in prompt.turns]
+        yield from spoken[: prompt.current]
+        yield from _of_sections(prompt.sections[prompt.stable :])
+        yield from spoken[prompt.current :]
+    if prompt.nudge:
+        yield Line("nudge", f"user\n{prompt.nudge}\n")
+
+
+def _of_sections(sections: Iterable[PromptSection]) -> Iterator[Line]:
+    for section in sections:
+        if section.text:
+            yield from (Line(section.name, f"{line}\n") for line in section.text.split("\n"))
+            yield Line(section.name, "\n")
+
+
+def cells(found: Parts) -> list[list[str]]:
+    """By part, in tokens a turn, in the order in which they first stood."""
+    counts = (found.held, found.new, found.again)
+    rows = [
+        [part, *(f"{one[part] / found.turns:,.1f}" for one in counts), str(found.ends[part])]
+        for part in found.held
+    ]
+    sums = [f"{one.total() / found.turns:,.1f}" for one in counts]
+    heads = ["tokens a turn", "in all", "new", "again", "heads that end there"]
+    return [heads, *rows, ["all", *sums, str(found.ends.total())]]
+
+
+def told(found: Parts) -> str:
+    """What it comes to; in brackets, by OpenAI's rule."""
+    whole = found.held.total()
+    costs = ", ".join(
+        f"{found.cost(discount):,.0f} ({found.cost(discount, openai=True):,.0f}) with "
+        f"{discount:.0%} off"
+        for discount in DISCOUNTS
+    )
+    return (
+        f"{whole / found.turns:,.0f} tokens a turn, of which the cache serves "
+        f"{1 - found.charged / whole:.1%} ({found.openai / whole:.1%}) and "
+        f"{found.charged / found.turns:,.0f} are charged in full; that costs {costs}"
+    )
+
+
+def window(asked_for: str, tokens: ModelTokens) -> Parts:
+    """What a window would cost, e.g. `direct:10-20`, with a short system prompt.
+
+    Raises:
+        ValueError: It says no kind of chat, or no two numbers.
+    """
+    kind, _, span = asked_for.partition(":")
+    staying, most = map(int, span.split("-"))
+    named: dict[str, Kind] = {name: name for name in get_args(Kind)}
+    if kind not in named:
+        raise ValueError(f"{asked_for} should begin with {' or '.join(named)}")
+    settings = Settings(history_window=most, direct_history_window=most)
+    with patch.object(windows, "block_of", lambda held: held - staying):
+        asked = conversation(named[kind], SYSTEM_PROMPT, tokens, settings=settings)
+    return parts(asked, tokens)
+
+
+def main(asked_for: list[str]) -> None:
+    """Print it for each conversation, or for the windows that are asked for."""
+    tokens = Tokens()
+    for one in asked_for:
+        print(f"{one}: {told(window(one, tokens))}", flush=True)
+    for name, kind, prompt in CONVERSATIONS if not asked_for else ():
+        found = parts(conversation(kind, prompt, tokens), tokens)
+        print(f"\n{name}: {told(found)}\n\n{printed(cells(found))}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
