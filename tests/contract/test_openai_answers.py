@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from skein.adapters.openai_model import OpenAIModel
-from skein.errors import ModelRejected, SkeinError, Unavailable
+from skein.errors import ModelRejected, SkeinError, Throttled, Unavailable
 from skein.models.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.services.summary_texts import AGENT_SCHEMA, CHAT_SCHEMA
 from tests.doubles import NOTHING_NEW
@@ -32,8 +32,7 @@ def _request(schema: dict[str, object] | None) -> ModelRequest:
 def model(server: ScriptedOpenAI) -> Iterator[OpenAIModel]:
     model = OpenAIModel(api_key=lambda: "key", base_url=server.base_url)
     yield model
-    if model._client is not None:
-        model._client.close()
+    model.close()
 
 
 @pytest.mark.parametrize("schema", [AGENT_SCHEMA, CHAT_SCHEMA])
@@ -75,3 +74,29 @@ def test_a_refusal_is_told_by_its_codes_without_the_providers_sentences(
         model.complete(_request(None))
     assert "new" not in str(raised.value)
     assert f"Error status_code={status}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("retry-after", "30"),
+        ("retry-after-ms", "30000"),
+        ("retry-after", "Wed, 21 Oct 2099 07:28:00 GMT"),
+    ],
+)
+def test_no_function_sleeps_for_as_long_as_a_busy_provider_asks(
+    server: ScriptedOpenAI, model: OpenAIModel, header: tuple[str, str]
+) -> None:
+    server.then(Answer("slow down", status=429, headers=dict([header])))
+    with pytest.raises(Throttled):
+        model.complete(_request(None))
+    assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize("header", [("retry-after", "0.01"), ("retry-after-ms", "1")])
+def test_a_short_pause_that_a_provider_asks_for_is_made(
+    server: ScriptedOpenAI, model: OpenAIModel, header: tuple[str, str]
+) -> None:
+    server.then(Answer("slow down", status=429, headers=dict([header])))
+    assert model.complete(_request(None)).text == "Hello!"
+    assert len(server.calls) == 2

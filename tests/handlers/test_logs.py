@@ -137,8 +137,7 @@ def stage(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> 
         world.agent()
         world.line()
         yield Stage(world, openai, twilio, stream, caplog)
-        if model._client is not None:
-            model._client.close()
+        model.close()
     ours.setLevel(before[0])
     handler.setStream(before[1])
 

@@ -23,6 +23,7 @@ def test_after_a_refused_key_the_next_question_asks_with_the_key_as_it_is_now() 
         with pytest.raises(Unavailable):
             model.complete(REQUEST)
         assert model.complete(REQUEST).text == "Hello"
+        model.close()
     assert [call.headers["authorization"] for call in server.calls] == [
         "Bearer old-key",
         "Bearer new-key",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,13 @@ from skein.models.completion import ModelAnswer, ModelMessage, ModelRequest, Tok
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from httpx2 import Response
     from openai import OpenAI
     from openai.types.chat import ChatCompletion
 
 SDK_RETRIES = 1
 WORD = re.compile(r"[A-Za-z0-9_.:\[\]-]{1,80}")
-PAUSE_SECONDS = 2.0  # more than the SDK waits before its one retry
+PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry
 
 
 class OpenAIModel:
@@ -50,7 +52,7 @@ class OpenAIModel:
         except openai.RateLimitError as error:
             raise Throttled(_reason(error)) from error
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
-            self._client = None  # the key may have been changed: ask for it anew
+            self.close()  # the key may have been changed: ask for it anew
             raise Unavailable(_reason(error)) from error
         except (
             openai.APIConnectionError,
@@ -64,14 +66,45 @@ class OpenAIModel:
             raise Unavailable(_reason(error)) from error
         return _answer(completion, request)
 
+    def close(self) -> None:
+        """Give up the connection; the next question makes a new one."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
     def _connected(self) -> OpenAI:
         if self._client is None:
-            from openai import OpenAI
+            from openai import DefaultHttpxClient, OpenAI
 
             self._client = OpenAI(
-                api_key=self._api_key(), base_url=self._base_url, max_retries=SDK_RETRIES
+                api_key=self._api_key(),
+                base_url=self._base_url,
+                max_retries=SDK_RETRIES,
+                http_client=DefaultHttpxClient(event_hooks={"response": [_no_long_pause]}),
             )
         return self._client
+
+
+def _no_long_pause(response: Response) -> None:
+    """Let the SDK not sleep for as long as a busy provider asks, up to two minutes.
+
+    A function that sleeps is paid for, and would be at its end before the answer; the run waits
+    outside instead.
+    """
+    asked = (("retry-after-ms", 1_000), ("retry-after", 1))
+    if any(
+        name in response.headers and _seconds(response.headers[name]) / divisor > PAUSE_SECONDS
+        for name, divisor in asked
+    ):
+        response.headers["x-should-retry"] = "false"
+
+
+def _seconds(told: str) -> float:
+    """How long a header asks to wait; for ever where it names a date."""
+    try:
+        return float(told)
+    except ValueError:
+        return math.inf
 
 
 def _parameters(request: ModelRequest) -> dict[str, Any]:
