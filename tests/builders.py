@@ -80,6 +80,8 @@ class World:
             }
             | self.overrides,
         )
+        if isinstance(self.app.table, MemoryTable):  # a test's own table goes by this clock, too
+            self.app.table._clock = self.clock
 
     # ------------------------------------------------------------------ putting things there
 
