@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from base64 import urlsafe_b64encode
 from copy import deepcopy
 from datetime import timedelta
 
@@ -9,8 +10,9 @@ import pytest
 
 import erasure_worker
 from skein.models.jobs import ErasureJob
+from skein.services.exports import ExportCursor
 from tests.api_client import Client, operator, recorded
-from tests.builders import TENANT, World
+from tests.builders import TENANT, World, bot
 from tests.erasing import BEN, MARK, NUMBER, OPEN, ZOE, plant, settle, text, traces, world_of
 from tests.webhooks import invoke
 
@@ -120,6 +122,20 @@ def test_a_cursor_of_another_list_is_refused(planted: World) -> None:
     admin = operator(planted)
     cursor = admin.get("/v1/users", limit=1).body["next_cursor"] or "nonsense"
     assert admin.get(EXPORT, cursor=cursor).status == 400
+
+
+@pytest.mark.parametrize("place", [{"row": "nowhere", "key": "-"}, {"relation": -1}])
+def test_a_forged_cursor_is_refused(planted: World, place: dict[str, object]) -> None:
+    made = json.dumps({"of": "export", **place}).encode()
+    forged = urlsafe_b64encode(made).decode().rstrip("=")
+    assert operator(planted).get(EXPORT, cursor=forged).status == 400
+
+
+def test_a_forged_cursor_leads_into_no_chat_that_the_person_was_never_in(planted: World) -> None:
+    planted.chat(BEN, bot(), chat_id="chat_elsewhere", kind="direct", visibility="private")
+    planted.post("For the agent alone", BEN, chat_id="chat_elsewhere")
+    forged = ExportCursor(row="2026-02-18T12#chat_elsewhere", key="-").encode()
+    assert "For the agent alone" not in str(operator(planted).get(EXPORT, cursor=forged).body)
 
 
 def test_the_recorded_message_has_the_checksum_of_its_body() -> None:

@@ -69,6 +69,21 @@ def test_what_has_expired_is_shown_to_no_agent() -> None:
     assert "mango" not in told
 
 
+def test_what_a_container_has_kept_of_it_is_shown_to_no_agent_either() -> None:
+    world = keeping(message_days=1, context_cache_seconds=86_400)
+    chat_id = opened(world)
+    world.post("The word is mango", HUSAM, chat_id=chat_id)
+    world.clock.advance(DAY / 2)
+    asked(world, chat_id)
+    world.clock.advance(DAY / 2 + 60)
+    world.post("@Coach, which word?", HUSAM, chat_id=chat_id)
+    settle(world)
+    told = "\n".join(message.content for message in world.model.requests[-1].messages)
+    assert world.metrics.counts["ContextCacheHits"] > 1
+    assert "which word" in told
+    assert "mango" not in told
+
+
 def test_a_message_whose_time_has_passed_may_be_posted_anew_under_its_id() -> None:
     world = keeping(message_days=1)
     chat_id = opened(world)

@@ -14,7 +14,7 @@ from skein.models.storage import Update
 from skein.services.claims import Claim
 from skein.settings import Settings
 from tests.builders import TENANT, World, bot, person, statuses
-from tests.doubles import MeanwhileTable, ScriptedModel
+from tests.doubles import Calls, MeanwhileTable, ScriptedModel, calls
 
 HUSAM = person()
 COACH = bot()
@@ -381,6 +381,20 @@ def test_a_recorded_answer_is_used_again_instead_of_asking_the_model_twice() -> 
     assert world.texts() == ["Hello", "The one answer"]
     assert len(world.model.requests) == 1
     assert world.membership(COACH).seen_seq == 1
+
+
+@pytest.mark.parametrize(
+    "cut_short", ["Half a smile: \ud83d", calls(("send_mes\ud83dsage", {}), text="Half \ud83d")]
+)
+def test_an_answer_that_ends_within_a_character_is_recorded_like_any_other(
+    cut_short: str | Calls,
+) -> None:
+    world = _world(cut_short)
+    world.post("Hello", HUSAM)
+    world.drain()
+    [run] = world.runs()
+    assert (run.status, run.attempts) == ("done", 1)
+    assert world.texts()[1] in {"Half a smile: ?", "Hello!"}
 
 
 # ---------------------------------------------------------------------- respond now

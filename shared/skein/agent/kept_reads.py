@@ -5,12 +5,13 @@ and plans, which are read at each turn, and messages are read on from the newest
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from skein.agent.cache import ContextCache
 from skein.models.chat import Chat, Message, chat_partition
 from skein.models.intent import owned_partition
 from skein.models.memory import LIVE, REVISION
-from skein.models.storage import Item
+from skein.models.storage import Item, has_expired
 from skein.ports import Table
 from skein.services.effective import Effective
 from skein.services.remembering import live_items, owned_items
@@ -19,11 +20,18 @@ LATE_MESSAGES = 5  # that may have come since the chat was read
 
 
 class KeptReads:
-    """Reads for one context, and in the end keeps what may serve the next one."""
+    """Reads for one context, and in the end keeps what may serve the next one.
 
-    def __init__(self, table: Table, cache: ContextCache) -> None:
+    Args:
+        table: Where everything is.
+        cache: What is known already.
+        now: The present; what has expired by then is not known any more.
+    """
+
+    def __init__(self, table: Table, cache: ContextCache, *, now: datetime) -> None:
         self._table = table
         self._cache = cache
+        self._now = now
         self._hits: list[str] = []
         self._read: dict[str, tuple[object, Sequence[Item]]] = {}
 
@@ -66,7 +74,8 @@ class KeptReads:
             last="MSG#~",
             limit=max(chat.last_seq - after + 1, 0) + LATE_MESSAGES,
         )
-        items = [item for item in known if item["seq"] >= start] + list(page.items)
+        shown = (item for item in known if item["seq"] >= start)
+        items = [item for item in shown if not has_expired(item, self._now)] + list(page.items)
         self._read[name] = (chat.epoch, items)
         return items
 

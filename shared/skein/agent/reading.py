@@ -173,7 +173,7 @@ class Reader:
         people = destination_of(chat).people
         rows = INDEX_ROWS // 2 if people else INDEX_ROWS
         agent = MemberRef(kind="agent", id=run.agent_id)
-        reads = KeptReads(self._table, self._cache)
+        reads = KeptReads(self._table, self._cache, now=self._clock.now())
         scopes = (None,) if scope is None else (None, scope)
         members = [agent, *(MemberRef(kind="user", id=person) for person in people[:1])]
         with ThreadPoolExecutor(PARALLEL_READS) as pool:

@@ -1,10 +1,21 @@
 """What goes to a language model and what comes back, whoever the provider is."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from skein.models.base import Value
 
 Role = Literal["system", "user", "assistant", "tool"]
+
+
+def well_formed(text: str) -> str:
+    """The text without the halves of characters that escapes in JSON can spell."""
+    return text.encode(errors="replace").decode()
+
+
+# What a model says may end in the middle of a character; the table would not take that.
+ModelText = Annotated[str, AfterValidator(well_formed)]
 
 
 class TokenUsage(Value):
@@ -23,9 +34,9 @@ class TokenUsage(Value):
 class ToolCall(Value):
     """The model asks for a tool; `arguments` is JSON text, as the model wrote it, unchecked."""
 
-    id: str
-    name: str
-    arguments: str
+    id: ModelText
+    name: ModelText
+    arguments: ModelText
 
 
 class ToolSpec(Value):
@@ -70,6 +81,6 @@ class ModelAnswer(Value):
     """What the model said; `text` is empty when it only called tools."""
 
     model: str
-    text: str
+    text: ModelText
     tool_calls: tuple[ToolCall, ...] = ()
     usage: TokenUsage

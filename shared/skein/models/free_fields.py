@@ -61,10 +61,12 @@ def _check_value(value: Any, depth: int) -> None:
 
 
 def _check_number(number: float) -> None:
+    if isinstance(number, int):  # however large: it need not fit a float
+        if abs(number) > 2**63:
+            raise ValueError("a number that is too large to keep")
+        return
     if not isfinite(number) or abs(number) > LARGEST_NUMBER or 0 < abs(number) < 1 / LARGEST_NUMBER:
         raise ValueError("a number that is too large or too small to keep")
-    if isinstance(number, int) and abs(number) > 2**63:
-        raise ValueError("a number that is too large to keep")
 
 
 Fields = Annotated[dict[str, Any], AfterValidator(_storable)]

@@ -104,6 +104,12 @@ def gone(now: datetime) -> AnyOf:
     return any_of(Missing(), expired(now))
 
 
+def has_expired(item: Item, now: datetime) -> bool:
+    """Whether an item says that it is as good as gone."""
+    expires_at = item.get("expires_at")
+    return expires_at is not None and bool(expires_at <= now.timestamp())
+
+
 @dataclass(frozen=True, slots=True)
 class Put:
     """Write a whole item, replacing what was there; attributes that are `None` are left out."""

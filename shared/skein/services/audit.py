@@ -9,7 +9,7 @@ from skein.models.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
 from skein.models.base import Value
 from skein.models.storage import Missing, Put
 from skein.ports import Clock, Ids, Table
-from skein.services.cursors import DEFAULT_PAGE, Cursor, KeyText, Listing, fitting
+from skein.services.cursors import DEFAULT_PAGE, FOREIGN, Cursor, KeyText, Listing, fitting
 from skein.settings import Settings
 
 LAST = "~"  # behind every time
@@ -81,7 +81,7 @@ class AuditBook:
         """
         at = AuditCursor.decode(cursor) if cursor is not None else None
         if at is not None and day not in {None, at.audited}:
-            raise Invalid("the cursor is not one that this list gave")
+            raise Invalid(FOREIGN)
         shown = at.audited if at else day or self._clock.now().date()
         page = self._table.query(
             AuditEntry.partition(tenant, shown),

@@ -2,14 +2,14 @@
 
 from typing import Literal
 
-from skein.errors import Conflict, NotFound
+from skein.errors import Conflict, Invalid, NotFound
 from skein.models.base import Value, rfc3339
 from skein.models.chat import Chat
 from skein.models.consolidation import Consolidation, ConsolidationRecord
 from skein.models.jobs import ConsolidationJob
 from skein.models.storage import Is, Update
 from skein.ports import Clock, Table
-from skein.services.cursors import DEFAULT_PAGE, Cursor, KeyText, Listing
+from skein.services.cursors import DEFAULT_PAGE, FOREIGN, Cursor, KeyText, Listing
 from skein.services.dispatch import Dispatch
 from skein.services.quiet import wanted
 from skein.services.retrying import optimistic
@@ -87,6 +87,8 @@ class ConsolidationRequests:
             raise NotFound("there is no such chat")
         first = ConsolidationRecord.key_of(tenant, chat_id, "").sk
         after = HistoryCursor.decode(cursor).after if cursor is not None else None
+        if after is not None and not after.startswith(first):
+            raise Invalid(FOREIGN)  # beside the records stand messages, runs and more
         page = self._table.query(
             key.pk, first=first, last=after or f"{first}~", limit=limit + 2, newest_first=True
         )

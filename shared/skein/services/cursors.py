@@ -20,6 +20,7 @@ from skein.ports import Table
 MAX_PAGE = 100
 DEFAULT_PAGE = 50
 MAX_CURSOR_CHARACTERS = 1_000
+FOREIGN = "the cursor is not one that this list gave"
 MAX_PAGE_BYTES = 2_500_000  # an answer of Lambda's holds 6 MB, in which quotes count double
 
 # What a sort key that a list goes on from may look like.
@@ -51,7 +52,7 @@ class Cursor(Value):
             padded = text + "=" * (-len(text) % 4)
             return cls.model_validate_json(b64decode(padded, altchars=b"-_", validate=True))
         except (ValueError, binascii.Error):
-            raise Invalid("the cursor is not one that this list gave") from None
+            raise Invalid(FOREIGN) from None
 
 
 RelationName = Literal["agents", "users", "lines", "runs", "services"]
@@ -128,7 +129,7 @@ def list_relation(
     """
     at = RowCursor.decode(cursor) if cursor is not None else None
     if at is not None and at.of != of:
-        raise Invalid("the cursor is not one that this list gave")
+        raise Invalid(FOREIGN)
     after = at.after if at else None
     rows = rows_after(table, relation, after, limit=limit + 1, newest_first=newest_first)
     keys = {Key(row["pk"], row["sk"]): str(row["gsi1sk"]) for row in rows[:limit]}

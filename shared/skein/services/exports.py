@@ -5,9 +5,9 @@ be short, or even empty, where much has been said by others.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, StringConstraints
 
 from skein.errors import NotFound
 from skein.models.base import MemberRef
@@ -15,7 +15,6 @@ from skein.models.chat import (
     Chat,
     Membership,
     Message,
-    chat_partition,
     member_relation,
     related_chat,
 )
@@ -33,6 +32,7 @@ ROWS = 100
 MOST_READ = 5_000  # things that are looked at for one page
 MINE = ("DELIVERY#", "MSG#")  # of a chat, in the order of the table
 BOOKKEEPING = ("EFFECT#", "OWNED#REVISION", "REVISION")  # of what an agent keeps
+RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # before it the hour, then the chat
 UNTOLD = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version"})
 
 
@@ -47,8 +47,8 @@ class ExportCursor(Cursor):
     """
 
     of: Literal["export"] = "export"
-    relation: int = 0
-    row: KeyText | None = None
+    relation: Annotated[int, Field(ge=0)] = 0
+    row: RowText | None = None
     key: KeyText | None = None
     agent: KeyText | None = None
 
@@ -133,32 +133,42 @@ class Exports:
         self, user: User, relation: str, at: ExportCursor
     ) -> Iterator[tuple[ExportCursor, Thing]]:
         if at.row is not None and at.key is not None:
-            yield from self._of_chat(user, at, at.row)
+            yield from self._rest_of_chat(user, at, at.row)
         after = at.row
         while True:
             rows = rows_after(self._table, relation, after, limit=ROWS, newest_first=False)
             for row in rows:
                 here = ExportCursor(relation=at.relation, row=row["gsi1sk"], key="-")
-                try:
-                    room = read_room(self._table, user.tenant, related_chat(row))
-                except NotFound:
-                    continue
-                own = [place for place in room.members if _is(user, place.member)]
-                for place in own[:1]:
-                    yield here, OwnPlace(room.chat, place)
-                yield from self._of_chat(user, here, row["gsi1sk"])
+                own = self._own_place(user, related_chat(row))
+                if own is not None:
+                    yield here, own
+                    yield from self._of_chat(user, here, own.chat)
             if len(rows) < ROWS:
                 return
             after = rows[-1]["gsi1sk"]
 
-    def _of_chat(
+    def _rest_of_chat(
         self, user: User, at: ExportCursor, row: str
     ) -> Iterator[tuple[ExportCursor, Thing]]:
+        """The rest of the chat in which an earlier page ended, if they were ever in it."""
+        own = self._own_place(user, related_chat({"gsi1sk": row}))
+        if own is not None:
+            yield from self._of_chat(user, at, own.chat)
+
+    def _own_place(self, user: User, chat_id: str) -> OwnPlace | None:
+        try:
+            room = read_room(self._table, user.tenant, chat_id)
+        except NotFound:
+            return None
+        own = (OwnPlace(room.chat, place) for place in room.members if _is(user, place.member))
+        return next(own, None)
+
+    def _of_chat(
+        self, user: User, at: ExportCursor, chat: Chat
+    ) -> Iterator[tuple[ExportCursor, Thing]]:
         """What is theirs of a chat behind `at.key`; of a direct chat, the agent's answers, too."""
-        chat_id = related_chat({"gsi1sk": row})
-        item = self._table.get(Chat.key_of(user.tenant, chat_id))
-        direct = item is not None and Chat.from_item(item).kind == "direct"
-        pk, done = chat_partition(user.tenant, chat_id), at.key or "-"
+        direct = chat.kind == "direct"
+        pk, done = chat.key.pk, at.key or "-"
         for prefix in MINE:
             if done > f"{prefix}~":
                 continue

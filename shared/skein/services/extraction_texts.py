@@ -5,12 +5,12 @@ from typing import Any
 
 from skein.models.agent import Agent
 from skein.models.chat import Chat
-from skein.models.completion import ModelMessage
+from skein.models.completion import ModelMessage, well_formed
 from skein.models.memory import Memory, MemoryKind
 from skein.prompts import render
 from skein.services.quoting import quoted
 from skein.services.remembering import Entry
-from skein.services.structured import json_object_in, well_formed
+from skein.services.structured import json_object_in
 from skein.services.titles import title_of
 
 MOST_ENTRIES = 40

@@ -10,7 +10,7 @@ from skein.models.base import Stored
 from skein.models.intent import Reach, owned_partition
 from skein.models.storage import Item
 from skein.ports import Table
-from skein.services.cursors import Cursor, Listing, fitting
+from skein.services.cursors import FOREIGN, Cursor, Listing, fitting
 
 Thing = TypeVar("Thing", bound=Stored)
 
@@ -79,7 +79,7 @@ def list_partition(
         while left and not after.startswith(left[0]):
             left.pop(0)
         if not left:
-            raise Invalid("the cursor is not one that this list gave")
+            raise Invalid(FOREIGN)
     items: list[Item] = []
     for prefix in left:
         if len(items) > limit:

@@ -7,11 +7,6 @@ from typing import Any
 _DECODER = json.JSONDecoder()
 
 
-def well_formed(text: str) -> str:
-    """The text without the halves of characters that escapes in JSON can spell."""
-    return text.encode(errors="replace").decode()
-
-
 def json_object_in(text: str, having: Collection[str]) -> dict[str, Any] | None:
     """The first JSON object in `text`: alone, in a fenced block, or with words around it.
 

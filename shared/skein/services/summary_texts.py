@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from skein.models.agent import Agent
 from skein.models.chat import Chat, Message
-from skein.models.completion import ModelMessage
+from skein.models.completion import ModelMessage, well_formed
 from skein.models.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
 from skein.prompts import render
-from skein.services.structured import json_object_in, well_formed
+from skein.services.structured import json_object_in
 from skein.services.titles import title_of
 
 MESSAGE_CHARACTERS = 500
