@@ -42,6 +42,7 @@ Scope = Literal["chat", "admin"]
 BODILESS = frozenset({"GET", "HEAD", "DELETE"})
 MAX_BODY_BYTES = 256 * 1024
 MAX_NAME = 200
+NO_SUCH_CALL = "there is no such call"
 ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 STATUSES: dict[int, str] = {
     400: "The request does not parse, or its cursor is not one of this list.",
@@ -154,8 +155,16 @@ class Api(APIGatewayHttpResolver):
     def _admit(self, event: Mapping[str, Any]) -> Principal:
         principal = principal_of(event)
         if self.scope not in principal.scopes:
+            if not self._leads_somewhere(event):
+                raise NotFound(NO_SUCH_CALL)
             raise Forbidden(f"this call needs the scope {self.scope!r}")
         return principal
+
+    def _leads_somewhere(self, event: Mapping[str, Any]) -> bool:
+        """Whether there is a route for the request."""
+        method, path = event["requestContext"]["http"]["method"], event.get("rawPath", "")
+        routes = [*self._static_routes, *self._dynamic_routes]
+        return any(route.method == method and route.rule.match(path) for route in routes)
 
 
 class ApiRouter(APIGatewayHttpRouter):
@@ -263,12 +272,15 @@ def _answer(error: SkeinError) -> Response[str]:
 
 
 def _no_such_route(_error: NotFoundError) -> Response[str]:
-    return _answer(NotFound("there is no such call"))
+    return _answer(NotFound(NO_SUCH_CALL))
 
 
 def _unfit(error: RequestValidationError) -> Response[str]:
     reasons = [
-        {"where": [str(part) for part in reason["loc"]], "why": reason["msg"]}
+        {
+            "where": [str(part) for part in reason["loc"]],
+            "why": reason["msg"].removeprefix("Value error, "),  # pydantic's, before words of ours
+        }
         for reason in error.errors()[:20]
     ]
     return _answer(Unprocessable("the values do not fit", details={"reasons": reasons}))

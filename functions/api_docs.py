@@ -1,6 +1,7 @@
 """API Gateway: the OpenAPI document of both APIs, generated from their routes."""
 
 import json
+import re
 from functools import cache
 from typing import Any
 
@@ -77,12 +78,18 @@ def _described(api: Api) -> dict[str, Any]:
     for path, operations in described["paths"].items():
         for method in METHODS & operations.keys():
             operation = operations[method]
+            operation["operationId"] = _name(operation["operationId"], path)
             operation["security"] = [] if path in api.public else [{api.scope: []}]
             operation["responses"] = _answers(operation["responses"])
     for name in POWERTOOLS_SCHEMAS:
         described["components"]["schemas"].pop(name, None)
     described["components"]["schemas"]["GatewayError"] = GATEWAY_ERROR
     return described
+
+
+def _name(generated: str, path: str) -> str:
+    """What generated clients call a call: the name of its function, without path and method."""
+    return generated.partition(re.sub(r"\W", "_", path))[0]
 
 
 def _answers(found: dict[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,20 @@ def test_every_route_is_in_the_document() -> None:
 def test_operations_have_names_of_their_own() -> None:
     names = [operation["operationId"] for *_, operation in OPERATIONS]
     assert len(set(names)) == len(names)
+    routes = [*mobile_api.api._static_routes, *mobile_api.api._dynamic_routes]
+    assert {route.func.__name__ for route in routes} <= set(names)
+
+
+def test_moments_are_described_as_such() -> None:
+    schemas = api_docs.document()["components"]["schemas"]
+    moments = {
+        f"{name}.{field}": json.dumps(described)
+        for name, schema in schemas.items()
+        for field, described in schema.get("properties", {}).items()
+        if field.endswith("_at") and name != "NewPlan"  # which takes local times, too
+    }
+    assert len(moments) > 20
+    assert [name for name, described in moments.items() if '"date-time"' not in described] == []
 
 
 def test_every_schema_that_is_mentioned_is_there_and_the_other_way_round() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import admin_api
 from tests.api_client import CHAT_CALLS, Client, everything, recorded
 from tests.builders import World, bot, person
 
@@ -197,6 +198,12 @@ def test_only_known_kinds_of_members_exist(husam: Client) -> None:
     assert husam.put(f"/v1/chats/chat_1/members/user/{'x' * 129}").status == 422
 
 
+def test_what_does_not_fit_is_said_in_words_of_ours(husam: Client) -> None:
+    answer = husam.post("/v1/chats/chat_1/runs", {})
+    [reason] = answer.body["error"]["details"]["reasons"]
+    assert reason == {"where": ["body"], "why": "give either agent_id or all"}
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [("GET", "/v1/unknown"), ("GET", "/"), ("PUT", "/v1/chats"), ("DELETE", "/v1/me")],
@@ -206,6 +213,9 @@ def test_calls_that_there_are_not_answer_404_in_the_envelope(
 ) -> None:
     answer = husam.call(method, path)
     assert (answer.status, answer.code) == (404, "not_found")
+    # Behind the gateway, what no route of people's matches reaches the operators' function.
+    astray = Client(husam.world, api=admin_api, sub=husam.sub).call(method, path)
+    assert (astray.status, astray.code) == (404, "not_found")
 
 
 JSON = st.recursive(

@@ -107,6 +107,17 @@ def test_a_member_can_leave() -> None:
     assert page.items == ()
 
 
+def test_leaving_can_be_repeated() -> None:
+    world = World()
+    world.chat(HUSAM, AHMAD)
+    for _ in range(2):
+        world.app.rooms.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
+    with pytest.raises(NotFound):  # who is no member lets nobody else go
+        world.app.rooms.remove_member(TENANT, "chat_1", AHMAD.ref, HUSAM.ref)
+    world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+    world.app.rooms.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
+
+
 def test_coming_back_opens_the_old_place_afresh() -> None:
     world = World()
     world.chat(HUSAM, COACH)

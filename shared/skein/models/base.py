@@ -11,6 +11,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     StringConstraints,
+    WithJsonSchema,
 )
 
 
@@ -31,7 +32,12 @@ def rfc3339(moment: datetime) -> str:
     return to_utc(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-Instant = Annotated[datetime, AfterValidator(to_utc), PlainSerializer(rfc3339, return_type=str)]
+Instant = Annotated[
+    datetime,
+    AfterValidator(to_utc),
+    PlainSerializer(rfc3339, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
 
 Tenant = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=128)]

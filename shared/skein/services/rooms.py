@@ -203,8 +203,8 @@ class Rooms:
     def remove_member(self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef) -> None:
         """Let somebody go, oneself perhaps; an agent's queued run is canceled. Idempotent.
 
-        A run that waits for a reply here goes on without one if it belongs to another chat. If the
-        canceled run would have been followed by other agents', the next of them is started.
+        A run that waits here goes on without a reply if it belongs to another chat. Agents that
+        were to follow the canceled run do so.
 
         Raises:
             NotFound: No such chat, or `by` is not in it.
@@ -216,8 +216,10 @@ class Rooms:
     def _remove_once(
         self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef
     ) -> list[Job]:
-        room = self._room(tenant, chat_id, by)
-        _check_changeable(room.chat)
+        room = read_room(self._table, tenant, chat_id)
+        if by == member and room.has_left(by):
+            return []
+        _check_changeable(room.seen_by(by).chat)
         place = room.member(member)
         if place is None:
             return []
@@ -259,10 +261,7 @@ class Rooms:
         return next_in_chain(self._table, run, ids=self._ids, now=now, settings=self._settings)
 
     def _room(self, tenant: str, chat_id: str, by: MemberRef) -> Room:
-        room = read_room(self._table, tenant, chat_id)
-        if room.member(by) is None:
-            raise NotFound("there is no such chat")
-        return room
+        return read_room(self._table, tenant, chat_id).seen_by(by)
 
 
 def _check_sizes(members: Sequence[MemberRef], kind: str) -> None:

@@ -21,6 +21,21 @@ class Room(NamedTuple):
                 return membership
         return None
 
+    def seen_by(self, ref: MemberRef) -> "Room":
+        """This room, as it is to a member.
+
+        Raises:
+            NotFound: `ref` is none; to them there is no such chat.
+        """
+        if self.member(ref) is None:
+            raise NotFound("there is no such chat")
+        return self
+
+    def has_left(self, ref: MemberRef) -> bool:
+        """Whether `ref` was in it and is not now."""
+        known = any(membership.member.ref == ref for membership in self.members)
+        return known and self.member(ref) is None
+
     @property
     def agents(self) -> list[Membership]:
         """The active memberships of agents."""
