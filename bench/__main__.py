@@ -49,8 +49,8 @@ class Bench:
         print("bench: prompts of 200 turns", flush=True)
         tokens = Tokens()
         shares = {
-            name: prefix.shares(prefix.conversation(kind, prompt, tokens), tokens)
-            for name, kind, prompt in prefix.CONVERSATIONS
+            name: prefix.shares(prefix.conversation(kind, prompt, tokens, tools=tools), tokens)
+            for name, kind, prompt, tools in prefix.CONVERSATIONS
         }
         print("bench: imports", flush=True)
         imported = imports.milliseconds(imports.modules())

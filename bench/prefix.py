@@ -9,13 +9,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
-from typing import cast
+from typing import cast, get_args
 
 from bench.fills import filled_by_transactions
 from bench.script import SYSTEM_PROMPT
 from bench.skein_chat import TENANT, Kind, SkeinChat
 from bench.stand import Stand
 from skein.adapters.memory_table import MemoryTable
+from skein.models.agent import DEFAULT_TOOLS, ToolName
 from skein.models.completion import ModelRequest
 from skein.models.step import PromptRecord, Step
 from skein.ports import ModelTokens
@@ -26,12 +27,14 @@ LEAST_HEAD = 1_024
 STEP = 128
 RULES = " Ask for the pulse at rest, and for pain, before you raise the load by more than a tenth."
 LONG_PROMPT = SYSTEM_PROMPT + RULES * 60
-# Each with a name, the kind of chat, and what the agent heeds.
-CONVERSATIONS: tuple[tuple[str, Kind, str], ...] = (
-    ("direct, short system prompt", "direct", SYSTEM_PROMPT),
-    ("direct, long system prompt", "direct", LONG_PROMPT),
-    ("group, short system prompt", "group", SYSTEM_PROMPT),
-    ("group, long system prompt", "group", LONG_PROMPT),
+EVERY_TOOL: tuple[ToolName, ...] = get_args(ToolName)
+# Each with a name, the kind of chat, what the agent heeds, and what it may use.
+CONVERSATIONS: tuple[tuple[str, Kind, str, tuple[ToolName, ...]], ...] = (
+    ("direct, short system prompt", "direct", SYSTEM_PROMPT, DEFAULT_TOOLS),
+    ("direct, long system prompt", "direct", LONG_PROMPT, DEFAULT_TOOLS),
+    ("direct, every tool", "direct", SYSTEM_PROMPT, EVERY_TOOL),
+    ("group, short system prompt", "group", SYSTEM_PROMPT, DEFAULT_TOOLS),
+    ("group, long system prompt", "group", LONG_PROMPT, DEFAULT_TOOLS),
 )
 
 
@@ -48,13 +51,14 @@ def conversation(
     prompt: str,
     tokens: ModelTokens,
     *,
+    tools: tuple[ToolName, ...] = DEFAULT_TOOLS,
     turns: int = TURNS,
     settings: Settings | None = None,
 ) -> list[Asked]:
     """What the model was asked in each turn of one conversation, from its first message on."""
     stand = Stand(MemoryTable, tokens, settings=settings)
     table = cast("MemoryTable", stand.table)
-    chat = SkeinChat(stand, kind=kind, system_prompt=prompt)
+    chat = SkeinChat(stand, kind=kind, system_prompt=prompt, tools=tools)
     chat.create(0, filled_by_transactions(table))
     asked = []
     for _ in range(turns):

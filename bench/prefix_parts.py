@@ -174,8 +174,8 @@ def main(asked_for: list[str]) -> None:
     tokens = Tokens()
     for one in asked_for:
         print(f"{one}: {told(window(one, tokens))}", flush=True)
-    for name, kind, prompt in CONVERSATIONS if not asked_for else ():
-        found = parts(conversation(kind, prompt, tokens), tokens)
+    for name, kind, prompt, tools in CONVERSATIONS if not asked_for else ():
+        found = parts(conversation(kind, prompt, tokens, tools=tools), tokens)
         print(f"\n{name}: {told(found)}\n\n{printed(cells(found))}", flush=True)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from bench.fills import Fill
 from bench.script import SYSTEM_PROMPT, text
 from bench.stand import BEGUN, Stand
-from skein.models.agent import Agent
+from skein.models.agent import DEFAULT_TOOLS, Agent, ToolName
 from skein.models.base import NamedMember
 from skein.models.chat import Chat, Membership, Message
 from skein.models.dedupe import DedupeMark
@@ -40,6 +40,7 @@ class SkeinChat:
         kind: A direct chat, or an open group in which the agent answers in text.
         chat_id: Its id, which begins with `chat_`; the agent's and the person's follow from it.
         system_prompt: The agent's.
+        tools: Those that it may use.
 
     Attributes:
         said: How many messages the person has posted.
@@ -52,11 +53,13 @@ class SkeinChat:
         kind: Kind = "direct",
         chat_id: str = "chat_1",
         system_prompt: str = SYSTEM_PROMPT,
+        tools: tuple[ToolName, ...] = DEFAULT_TOOLS,
     ) -> None:
         self._stand = stand
         self._chat_id = chat_id
         self._kind = kind
         self._prompt = system_prompt
+        self._tools = tools
         self._length = 0
         self.said = 0
 
@@ -86,6 +89,7 @@ class SkeinChat:
             id=self.agent.id,
             name=self.agent.name,
             system_prompt=self._prompt,
+            enabled_tools=self._tools,
             reply_mode="text",
             created_at=begun,
         )

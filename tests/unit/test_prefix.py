@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bench.prefix import conversation, shares
+from bench.prefix import EVERY_TOOL, conversation, shares
 from bench.prefix_parts import parts
 from bench.script import SYSTEM_PROMPT
 from skein.models.completion import ModelRequest
@@ -83,7 +83,7 @@ def test_so_they_are_on_a_line_whose_agent_has_much_to_heed(history_format: str)
 
 def test_a_provider_need_not_charge_four_fifths_again_where_an_agent_has_little_to_heed() -> None:
     """In tokens, tools included, from the first turn on; a direct chat leaves the most again."""
-    asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=60)
+    asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=40)
     share = shares(asked, tokens())["ideal"]
     print(f"\na direct chat: {share:.1%}")  # noqa: T201
     assert share >= 0.8
@@ -91,6 +91,14 @@ def test_a_provider_need_not_charge_four_fifths_again_where_an_agent_has_little_
     assert set(found.ends) <= {HISTORY, "CONVERSATION SUMMARY"}
     before = itertools.takewhile(lambda part: part != HISTORY, found.held)
     assert [part for part in before if found.new[part] + found.again[part]] == []
+
+
+def test_the_schemas_of_every_tool_are_charged_once() -> None:
+    asked = conversation("direct", SYSTEM_PROMPT, tokens(), tools=EVERY_TOOL, turns=8)
+    assert len(asked[0].request.tools) == len(EVERY_TOOL)
+    found = parts(asked, tokens())
+    assert found.new["tools"] + found.again["tools"] == 0
+    assert shares(asked, tokens())["openai"] >= 0.9
 
 
 def test_an_agent_with_more_chats_than_are_listed_keeps_its_head_too() -> None:

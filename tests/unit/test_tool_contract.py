@@ -138,3 +138,13 @@ def _properties(tool: Tool) -> dict[str, dict[str, Any]]:
     properties = tool.spec.parameters["properties"]
     assert isinstance(properties, dict)
     return properties
+
+
+def test_the_order_in_which_tools_were_enabled_changes_nothing_of_what_is_sent() -> None:
+    """They open the prompt: in another order, or worded anew, none of it could be cached."""
+    names = get_args(ToolName)
+    sent = [
+        json.dumps([tool.spec.model_dump() for tool in enabled(ordered)])
+        for ordered in (names, names[::-1], sorted(names), (*names, *names))
+    ]
+    assert len(set(sent)) == 1

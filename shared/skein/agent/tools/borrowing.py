@@ -21,7 +21,7 @@ from skein.services.titles import title_of
 def borrow_context(
     call: Call, chat_id: Annotated[str, Field(description="The id of another chat of yours.")]
 ) -> str:
-    """Have the newest messages of another chat shown to you at your next turn here, once."""
+    """Be shown another chat's newest messages at your next turn here, once."""
     run = call.work.run
     here = run.active_chat_id
     if call.work.astray:

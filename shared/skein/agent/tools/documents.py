@@ -19,7 +19,7 @@ from skein.services.roster import read_room
 DocumentName = Annotated[str, Field(description="The document's name.", min_length=1)]
 Version = Annotated[
     int | None,
-    Field(description="The version you have read; refused if there is another by now.", ge=1),
+    Field(description="The version you read; refused if it has changed.", ge=1),
 ]
 
 
@@ -27,9 +27,7 @@ Version = Annotated[
 def read_document(
     call: Call,
     name: DocumentName,
-    offset: Annotated[
-        int | None, Field(description="From which character on; without it, from the start.", ge=0)
-    ] = None,
+    offset: Annotated[int | None, Field(description="From which character on.", ge=0)] = None,
 ) -> str:
     """Read one of your documents or of the active chat's, 10,000 characters at once."""
     try:
@@ -60,7 +58,7 @@ def write_document(
     ] = None,
     version: Version = None,
 ) -> str:
-    """Make a document, or put a new text in the place of all of its text."""
+    """Make a document, or replace all of its text."""
     reach = changing_reach(call)
     new_in = _home(call, in_chat=bool(in_chat))
     if in_chat:

@@ -23,7 +23,7 @@ def set_goal(
     priority: Annotated[int, Field(description="1 is the most important.", ge=1, le=5)] = 2,
     long_term: Annotated[bool | None, Field(description="It goes on for long.")] = None,
 ) -> str:
-    """Give yourself a goal, which you will be shown until you complete or abandon it."""
+    """Set yourself a goal, shown to you until you complete or abandon it."""
     with refusals_told():
         goal = call.desk.goals.set(
             owner_at(call),

@@ -57,7 +57,7 @@ def search_memories(
     query: Annotated[str, Field(description="Words that stand in it, in its language.")],
     limit: Annotated[int, Field(description="How many, at most 50.", ge=1, le=50)] = 10,
 ) -> str:
-    """Search everything that you remember and that may be known here, the best matches first."""
+    """Search all that you remember and that may be known here, the best first."""
     found = call.desk.memory_search.search(reach_at(call), query, limit=limit)
     return "\n".join(map(_told, found)) or "you remember nothing of that"
 

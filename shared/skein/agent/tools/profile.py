@@ -24,7 +24,7 @@ def update_profile(
         Field(description="What it is to hold, all of it; null takes the field away."),
     ] = None,
 ) -> str:
-    """Write down what you have learnt of the person whom you are talking to in a direct chat."""
+    """Write down what you have learnt of the person in this direct chat."""
     run, reading = call.work.run, call.reading
     person = person_at(reading.chat)
     if person is None or reading.chat is None or reading.chat.id != run.chat_id:

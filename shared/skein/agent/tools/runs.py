@@ -29,7 +29,7 @@ def get_my_runs(
 def stop_run(
     call: Call, run_id: Annotated[str, Field(description="The id of another run of yours.")]
 ) -> str:
-    """Stop another of your runs, whether it works, waits or has not started."""
+    """Stop another of your runs: at work, waiting or queued."""
     run = call.work.run
     if run_id == run.id:
         raise Correctable("this is the run you are in: end_run ends it")

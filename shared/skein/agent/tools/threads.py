@@ -29,16 +29,12 @@ SHOWN_BYTES = 40_000  # of a thread that is taken up; a step's results hold 60,0
 SKILL_BYTES = 12_000
 
 ThreadId = Annotated[str, Field(description="The thread's id.", min_length=1)]
-Which = Annotated[
-    str | None, Field(description="The thread's id; without it, the active one's.", min_length=1)
-]
+Which = Annotated[str | None, Field(description="Without it, the active thread.", min_length=1)]
 Name = Annotated[str, Field(description="The document's name.", min_length=1)]
 Names = Annotated[list[str] | None, Field(description="Names of documents of yours.")]
 Skill = Annotated[str, Field(description="The skill's name.", min_length=1)]
 Skills = Annotated[list[str] | None, Field(description="Names of skills it is to have.")]
-Tags = Annotated[
-    list[str] | None, Field(description="What it is about; skills with these tags come with it.")
-]
+Tags = Annotated[list[str] | None, Field(description="Skills with these tags come with it.")]
 Mode = Annotated[
     str | None, Field(description="How it is worked at; skills of this mode come with it.")
 ]
@@ -95,7 +91,7 @@ def create_thread(
 
 @tool
 def switch_thread(call: Call, thread_id: ThreadId) -> str:
-    """Take up another of your open threads; from then on you see its documents and skills."""
+    """Take up another open thread of yours, with its documents and skills."""
     with refusals_told():
         thread = call.desk.threads.switch(reach_at(call), thread_id, maker=maker_of(call))
         if thread is None:
@@ -174,7 +170,7 @@ def archive_thread(
 
 @tool
 def attach_document(call: Call, name: Name, thread_id: Which = None) -> str:
-    """Let a document of yours belong to an open thread, so that you see it while you are at it."""
+    """Let a document of yours belong to an open thread, which then shows it."""
     thread = _changed(call, thread_id, changes.attached(name))
     text = _document(call, thread, name)
     return f"attached to thread {thread.id}\n{text}" if _is_active(call, thread) else "attached"
@@ -182,13 +178,13 @@ def attach_document(call: Call, name: Name, thread_id: Which = None) -> str:
 
 @tool
 def detach_document(call: Call, name: Name, thread_id: Which = None) -> str:
-    """Let a document no longer belong to an open thread; the document itself stays."""
+    """Let a document no longer belong to an open thread; it stays."""
     return f"detached from thread {_changed(call, thread_id, changes.detached(name)).id}"
 
 
 @tool
 def bind_skill(call: Call, name: Skill, thread_id: Which = None) -> str:
-    """Bind a skill to an open thread, so that you are shown it while you are at it."""
+    """Bind a skill to an open thread, which then shows it."""
     thread = _changed(call, thread_id, changes.bound(name))
     skill = call.desk.skills.get(thread.tenant, name)
     return f"bound\n{skill_text(skill)}" if _is_active(call, thread) else "bound"
@@ -196,13 +192,13 @@ def bind_skill(call: Call, name: Skill, thread_id: Which = None) -> str:
 
 @tool
 def unbind_skill(call: Call, name: Skill, thread_id: Which = None) -> str:
-    """Take a skill off an open thread that you have bound to it."""
+    """Take a skill that you have bound off an open thread."""
     return f"taken off thread {_changed(call, thread_id, changes.unbound(name)).id}"
 
 
 @tool
 def peek_document(call: Call, thread_id: ThreadId, name: Name) -> str:
-    """Glance at a document of another thread without taking that thread up."""
+    """Read a document of another thread without taking that up."""
     with refusals_told():
         thread = call.desk.threads.get(reach_at(call), thread_id)
     if name not in thread.documents:
