@@ -13,7 +13,7 @@ from skein.agent.open_threads import OpenThreads
 from skein.models.audience import Audience
 from skein.models.chat import Chat
 from skein.models.document import SHELF, Document, DocumentReach, Folder, Shelf
-from skein.models.intent import owned_partition
+from skein.models.intent import owned_partition, scopes_at
 from skein.models.skill import CORE, SkillCatalog
 from skein.models.storage import Item, Key
 from skein.models.thread import Thread
@@ -112,7 +112,7 @@ def material_of(
     """
     shelves = {item["pk"]: Shelf.from_item(item) for item in owned if item["sk"] == SHELF}
     documents: list[tuple[Folder, str]] = []
-    for each in dict.fromkeys((None, scope)):
+    for each in scopes_at(scope):
         shelf = shelves.get(owned_partition(tenant, agent_id, each))
         if shelf is not None:
             folder = Folder(tenant=tenant, agent_id=agent_id, scope=each)

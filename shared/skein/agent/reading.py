@@ -32,7 +32,7 @@ from skein.models.audience import Audience, may_show
 from skein.models.base import MemberRef
 from skein.models.borrowed import Borrowed
 from skein.models.chat import Chat, Membership, Message, member_relation
-from skein.models.intent import Goal, Plan
+from skein.models.intent import Goal, Plan, scopes_at
 from skein.models.limit import Allowance
 from skein.models.memory import LIVE, Memory
 from skein.models.overrides import TenantOverrides
@@ -174,7 +174,7 @@ class Reader:
         rows = INDEX_ROWS // 2 if people else INDEX_ROWS
         agent = MemberRef(kind="agent", id=run.agent_id)
         reads = KeptReads(self._table, self._cache, now=self._clock.now())
-        scopes = (None,) if scope is None else (None, scope)
+        scopes = scopes_at(scope)
         members = [agent, *(MemberRef(kind="user", id=person) for person in people[:1])]
         with ThreadPoolExecutor(PARALLEL_READS) as pool:
             newest = pool.submit(self._newest, reads, run, chat)

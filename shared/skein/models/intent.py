@@ -1,7 +1,7 @@
 """What an agent is after, and what will wake it later: goals and plans."""
 
 import hashlib
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
@@ -23,6 +23,7 @@ PlanInstruction = Annotated[
 
 MAX_GOALS = 100
 MAX_PLANS = 100
+EFFECT_KEPT = timedelta(days=30)  # longer than any run may be tried
 
 
 def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
@@ -33,6 +34,11 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
     """
     agent = f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
     return agent if scope is None else f"{agent}#AUD#{key_part(scope)}"
+
+
+def scopes_at(scope: str | None) -> tuple[str | None, ...]:
+    """Which of an agent's partitions are looked into at a place: the open one, then its own."""
+    return (None,) if scope is None else (None, scope)
 
 
 def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> str | None:
@@ -205,6 +211,11 @@ class Plan(Owned):
 def effect_key(tenant: str, agent_id: str, scope: str | None, effect: str) -> Key:
     """The key of the mark that an effect has been carried out, with what came of it."""
     return effect_key_in(owned_partition(tenant, agent_id, scope), effect)
+
+
+def effect_kept_until(now: datetime) -> int:
+    """When the mark of an effect that is carried out now goes, in seconds since 1970."""
+    return int((now + EFFECT_KEPT).timestamp())
 
 
 def effect_key_in(partition: str, effect: str) -> Key:

@@ -110,6 +110,11 @@ def has_expired(item: Item, now: datetime) -> bool:
     return expires_at is not None and bool(expires_at <= now.timestamp())
 
 
+def at_version(version: int) -> Condition:
+    """The item is at the version that was read; 0 stands for an item that is not there."""
+    return Is("version", version) if version else Missing()
+
+
 @dataclass(frozen=True, slots=True)
 class Put:
     """Write a whole item, replacing what was there; attributes that are `None` are left out."""

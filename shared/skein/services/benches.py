@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from skein.models.storage import Condition, Delete, Is, Item, Key, Missing, Put, Write
+from skein.models.storage import Delete, Is, Item, Key, Missing, Put, Write, at_version
 from skein.models.thread import MAX_ON_BENCH, Thread, Workbench
 from skein.ports import Table
 
@@ -41,10 +41,9 @@ def bench_moved(
             "version": bench.version + 1,
         }
     )
-    as_read: Condition = Is("version", bench.version) if bench.version else Missing()
     writes: list[Write] = [
         Delete(key, Is("version", moving.version)),
-        Put(there, merged.attributes(), as_read),
+        Put(there, merged.attributes(), at_version(bench.version)),
     ]
     for thread in threads[room:]:
         archived = thread.model_copy(

@@ -6,7 +6,7 @@ skip or repeat what its forger may read anyway.
 
 import binascii
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
@@ -19,6 +19,7 @@ from skein.ports import Table
 
 MAX_PAGE = 100
 DEFAULT_PAGE = 50
+ROWS = 100  # of a relation in one reading; a batch of reads holds as many
 MAX_CURSOR_CHARACTERS = 1_000
 FOREIGN = "the cursor is not one that this list gave"
 MAX_PAGE_BYTES = 2_500_000  # an answer of Lambda's holds 6 MB, in which quotes count double
@@ -99,6 +100,21 @@ def rows_after(
         "gsi1", relation, limit=limit + len(bounds), newest_first=newest_first, **bounds
     )
     return [row for row in page.items if row["gsi1sk"] != after][:limit]
+
+
+def pages_of_relation(
+    table: Table, relation: str, *, after: str | None = None, newest_first: bool = False
+) -> Iterator[list[Item]]:
+    """All rows of a `gsi1` relation behind the sort key `after`, up to 100 at a time.
+
+    Whoever works on the rows may let them move away; see `rows_after`.
+    """
+    while True:
+        rows = rows_after(table, relation, after, limit=ROWS, newest_first=newest_first)
+        yield rows
+        if len(rows) < ROWS:
+            return
+        after = rows[-1]["gsi1sk"]
 
 
 def list_relation(

@@ -4,7 +4,16 @@ from collections.abc import Iterable
 
 from skein.models.document import RENAMED, Document, Folder, Renamed, Shelf, listed_with
 from skein.models.memory import touched
-from skein.models.storage import Condition, Delete, Is, Item, Missing, Put, Write, all_of
+from skein.models.storage import (
+    Delete,
+    Is,
+    Item,
+    Missing,
+    Put,
+    Write,
+    all_of,
+    at_version,
+)
 from skein.ports import Table
 from skein.services.document_names import under_free_name
 
@@ -73,6 +82,5 @@ def _shelved(table: Table, document: Document, folder: Folder) -> Write:
     """What puts it on show there, beside what is on show already, however many these are."""
     shelf = Shelf.found_in(table.get(folder.shelf_key))
     ids = listed_with(shelf.documents, document.id, listed=True)
-    as_read: Condition = Is("version", shelf.version) if shelf.version else Missing()
     after = Shelf(documents=ids, version=shelf.version + 1)
-    return Put(folder.shelf_key, after.attributes(), as_read)
+    return Put(folder.shelf_key, after.attributes(), at_version(shelf.version))

@@ -24,6 +24,7 @@ from skein.models.storage import (
     Put,
     Write,
     all_of,
+    at_version,
 )
 from skein.services.document_changes import check_shelf
 from skein.services.revisions import revise
@@ -80,9 +81,8 @@ class Change(NamedTuple):
         if ids == shelf.documents:
             return []
         check_shelf(shelf.documents, ids, MAX_ON_SHOW, "documents always on show")
-        as_read: Condition = Is("version", shelf.version) if shelf.version else Missing()
         after = Shelf(documents=ids, version=shelf.version + 1)
-        return [Put(self.home.shelf_key, after.attributes(), as_read)]
+        return [Put(self.home.shelf_key, after.attributes(), at_version(shelf.version))]
 
     def _given_way(self, ids: tuple[str, ...]) -> tuple[str, ...]:
         """Ids of which one may belong to another document from now on."""

@@ -1,7 +1,6 @@
 """Documents: made, read, changed and deleted, each change resting on what was read."""
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 
 from skein.errors import Conflict, NotFound
 from skein.models.document import (
@@ -10,6 +9,7 @@ from skein.models.document import (
     Done,
     Folder,
 )
+from skein.models.intent import effect_kept_until
 from skein.models.memory import touched
 from skein.models.storage import (
     Item,
@@ -36,7 +36,6 @@ from skein.services.guarded import transact_guarded
 from skein.services.owned_lists import list_partition
 from skein.services.retrying import optimistic
 
-KEPT = timedelta(days=30)  # how long it is known that a run's effect was carried out
 TAKEN = "there is a document of this name already"
 
 
@@ -233,7 +232,7 @@ class Documents:
         length = len(change.after.text) if change.after is not None else 0
         done = Done(deed=change.deed, name=known.name, version=known.version, characters=length)
         if maker.effect is not None:
-            kept_until = int((self._clock.now() + KEPT).timestamp())
+            kept_until = effect_kept_until(self._clock.now())
             mark = done.attributes() | {"expires_at": kept_until}
             writes.append(Put(home.effect_key(maker.effect), mark, Missing()))
         if home.agent_id is not None:

@@ -15,7 +15,7 @@ from skein.models.base import MemberRef
 from skein.models.chat import Membership, chat_partition
 from skein.models.document import Document, DocumentReach
 from skein.models.erasure import ErasedChat
-from skein.models.intent import owned_partition
+from skein.models.intent import EFFECT_KEPT, owned_partition
 from skein.models.memory import Memory, touched
 from skein.models.run import Run
 from skein.models.storage import (
@@ -36,7 +36,6 @@ from skein.services.documents import Documents
 from skein.services.erasing import Sweep, epoch_raised
 from skein.services.erasing_threads import ThreadEraser
 from skein.services.paging import items_under
-from skein.services.plans import EFFECT_KEPT
 from skein.services.quiet import left_due
 from skein.services.retrying import optimistic
 from skein.services.roster import read_room

@@ -24,9 +24,9 @@ from skein.models.past import past_relation
 from skein.models.run import Run
 from skein.models.storage import Delete, Exists, Is, Put, Update, Write, all_of
 from skein.ports import Clock, Table
-from skein.services.cursors import rows_after
+from skein.services.cursors import pages_of_relation
 from skein.services.endings import Endings
-from skein.services.erasing import ERASED, ROWS, Sweep
+from skein.services.erasing import ERASED, Sweep
 from skein.services.quiet import marked
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
@@ -51,9 +51,10 @@ class Places:
         for ref in sweep.subject.refs:
             relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, ref.id))
             for relation in relations:
-                for chat_id in self._chats_of(relation):
-                    self._note(sweep, chat_id)
-                    yield chat_id
+                for rows in pages_of_relation(self._table, relation, newest_first=True):
+                    for chat_id in map(related_chat, rows):
+                        self._note(sweep, chat_id)
+                        yield chat_id
 
     def close(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Stop what agents do in their chats, and take the person out of each."""
@@ -63,15 +64,6 @@ class Places:
                     self._stop(sweep, chat_id)
                     optimistic(self._clock, partial(self._close_once, sweep, chat_id))
                 yield chat_id
-
-    def _chats_of(self, relation: str) -> Iterator[str]:
-        after = None
-        while True:
-            rows = rows_after(self._table, relation, after, limit=ROWS, newest_first=True)
-            yield from map(related_chat, rows)
-            if len(rows) < ROWS:
-                return
-            after = rows[-1]["gsi1sk"]
 
     # ------------------------------------------------------------------ finding
 

@@ -24,11 +24,10 @@ from skein.models.past import past_relation
 from skein.models.storage import Item
 from skein.models.user import User
 from skein.ports import Table
-from skein.services.cursors import MAX_PAGE_BYTES, Cursor, KeyText, rows_after
+from skein.services.cursors import MAX_PAGE_BYTES, Cursor, KeyText, pages_of_relation
 from skein.services.paging import items_under
 from skein.services.roster import read_room
 
-ROWS = 100
 MOST_READ = 5_000  # things that are looked at for one page
 MINE = ("DELIVERY#", "MSG#")  # of a chat, in the order of the table
 BOOKKEEPING = ("EFFECT#", "OWNED#REVISION", "REVISION")  # of what an agent keeps
@@ -134,18 +133,13 @@ class Exports:
     ) -> Iterator[tuple[ExportCursor, Thing]]:
         if at.row is not None and at.key is not None:
             yield from self._rest_of_chat(user, at, at.row)
-        after = at.row
-        while True:
-            rows = rows_after(self._table, relation, after, limit=ROWS, newest_first=False)
+        for rows in pages_of_relation(self._table, relation, after=at.row):
             for row in rows:
                 here = ExportCursor(relation=at.relation, row=row["gsi1sk"], key="-")
                 own = self._own_place(user, related_chat(row))
                 if own is not None:
                     yield here, own
                     yield from self._of_chat(user, here, own.chat)
-            if len(rows) < ROWS:
-                return
-            after = rows[-1]["gsi1sk"]
 
     def _rest_of_chat(
         self, user: User, at: ExportCursor, row: str
@@ -181,16 +175,11 @@ class Exports:
         """Those who may keep something for the person alone: of their direct chats."""
         agents: set[str] = set()
         for relation in _relations(user):
-            after = None
-            while True:
-                rows = rows_after(self._table, relation, after, limit=ROWS, newest_first=False)
+            for rows in pages_of_relation(self._table, relation):
                 keys = [Chat.key_of(user.tenant, related_chat(row)) for row in rows]
                 found = self._table.get_many(keys) if keys else {}
                 for chat in map(Chat.from_item, found.values()):
                     agents |= {member.id for member in chat.roster if member.kind == "agent"}
-                if len(rows) < ROWS:
-                    break
-                after = rows[-1]["gsi1sk"]
         return sorted(agents)
 
     def _kept(self, user: User, agent_id: str) -> Iterator[tuple[str, Kept]]:

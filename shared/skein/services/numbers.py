@@ -33,7 +33,7 @@ from skein.models.storage import (
 )
 from skein.models.user import Merge, PhoneChat, PhoneOwner, User, phone_partition
 from skein.ports import Clock, Table
-from skein.services.cursors import rows_after
+from skein.services.cursors import ROWS, pages_of_relation
 from skein.services.heirlooms import move_owned, rename_owned
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
@@ -44,7 +44,6 @@ from skein.settings import Settings
 
 LATE_WRITERS = timedelta(minutes=15)  # whoever began with the former person has ended by then
 RETRY = timedelta(minutes=1)
-ROWS = 50
 
 logger = logging.getLogger(__name__)
 
@@ -246,13 +245,9 @@ class Numbers:
                     yield chat
 
     def _chats_of(self, tenant: str, person: MemberRef) -> Iterator[str]:
-        relation, after = member_relation(tenant, person), None
-        while True:
-            rows = rows_after(self._table, relation, after, limit=ROWS, newest_first=True)
+        relation = member_relation(tenant, person)
+        for rows in pages_of_relation(self._table, relation, newest_first=True):
             yield from map(related_chat, rows)
-            if len(rows) < ROWS:
-                return
-            after = rows[-1]["gsi1sk"]
 
 
 def _united(own: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from skein.errors import Conflict, NotFound
 from skein.models.agent import Agent
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership
-from skein.models.intent import Reach
+from skein.models.intent import Reach, scopes_at
 from skein.models.storage import Absent, Exists, Update, all_of
 from skein.ports import Clock, Table
 from skein.services.audience import scope_of
@@ -52,7 +52,7 @@ class Pins:
         if chat.discarded_at is not None:
             raise Conflict("this chat was discarded")
         if thread_id is not None:
-            scopes = tuple(dict.fromkeys((None, scope_of(chat))))
+            scopes = scopes_at(scope_of(chat))
             reach = Reach(tenant=tenant, agent_id=agent_id, scopes=scopes, place=chat.readers)
             Found.read(self._table, reach, thread_id).open_thread()
         there = all_of(Exists(), Absent("left_seq"))

@@ -1,12 +1,19 @@
 """Plans: what will wake an agent, once or again and again; `firing` beside this one does it."""
 
-from datetime import timedelta
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.intent import MAX_PLANS, Owner, Plan, PlanStatus, Reach, effect_key
+from skein.models.intent import (
+    MAX_PLANS,
+    Owner,
+    Plan,
+    PlanStatus,
+    Reach,
+    effect_kept_until,
+    effect_key,
+)
 from skein.models.storage import Check, Delete, Item, Key, Missing, Put, Write
 from skein.ports import Clock, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing
@@ -17,7 +24,6 @@ from skein.services.retrying import optimistic
 
 ACTIVE = "PLAN#"
 ENDED = "ENDED#PLAN#"
-EFFECT_KEPT = timedelta(days=30)  # longer than any run may be tried
 
 
 class _Found(NamedTuple):
@@ -175,7 +181,7 @@ class Plans:
         if effect is None:
             return []
         key = effect_key(plan.tenant, plan.agent_id, plan.scope, effect)
-        kept_until = int((self._clock.now() + EFFECT_KEPT).timestamp())
+        kept_until = effect_kept_until(self._clock.now())
         return [Put(key, plan.attributes() | {"expires_at": kept_until}, Missing())]
 
     def get(self, reach: Reach, plan_id: str) -> Plan:

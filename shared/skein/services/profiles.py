@@ -8,12 +8,11 @@ from skein.errors import ConditionFailed, Unprocessable
 from skein.models.api_admin import UserChange
 from skein.models.base import NamedMember
 from skein.models.free_fields import OWN_FIELDS
-from skein.models.intent import effect_key
+from skein.models.intent import effect_kept_until, effect_key
 from skein.models.storage import Check, Missing, Put, Write
 from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.guarded import transact_guarded
-from skein.services.plans import EFFECT_KEPT
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
 from skein.services.users import changes_of
@@ -63,7 +62,8 @@ class Profiles:
         done = effect_key(tenant, agent_id, None, effect)
 
         def attempt() -> None:
-            mark = Put(done, {"expires_at": self._kept_until()}, Missing())
+            kept_until = effect_kept_until(self._clock.now())
+            mark = Put(done, {"expires_at": kept_until}, Missing())
             try:
                 transact_guarded(self._table, [mark, self._change(tenant, person, change)], guard)
             except ConditionFailed as failure:
@@ -82,6 +82,3 @@ class Profiles:
         user = User(tenant=tenant, id=person.id, name=person.name, created_at=now)
         user = user.model_copy(update=changes_of(user, change))
         return Put(user.key, user.to_item(), Missing())
-
-    def _kept_until(self) -> int:
-        return int((self._clock.now() + EFFECT_KEPT).timestamp())

@@ -15,7 +15,7 @@ from skein.models.agent import Agent
 from skein.models.audience import Audience
 from skein.models.completion import ModelRequest, TokenUsage
 from skein.models.due import NOT_DUE
-from skein.models.intent import Reach, owned_partition
+from skein.models.intent import Reach, owned_partition, scopes_at
 from skein.models.jobs import ReflectionJob
 from skein.models.memory import REFLECTION_LEAD, Memory, touched
 from skein.models.reflection import ReflectionRecord
@@ -153,8 +153,9 @@ class Reflection:
 
     def _core(self, job: ReflectionJob, place: Audience) -> list[Memory]:
         """What the agent remembers for good, as far as those whom the entries are for may know."""
-        scopes = (None,) if job.scope is None else (None, job.scope)
-        reach = Reach(tenant=job.tenant, agent_id=job.agent_id, scopes=scopes, place=place)
+        reach = Reach(
+            tenant=job.tenant, agent_id=job.agent_id, scopes=scopes_at(job.scope), place=place
+        )
         known = known_memories(self._table, reach, now=self._clock.now())
         return [memory for memory in known if memory.kind == "core"]
 

@@ -9,9 +9,7 @@ from skein.models.chat import Membership, member_relation, related_chat
 from skein.models.storage import Is, Update
 from skein.models.user import PhoneChat, User, phone_partition
 from skein.ports import Table
-from skein.services.cursors import rows_after
-
-ROWS = 50
+from skein.services.cursors import pages_of_relation
 
 
 def silenced(table: Table, user: User, phone: str) -> list[Update]:
@@ -24,16 +22,12 @@ def silenced(table: Table, user: User, phone: str) -> list[Update]:
 def silence_elsewhere(table: Table, user: User, phone: str) -> None:
     """Stop texts to `phone` in chats to which it no longer leads; doing it again is safe."""
     person = MemberRef(kind="user", id=user.id)
-    relation, after = member_relation(user.tenant, person), None
-    while True:
-        rows = rows_after(table, relation, after, limit=ROWS, newest_first=True)
+    relation = member_relation(user.tenant, person)
+    for rows in pages_of_relation(table, relation, newest_first=True):
         chats = [related_chat(row) for row in rows]
         for write in _silenced_in(table, user, phone, chats):
             with suppress(ConditionFailed):  # they have written from elsewhere meanwhile
                 table.write(write)
-        if len(rows) < ROWS:
-            return
-        after = rows[-1]["gsi1sk"]
 
 
 def _silenced_in(table: Table, user: User, phone: str, chats: Iterable[str]) -> Iterator[Update]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
 from skein.models.skill import MAX_SKILLS, Skill, SkillCatalog, SkillHead
-from skein.models.storage import Condition, Delete, Is, Missing, Put, Write
+from skein.models.storage import Condition, Delete, Is, Missing, Put, Write, at_version
 from skein.ports import Clock, Table
 from skein.services.retrying import optimistic
 from skein.services.skill_choice import (
@@ -129,5 +129,4 @@ class Skills:
 
 
 def _catalogued(tenant: str, before: SkillCatalog, after: SkillCatalog) -> Write:
-    as_read: Condition = Is("version", before.version) if before.version else Missing()
-    return Put(SkillCatalog.key_of(tenant), after.attributes(), as_read)
+    return Put(SkillCatalog.key_of(tenant), after.attributes(), at_version(before.version))

@@ -29,7 +29,7 @@ def list_threads(
     limit: int = DEFAULT_PAGE,
     cursor: str | None = None,
 ) -> Listing[Thread]:
-    """A page of the threads in one partition: the open ones as they lie, then the ended ones.
+    """A page of the threads in one partition: the open ones by id, then the ended ones.
 
     Args:
         table: Where they live.
@@ -46,7 +46,7 @@ def list_threads(
     if status in {None, "open"} and (cursor is None or after is not None):
         bench = Found.read(table, reach, None).bench(reach.scopes[0])
         shown = [thread for thread in bench.threads if reach.shows(thread)]
-        # Ids of one bench rise with the time; one that has ended since still says where to go on.
+        # By id, so that one that has ended since still says where to go on.
         later = [thread for thread in shown if after is None or thread.id > after]
         opened = sorted(later, key=lambda thread: thread.id)
         if len(opened) > limit:

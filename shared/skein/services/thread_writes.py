@@ -4,7 +4,7 @@ import json
 
 from skein.errors import TooLarge
 from skein.models.intent import Reach
-from skein.models.storage import Condition, Is, Missing, Put, Write
+from skein.models.storage import Missing, Put, Write, at_version
 from skein.models.thread import Stint, Thread, Workbench
 from skein.ports import Clock
 from skein.services.thread_reading import Found
@@ -44,5 +44,5 @@ def put(there: Reach, before: Workbench, after: Workbench) -> Write:
     item = after.model_copy(update={"version": before.version + 1}).attributes()
     if len(json.dumps(item, ensure_ascii=False).encode(errors="surrogatepass")) > MAX_BENCH_BYTES:
         raise TooLarge("the open threads hold too much text; shorten one or end one first")
-    as_read: Condition = Is("version", before.version) if before.version else Missing()
-    return Put(Workbench.key_of(there.tenant, there.agent_id, there.scopes[0]), item, as_read)
+    key = Workbench.key_of(there.tenant, there.agent_id, there.scopes[0])
+    return Put(key, item, at_version(before.version))

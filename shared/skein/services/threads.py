@@ -1,14 +1,13 @@
 """Threads: made, taken up, carried on and ended, each change resting on the bench that was read."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from pydantic import ValidationError
 
 from skein.errors import Conflict
 from skein.models.document import Document
-from skein.models.intent import Owner, Reach, effect_key
+from skein.models.intent import Owner, Reach, effect_kept_until, effect_key
 from skein.models.storage import Delete, Is, Key, Missing, Put, Write
 from skein.models.thread import MAX_ON_BENCH, Stint, Thread, ThreadDone, ThreadStatus, Workbench
 from skein.ports import Clock, Ids, Table
@@ -22,7 +21,6 @@ from skein.services.thread_reading import Found
 from skein.services.thread_writes import at, moved, put, stint
 from skein.settings import Settings
 
-KEPT = timedelta(days=30)  # how long it is known that a run's effect was carried out
 NOT_FROM_HERE = (
     "an open thread can be seen and taken up in a private chat, but not changed there, since that "
     "would carry what is said here to others"
@@ -281,7 +279,7 @@ class Threads:
         owned = (there.tenant, there.agent_id, there.scopes[0])
         everything = list(writes)
         if maker.effect is not None and thread is not None:
-            kept_until = int((self._clock.now() + KEPT).timestamp())
+            kept_until = effect_kept_until(self._clock.now())
             done = ThreadDone(thread_id=thread.id).attributes() | {"expires_at": kept_until}
             everything.append(Put(effect_key(*owned, maker.effect), done, Missing()))
         transact_guarded(self._table, everything, maker.guard)

@@ -11,7 +11,7 @@ from skein.errors import Unprocessable
 from skein.models.agent import Agent
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership, Message
-from skein.models.intent import Owner, Reach
+from skein.models.intent import Owner, Reach, scopes_at
 from skein.models.storage import MAX_BATCH_GET_KEYS
 from skein.models.user import User
 from skein.ports import Table
@@ -125,5 +125,5 @@ def joins_of(chat: Chat) -> list[int]:
 
 def reach_of(owner: Owner) -> Reach:
     """What the agent remembers that may be shown to those who were there."""
-    scopes = (None,) if owner.scope is None else (None, owner.scope)
+    scopes = scopes_at(owner.scope)
     return Reach(tenant=owner.tenant, agent_id=owner.agent_id, scopes=scopes, place=owner.audience)

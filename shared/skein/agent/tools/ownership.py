@@ -1,7 +1,7 @@
 """Where what an agent makes with its tools belongs, and what of its things it may touch there."""
 
 from skein.agent.tools.base import Call
-from skein.models.intent import Owner, Reach
+from skein.models.intent import Owner, Reach, scopes_at
 
 
 def owner_at(call: Call) -> Owner:
@@ -20,10 +20,9 @@ def owner_at(call: Call) -> Owner:
 def reach_at(call: Call) -> Reach:
     """What may be touched from here: open things, and those of the people who are here."""
     reading = call.reading
-    scopes = (None,) if reading.scope is None else (None, reading.scope)
     return Reach(
         tenant=call.work.run.tenant,
         agent_id=call.work.run.agent_id,
-        scopes=scopes,
+        scopes=scopes_at(reading.scope),
         place=reading.destination,
     )
