@@ -22,6 +22,7 @@ import admin_services
 import admin_settings
 import admin_skills
 import admin_threads
+import admin_usage
 from api_app import (
     AgentId,
     Api,
@@ -68,6 +69,7 @@ api = Api(scope="admin").including(
     admin_settings.router,
     admin_threads.router,
     admin_skills.router,
+    admin_usage.router,
 )
 
 InChat = Annotated[

@@ -14,6 +14,7 @@ from tests.matrix.households import STRANGER, TWIN, Household, Neighbours
 PLAIN = {
     "GET /healthz",
     "GET /v1/settings",
+    "GET /v1/usage",
     "GET /v1/lines/{phone}",
     "GET /v1/erasures/{erasure_id}",
     "GET /v1/agents/{agent_id}/runs",

@@ -270,7 +270,7 @@ def _list_runs(meter: Meter) -> None:
 def _usage_of_day(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.app.usage.of_day(TENANT, "2026-02-18")
+        world.app.usage.of_day(TENANT)
 
 
 @patterns.named("add to the audit")

@@ -31,6 +31,7 @@ AuditKind = Literal[
     "settings",
     "skill",
     "thread",
+    "usage",
     "user",
 ]
 

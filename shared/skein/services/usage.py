@@ -1,14 +1,17 @@
 """What a tenant's agents cost per day, in tokens."""
 
 import logging
+from datetime import date
 
 from skein.errors import Transient
 from skein.models.base import key_part, stable_hash
 from skein.models.completion import TokenUsage
 from skein.models.storage import Key, Update
+from skein.models.usage import DayUsage
 from skein.ports import Clock, Metrics, Table
 
 USAGE_SHARDS = 16
+COUNTS = ("answers", "input_tokens", "output_tokens")
 
 logger = logging.getLogger(__name__)
 
@@ -45,9 +48,10 @@ class UsageBook:
             logger.warning("usage not counted", extra={"tenant": tenant, **counts})
             self._metrics.count("UsageLost")
 
-    def of_day(self, tenant: str, day: str) -> dict[str, int]:
-        """The tenant's `answers`, `input_tokens` and `output_tokens` of a day (`YYYY-MM-DD`)."""
-        keys = [self.key_of(tenant, day, shard) for shard in range(USAGE_SHARDS)]
+    def of_day(self, tenant: str, day: date | None = None) -> DayUsage:
+        """What the tenant's agents have used on a day (UTC); today, if none is given."""
+        day = day or self._clock.now().date()
+        keys = [self.key_of(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
         items = self._table.get_many(keys).values()
-        names = ("answers", "input_tokens", "output_tokens")
-        return {name: sum(int(item.get(name, 0)) for item in items) for name in names}
+        counts = {name: sum(int(item.get(name, 0)) for item in items) for name in COUNTS}
+        return DayUsage(day=day, **counts)
