@@ -244,6 +244,23 @@ def test_a_slow_worker_that_outlives_its_lease_can_do_nothing_more() -> None:
             late()
 
 
+def test_a_run_that_another_worker_is_at_is_not_the_slow_ones_any_more() -> None:
+    world = _world()
+    world.post("Hello", HUSAM)
+    slow = _claim(world)
+    world.clock.advance(200)
+    quick = _claim(world)
+    assert slow is not None
+    assert quick is not None
+    with pytest.raises(LostLease):
+        world.app.endings.end(slow, "failed")
+    with pytest.raises(LostLease):
+        world.app.runs.hand_on(slow)
+    assert (world.runs()[0].status, world.runs()[0].fence) == ("running", quick.run.fence)
+    world.app.endings.end(quick, "done")
+    assert statuses(world.runs()) == ["done"]
+
+
 def test_a_worker_that_is_overtaken_while_the_model_thinks_posts_nothing() -> None:
     world = _world()
 
@@ -425,12 +442,29 @@ def test_a_chain_goes_on_past_a_failed_run_and_an_agent_that_left() -> None:
     assert world.texts() == ["I am agt_c"]
 
 
-def _trio() -> World:
+def test_a_chain_passes_over_an_agent_that_leaves_at_that_very_moment() -> None:
+    table = MeanwhileTable()
+    world = _trio(table)
+    leaves = bot("agt_b", "B").ref
+    table.before = (
+        "MEMBER#agent#agt_b",
+        lambda: world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, leaves),
+    )
+    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.drain()
+    assert world.texts() == ["I am agt_a", "I am agt_c"]
+    assert statuses(world.runs()) == ["done", "done"]
+
+
+def _trio(table: MeanwhileTable | None = None) -> World:
     def answer(request: ModelRequest) -> str:
         head = request.messages[0].content
         return f"I am {head.split('id: ')[1].split()[0]}"
 
     world = World(model=ScriptedModel.saying(default=answer))
+    if table is not None:
+        world = World(model=world.model, overrides={"table": table})
+        world.table = table
     agents: list[NamedMember] = []
     for name in ("A", "B", "C"):
         agent = world.agent(f"agt_{name.lower()}", name)

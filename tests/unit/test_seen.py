@@ -5,7 +5,7 @@ from typing import Any
 from skein.models.completion import ModelRequest
 from skein.models.storage import Update
 from tests.builders import World, bot, person
-from tests.doubles import Script, ScriptedModel, says
+from tests.doubles import Calls, Script, ScriptedModel, calls, says
 from tests.grammar import Said, timeline
 
 HUSAM = person()
@@ -112,6 +112,30 @@ def test_the_mark_never_moves_back() -> None:
     world.post("Hello", HUSAM)
     world.drain()
     assert world.membership(COACH).seen_seq == 7
+
+
+def test_nor_does_that_of_another_chat_that_was_looked_at() -> None:
+    world = World(model=ScriptedModel.saying(default=calls("end_run")))
+    world.agent(history_format="timeline", reply_mode="tools")
+    world.chat(HUSAM, COACH)
+    world.chat(HUSAM, COACH, chat_id="chat_2", respond="manual")
+    world.post("The figures are in", HUSAM, chat_id="chat_2")
+
+    def has_seen_more(_: ModelRequest) -> Calls:
+        key = world.membership(COACH, "chat_2").key
+        world.table.write(Update(key, set={"seen_seq": 7}))
+        return calls("end_run")
+
+    ask = says("Which ones?", wait=True, chat_id="chat_2")
+    world.model.script.extend([ask, has_seen_more])
+    world.post("Pull the figures", HUSAM)
+    world.run_ready()
+    world.clock.advance(1)
+    world.run_ready()
+    world.post("These", HUSAM, chat_id="chat_2")
+    world.drain()
+    assert '"These"' in world.model.prompt
+    assert world.membership(COACH, "chat_2").seen_seq == 7
 
 
 def test_keywords_and_notices_are_never_shown_and_never_stay_unread() -> None:

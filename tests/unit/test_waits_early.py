@@ -72,6 +72,20 @@ def test_the_first_of_several_early_replies_is_the_one_and_all_are_shown() -> No
     assert statuses(world.runs()) == ["done", "canceled"]
 
 
+def test_a_keyword_that_comes_early_is_no_reply() -> None:
+    world = stage()
+
+    def thinking(_: ModelRequest) -> Any:
+        world.post("HELP", HUSAM, kind="keyword")
+        return ASK
+
+    world.model.script.append(thinking)
+    world.chat(HUSAM, COACH)
+    world.post("Publish", HUSAM)
+    settle(world)
+    assert the_run(world).status == "waiting"
+
+
 def test_what_was_shown_before_going_on_at_once_counts_as_seen() -> None:
     world = stage()
 
