@@ -11,7 +11,7 @@ ANN, BOB = bot("agt_1", "Ann"), bot("agt_2", "Data Bob")
 HUSAM = person()
 
 
-def _woken(text: str, respond: str, sender=HUSAM, **fields) -> list[str]:  # type: ignore[no-untyped-def]
+def _woken(text: str, respond: str, sender=HUSAM, also=(), **fields) -> list[str]:  # type: ignore[no-untyped-def]
     chat = Chat(
         tenant=TENANT,
         id="chat_1",
@@ -32,7 +32,7 @@ def _woken(text: str, respond: str, sender=HUSAM, **fields) -> list[str]:  # typ
         created_at=NOON,
         **fields,
     )
-    agents = [Membership(tenant=TENANT, chat_id="chat_1", member=m) for m in (BOB, ANN)]
+    agents = [Membership(tenant=TENANT, chat_id="chat_1", member=m) for m in (BOB, *also, ANN)]
     return [m.member.id for m in woken_by(message, chat, agents, max_chain_depth=5)]
 
 
@@ -45,6 +45,15 @@ def test_only_those_mentioned_are_woken_in_order_of_appearance() -> None:
     assert _woken("@data bob, then @Ann and @Ann", "mention") == ["agt_2", "agt_1"]
     assert _woken("@Ann", "mention", sender=ANN) == []
     assert _woken("nobody", "mention") == []
+
+
+def test_of_two_agents_of_one_name_a_mention_wakes_both() -> None:
+    other_ann = bot("agt_3", "ANN")
+    assert _woken("@Ann, and @Data Bob", "mention", also=(other_ann,)) == [
+        "agt_1",
+        "agt_3",
+        "agt_2",
+    ]
 
 
 def test_a_manual_chat_a_keyword_and_a_notice_wake_nobody() -> None:

@@ -61,6 +61,7 @@ class Records:
             limit=MESSAGES_AT_ONCE,
         )
         found = said(chat, page.items)
+        # As many characters as there may be tokens: far fewer than these, and nothing is counted.
         messages = texts.as_many_as_fit(found, self._settings.max_prompt_tokens)
         seq = Message.from_item(page.items[-1]).seq if page.items else chat.last_seq
         if len(messages) < len(found):

@@ -14,17 +14,19 @@ def woken_by(
     Args:
         message: What was said; keywords and notices wake nobody.
         chat: Where; its policy decides: `every` agent but the sender, those whom the text
-            `mention`s in order of appearance, or, with `manual`, none.
+            `mention`s in order of appearance (all of one name), or, with `manual`, none.
         agents: The chat's active agent memberships.
         max_chain_depth: From this depth on, a message wakes nobody.
     """
     if message.kind != "text" or message.depth >= max_chain_depth or chat.respond == "manual":
         return []
     others = [agent for agent in agents if agent.member.ref != message.sender.ref]
+    others.sort(key=lambda agent: agent.member.id)
     if chat.respond == "every":
-        return sorted(others, key=lambda agent: agent.member.id)
-    by_name = {agent.member.name.casefold(): agent for agent in others}
-    return [by_name[name] for name in mentions(message.text, by_name)]
+        return others
+    named = [(agent.member.name.casefold(), agent) for agent in others]
+    called = mentions(message.text, {name for name, _ in named})
+    return [agent for wanted in called for name, agent in named if name == wanted]
 
 
 def mentions(text: str, names: Iterable[str]) -> list[str]:
