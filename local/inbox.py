@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -116,14 +117,20 @@ class Inbox:
         self._set_visibility(0)
 
     def _set_visibility(self, seconds: int) -> None:
+        errors = self._sqs.exceptions
+        for one in self._received():
+            # One that is done by now must not keep the others from being renewed.
+            with suppress(errors.ReceiptHandleIsInvalid, errors.MessageNotInflight):
+                self._sqs.change_message_visibility(
+                    QueueUrl=one.source.url,
+                    ReceiptHandle=one.message.receipt_handle,
+                    VisibilityTimeout=seconds,
+                )
+
+    def _received(self) -> list[Held]:
+        """What is held of what the queues have given out."""
         with self._lock:
-            held = list(self._held.values())
-        for one in held:
-            self._sqs.change_message_visibility(
-                QueueUrl=one.source.url,
-                ReceiptHandle=one.message.receipt_handle,
-                VisibilityTimeout=seconds,
-            )
+            return list(self._held.values())
 
     def next_due(self) -> datetime | None:
         """When the earliest message that waits is due; None when none waits."""

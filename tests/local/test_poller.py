@@ -198,3 +198,15 @@ def test_what_is_held_goes_back_to_the_queue_at_the_end(sqs: "SQSClient") -> Non
     )["Messages"]
     assert message["Body"] == "later"
     assert "due_at" in message["MessageAttributes"]
+
+
+def test_a_message_that_is_done_meanwhile_holds_up_no_other(sqs: "SQSClient") -> None:
+    bench = Bench(sqs)
+    bench.send("one", "two", delay=900)
+    while bench.inbox.receive():
+        pass
+    first, second = bench.inbox._received()
+    sqs.delete_message(QueueUrl=first.source.url, ReceiptHandle=first.message.receipt_handle)
+    bench.inbox.release()
+    (message,) = sqs.receive_message(QueueUrl=second.source.url)["Messages"]
+    assert message["Body"] == second.message.body
