@@ -19,6 +19,7 @@ from local.intrinsics import ACCOUNT, REGION, queue_arn
 from local.template import Template
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
 HOST = "127.0.0.1"
@@ -145,6 +146,11 @@ class LocalAws:
     def sqs(self) -> "SQSClient":
         """A new client for the queues."""
         client: SQSClient = self._client("sqs")
+        return client
+
+    def dynamodb(self) -> "DynamoDBClient":
+        """A new client for the table."""
+        client: DynamoDBClient = self._client("dynamodb")
         return client
 
     def _make_twilio_account(self) -> None:

@@ -68,20 +68,22 @@ class Surroundings:
             variables.update(resolved)
         return variables
 
+    def skein(self, template: Template) -> dict[str, str]:
+        """Skein's own variables: as deployed, but for what was chosen and where things are here."""
+        return {
+            **self.chosen,
+            **self.variables(template),
+            "SKEIN_AWS_ENDPOINT_URL": self.aws_url,
+            "SKEIN_TWILIO_API_URL": f"{self.base_url}{TWILIO_PREFIX}",
+        }
+
     def settings(self, template: Template) -> Settings:
-        """Skein's settings: as deployed, but for what was chosen and where things are here.
+        """Skein's settings, from those.
 
         Raises:
             BadSettings: A variable has an unfit value.
         """
-        return Settings.from_environment(
-            {
-                **self.chosen,
-                **self.variables(template),
-                "SKEIN_AWS_ENDPOINT_URL": self.aws_url,
-                "SKEIN_TWILIO_API_URL": f"{self.base_url}{TWILIO_PREFIX}",
-            }
-        )
+        return Settings.from_environment(self.skein(template))
 
 
 @contextmanager

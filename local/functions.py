@@ -8,7 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from local.events import Event
 from local.intrinsics import ACCOUNT, REGION
@@ -39,6 +39,14 @@ class LambdaContext:
     def get_remaining_time_in_millis(self) -> int:
         """Milliseconds of real time until the function's time-out."""
         return max(0, int((self._deadline - time.monotonic()) * 1000))
+
+
+class Invoker(Protocol):
+    """Where functions run."""
+
+    def invoke(self, function: Function, event: Event) -> Any:
+        """What a function returns for one event; what it raises goes through."""
+        ...
 
 
 class Functions:

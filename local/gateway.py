@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from local.authorizer import Authorizer, RefusedError
 from local.events import Request, Response, http_event, http_response, json_response
-from local.functions import Functions
+from local.functions import Invoker
 from local.routes import Match, Routes
 from local.template import Function
 from skein.ports import Clock
@@ -30,7 +30,7 @@ class Gateway:
         self,
         template_functions: Sequence[Function],
         *,
-        functions: Functions,
+        functions: Invoker,
         authorizer: Authorizer,
         clock: Clock,
     ) -> None:

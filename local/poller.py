@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from local.events import failed_messages, sqs_event
-from local.functions import Functions, concurrency
+from local.functions import Invoker, concurrency
 from local.inbox import Held, Inbox, Source
 from local.intrinsics import queue_arn
 from skein.ports import Clock
@@ -32,7 +32,7 @@ class Poller:
         clock: The local clock.
     """
 
-    def __init__(self, inbox: Inbox, *, functions: Functions, clock: Clock) -> None:
+    def __init__(self, inbox: Inbox, *, functions: Invoker, clock: Clock) -> None:
         self._inbox = inbox
         self._functions = functions
         self._clock = clock

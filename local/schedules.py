@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from local.errors import BadTemplateError
 from local.events import schedule_event
-from local.functions import Functions
+from local.functions import Invoker
 from local.template import Function, Schedule
 from skein.ports import Clock
 
@@ -48,7 +48,7 @@ class Schedules:
         self,
         functions_with_schedules: Sequence[Function],
         *,
-        functions: Functions,
+        functions: Invoker,
         clock: Clock,
     ) -> None:
         self._functions = functions

@@ -27,7 +27,7 @@ from local.environment import AUDIENCE, LocalSecrets, Surroundings, lambda_envir
 from local.errors import DataInUseError
 from local.events import Request, Response
 from local.flags import first_flags
-from local.functions import Functions
+from local.functions import Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, Source
 from local.model_server import SETTINGS as MODEL_SETTINGS
@@ -61,10 +61,12 @@ class Stack:
 
     Args:
         config: How it is to be run.
+        inbox: Makes what holds the queues' messages.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, inbox: Callable[..., Inbox] = Inbox) -> None:
         self.config = config
+        self._inbox = inbox
         self.template = Template.load(config.template)
         self.url = ""
         self.model = ""
@@ -99,6 +101,13 @@ class Stack:
 
     def _respond(self, request: Request) -> Response:
         return self._answer(request)
+
+    def _functions(self, parts: ExitStack, aws: LocalAws, surroundings: Surroundings) -> Invoker:
+        """Where the handlers run; what must be stopped with it goes to `parts`."""
+        return Functions(self.template.functions)
+
+    def _wired(self, aws: LocalAws, poller: Poller, clock: TurnableClock) -> None:
+        """Everything is there, and nothing has begun."""
 
     def _start(self, parts: ExitStack) -> None:
         folder = self.config.data_dir
@@ -152,7 +161,7 @@ class Stack:
         bootstrap.use(app)
         parts.callback(bootstrap.use, None)
 
-        functions = Functions(template.functions)
+        functions = self._functions(parts, aws, surroundings)
         authorizer = Authorizer(
             folder / "signing-key.pem", issuer=surroundings.issuer, audience=AUDIENCE
         )
@@ -166,7 +175,7 @@ class Stack:
             sms_log, account=account, webhooks=webhooks, clock=clock, on_text=_say_sent
         )
         poller = Poller(
-            Inbox(
+            self._inbox(
                 aws.sqs(),
                 sources=_sources(template, surroundings.names),
                 dead_letters=surroundings.names,
@@ -175,8 +184,7 @@ class Stack:
             functions=functions,
             clock=clock,
         )
-        delays = {surroundings.names[queue.logical_id]: queue.delay for queue in template.queues}
-        keep_delays(sqs, clock, delays, sent=poller.wake)
+        keep_delays(sqs, clock, queue_delays(template, surroundings), sent=poller.wake)
         schedules = Schedules(template.functions, functions=functions, clock=clock)
         developer_api = DeveloperApi(
             authorizer=authorizer,
@@ -204,6 +212,7 @@ class Stack:
             return gateway.answer(request)
 
         self._answer = answer
+        self._wired(aws, poller, clock)
         make_demo(app)
         parts.callback(sandbox.stop)
         sandbox.start()
@@ -212,6 +221,11 @@ class Stack:
         parts.callback(poller.stop, seconds=STOP_SECONDS)
         poller.start()
         schedules.start()
+
+
+def queue_delays(template: Template, surroundings: Surroundings) -> dict[str, int]:
+    """The queues' own delays in seconds, by their URLs."""
+    return {surroundings.names[queue.logical_id]: queue.delay for queue in template.queues}
 
 
 def _lock(path: Path, parts: ExitStack) -> None:
