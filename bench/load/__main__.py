@@ -1,0 +1,91 @@
+"""`make load`: lets many people at the local stack, and holds it to what it promises."""
+
+import argparse
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench.load.people import LONGEST_GAP_SECONDS, MOST_IN_A_BURST
+from bench.load.report import page, show
+from bench.load.run import Outcome, Plan, any_seed, carry_out
+from local.template import ROOT
+
+
+def main(arguments: list[str]) -> int:
+    """Carry it out; 1 if anything does not hold."""
+    plan, keep = _asked(arguments)
+    folder = Path(tempfile.mkdtemp(prefix="skein-load-"))
+    _log_to(folder / "stack.log")
+    how = "with faults" if plan.faults else "without faults"
+    print(f"load: {plan.phones} phones, {plan.users} users, {how}, seed {plan.seed}", flush=True)
+    begun = time.monotonic()
+    outcome = carry_out(plan, folder)
+    show(outcome, _machine())
+    failed = not all(verdict.holds for verdict in outcome.verdicts)
+    _write(outcome)
+    print(f"\nload: {time.monotonic() - begun:.0f} s in all, seed {plan.seed}")
+    if failed or keep:
+        print(f"load: what it left behind is in {folder}")
+    else:
+        shutil.rmtree(folder)
+    return int(failed)
+
+
+def _asked(arguments: list[str]) -> tuple[Plan, bool]:
+    parser = argparse.ArgumentParser(prog="python -m bench.load", description=__doc__)
+    parser.add_argument("--phones", type=int, default=Plan.phones)
+    parser.add_argument("--users", type=int, default=Plan.users)
+    parser.add_argument("--seconds", type=float, default=Plan.seconds)
+    parser.add_argument("--pause", type=float, default=Plan.pause_seconds)
+    parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--threads", action="store_true", help="instead of locust")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--rest", type=float, default=None, help="seconds to come to rest in")
+    parser.add_argument("--keep", action="store_true", help="keep its data and logs")
+    asked = parser.parse_args(arguments)
+    plan = Plan(
+        phones=asked.phones,
+        users=asked.users,
+        seconds=asked.seconds,
+        pause_seconds=asked.pause,
+        faults=asked.faults,
+        threads=asked.threads,
+        drain_seconds=asked.rest,
+        seed=any_seed() if asked.seed is None else asked.seed,
+    )
+    return plan, asked.keep
+
+
+def _log_to(path: Path) -> None:
+    handler = logging.FileHandler(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    for name in ("local", "bench"):
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.INFO)
+        logger.addHandler(handler)
+        logger.propagate = False
+
+
+def _machine() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, {os.cpu_count()} cores"
+
+
+def _write(outcome: Outcome) -> None:
+    """Keep what was found, if it was a whole run."""
+    plan = outcome.plan
+    if (plan.phones, plan.users, plan.seconds) != (Plan.phones, Plan.users, Plan.seconds):
+        return
+    name = "load-faults.md" if plan.faults else "load.md"
+    gap = LONGEST_GAP_SECONDS * (MOST_IN_A_BURST - 1)
+    text = page(outcome, _machine(), gap=gap)
+    (ROOT / "bench" / name).write_text(text, encoding="utf-8")
+    print(f"\nload: written to bench/{name}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,188 @@
+"""What must hold once everything has come to rest, held to the table itself.
+
+Each check tells what is wrong, a sentence each; no sentence means that it holds.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bench.load.found import Found
+from skein.models.chat import Message
+from skein.models.run import Run
+
+ANSWERED = frozenset({"sent", "delivered"})
+# What may lie ahead when all is quiet: a chat that has been quiet for long enough is consolidated.
+MAY_BE_DUE = frozenset({"consolidation"})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of one check."""
+
+    check: str
+    wrong: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.wrong
+
+
+def acknowledged_once(found: Found) -> Iterator[str]:
+    """Every acknowledged message is there exactly once, with the number and words it was told."""
+    by_id: dict[str, list[Message]] = defaultdict(list)
+    for message in found.everything_said:
+        if message.sender.kind == "user":
+            by_id[message.client_id.split(":")[-1]].append(message)
+    for said in found.acknowledged:
+        there = by_id.get(said.id, [])
+        if len(there) != 1:
+            yield f"{said.id} was acknowledged and is there {len(there)} times"
+            continue
+        message = there[0]
+        if message.text != said.text:
+            yield f"{said.id} has other words"
+        if said.seq not in {None, message.seq} or said.message_id not in {None, message.id}:
+            yield f"{said.id} was acknowledged as {said.seq} and is {message.seq}"
+
+
+def nothing_doubled(found: Found) -> Iterator[str]:
+    """No sender's id is two messages, and each message has its one dedupe mark."""
+    said = Counter((m.chat_id, m.sender.ref, m.client_id) for m in found.everything_said)
+    yield from (f"{key[2]} is {n} messages" for key, n in said.items() if n > 1)
+    marks = {(m.chat_id, m.sender, m.client_id): m.seq for m in found.marks}
+    for message in found.everything_said:
+        marked = marks.get((message.chat_id, message.sender.ref, message.client_id))
+        if marked != message.seq:
+            yield f"{message.client_id} is message {message.seq}, and its mark says {marked}"
+    if len(marks) != len(said):
+        yield f"{len(marks)} marks stand for {len(said)} messages"
+
+
+def dense(found: Found) -> Iterator[str]:
+    """`seq` is 1, 2, 3 ... in every chat, up to what the chat says is the last."""
+    for chat in found.chats.values():
+        numbers = sorted(message.seq for message in found.messages.get(chat.id, ()))
+        if numbers != list(range(1, chat.last_seq + 1)):
+            yield f"{chat.id} says {chat.last_seq} and has {len(numbers)}: {numbers[-3:]}"
+
+
+def every_run_ended(found: Found) -> Iterator[str]:
+    """No run is queued or at work, and each has the steps that it counts."""
+    steps: dict[str, list[int]] = defaultdict(list)
+    for step in found.steps:
+        steps[step.run_id].append(step.n)
+    for run in found.runs:
+        if not run.ended and run.status != "waiting":
+            yield f"{run.id} is {run.status}"
+        if sorted(steps[run.id]) != list(range(1, run.steps_taken + 1)):
+            yield f"{run.id} counts {run.steps_taken} steps and has {sorted(steps[run.id])}"
+
+
+def no_run_failed(found: Found) -> Iterator[str]:
+    """Nobody was left without an answer by a run that was given up, or canceled for no reason."""
+    for run in found.runs:
+        joined = run.status == "canceled" and (run.error or "").startswith("joined ")
+        if run.status in {"failed", "canceled"} and not joined:
+            yield f"{run.id} is {run.status}: {run.error}"
+
+
+def one_answer_a_run(found: Found) -> Iterator[str]:
+    """A run that is done has said exactly one thing, any other at most one."""
+    said = Counter(m.run_id for m in found.everything_said if m.run_id and m.kind == "text")
+    for run in found.runs:
+        most, least = (1, 1) if run.status == "done" else (0, 0)
+        if run.status == "failed":
+            most = 1
+        if not least <= said[run.id] <= most:
+            yield f"{run.id} is {run.status} and has said {said[run.id]} things"
+    known = {run.id for run in found.runs}
+    yield from (f"{run_id} has spoken and is not there" for run_id in said.keys() - known)
+
+
+def covered_once(found: Found) -> Iterator[str]:
+    """Each person's message was for exactly one answer, whose prompt had shown it."""
+    answered: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in found.runs:
+        if run.status == "done" and run.chat_id is not None:
+            answered[run.chat_id, run.agent_id].append(run)
+    for chat in found.chats.values():
+        agents = [member.id for member in chat.roster if member.kind == "agent"]
+        for message in found.messages.get(chat.id, ()):
+            if message.sender.kind != "user" or message.kind != "text":
+                continue
+            for agent in agents:
+                runs = [run for run in answered[chat.id, agent] if _covers(run, message.seq)]
+                if len(runs) != 1:
+                    yield f"{chat.id} {message.seq} was answered by {len(runs)} runs"
+                elif runs[0].shown is None or runs[0].shown.seq < message.seq:
+                    yield f"{runs[0].id} answered {message.seq} without having seen it"
+
+
+def _covers(run: Run, seq: int) -> bool:
+    trigger = run.trigger
+    first = trigger.from_seq if trigger.from_seq is not None else trigger.seq
+    return first is not None and trigger.seq is not None and first <= seq <= trigger.seq
+
+
+def texts_once(found: Found) -> Iterator[str]:
+    """Each answer to a phone has reached it, once."""
+    reached = Counter((text.recipient, text.body) for text in found.texts)
+    meant: Counter[tuple[str, str]] = Counter()
+    delivered = Counter((delivery.chat_id, delivery.seq) for delivery in found.deliveries)
+    for delivery in found.deliveries:
+        if delivery.status not in ANSWERED:
+            yield f"{delivery.id} is {delivery.status}: {delivery.error}"
+        meant.update((delivery.to.phone, part.body) for part in delivery.parts)
+    for key in sorted(reached.keys() | meant.keys()):
+        if reached[key] != meant[key]:
+            yield f"{key[1]!r} was meant {meant[key]} times for {key[0]} and came {reached[key]}"
+    on_lines = {chat.id for chat in found.chats.values() if chat.line is not None}
+    for message in found.everything_said:
+        if message.chat_id in on_lines and message.sender.kind == "agent":
+            count = delivered[message.chat_id, message.seq]
+            if count != 1:
+                yield f"{message.chat_id} {message.seq} has {count} deliveries"
+
+
+def slots_empty(found: Found) -> Iterator[str]:
+    """No agent's place holds a run at work, a queued one, one to go on, or a wait."""
+    for member in found.members:
+        held = (member.running_run, member.queued_run, member.wait, *member.resuming)
+        if any(held):
+            yield f"{member.member.id} in {member.chat_id} holds {[one for one in held if one]}"
+
+
+def nothing_due(found: Found) -> Iterator[str]:
+    """The due index has no run, text or chat any more."""
+    yield from (f"{kind} {key} is still due" for kind, key in found.due if kind not in MAY_BE_DUE)
+
+
+def queues_empty(found: Found) -> Iterator[str]:
+    """No queue holds anything, and nothing was given up."""
+    if found.held:
+        yield f"{found.held} messages are still held"
+    for queue, count in found.dead_letters.items():
+        if count:
+            yield f"{count} in {queue}"
+
+
+CHECKS: dict[str, Callable[[Found], Iterator[str]]] = {
+    "every acknowledged message is there exactly once": acknowledged_once,
+    "no message is there twice": nothing_doubled,
+    "`seq` is dense in every chat": dense,
+    "every run has ended": every_run_ended,
+    "no run has failed": no_run_failed,
+    "every run that is done has given one answer": one_answer_a_run,
+    "every message was for exactly one answer": covered_once,
+    "every text has reached its phone once": texts_once,
+    "all slots are empty": slots_empty,
+    "nothing is due that should be done": nothing_due,
+    "queues and dead letters are empty": queues_empty,
+}
+
+
+def verdicts(found: Found) -> list[Verdict]:
+    """What comes of all checks."""
+    return [Verdict(name, tuple(check(found))) for name, check in CHECKS.items()]

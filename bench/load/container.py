@@ -1,0 +1,120 @@
+"""Containers: `python -m bench.load.container SOCKET` is forked into one whenever the host asks.
+
+Everything is imported before, so that one that was killed is soon replaced. Each builds its app
+from what the host tells it, as a Lambda container does from its environment, with clients that fail
+as often as the storm has it, and handles one event after the other.
+"""
+
+import importlib
+import os
+import signal
+import sys
+from contextlib import suppress
+from datetime import datetime, timedelta
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+from typing import Any
+
+from bench.load.containers import Setup
+from bench.load.storm import Storm, shake_aws
+from local.clock import TurnableClock
+from local.delays import keep_delays
+from local.environment import LocalSecrets
+from local.functions import Functions
+from local.template import Function, Template
+from skein import bootstrap
+from skein.adapters.dynamodb import DynamoTable, dynamo_client
+from skein.adapters.secrets import SecretsManager, secrets_client
+from skein.adapters.sqs import SqsQueues, sqs_client
+from skein.adapters.tokens import Tokens
+from skein.settings import Settings
+
+MODEL_KEY = "none"
+LATER = ("openai", "requests", "twilio.rest", "twilio.rest.api.v2010.account.message")
+
+
+class SharedClock(TurnableClock):
+    """The host's clock, however far it is turned meanwhile.
+
+    Args:
+        path: The file in which the host keeps how far that is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._shared = path
+        self._read_at = 0
+
+    def now(self) -> datetime:
+        """The present moment in UTC."""
+        try:
+            changed_at = self._shared.stat().st_mtime_ns
+        except FileNotFoundError:  # it has never been turned
+            return super().now()
+        if changed_at != self._read_at:
+            self._ahead = timedelta(seconds=float(self._shared.read_text()))
+            self._read_at = changed_at
+        return super().now()
+
+
+def wire(setup: Setup, storm: Storm) -> dict[str, Function]:
+    """Build the app; returns the functions that this container has."""
+    settings = Settings.from_environment(setup.skein)
+    clock = SharedClock(Path(setup.clock))
+    dynamodb, sqs = dynamo_client(settings), sqs_client(settings)
+    shake_aws(dynamodb, "dynamodb", storm)
+    shake_aws(sqs, "sqs", storm)
+    keep_delays(sqs, clock, setup.delays, sent=lambda: None)
+    secrets = SecretsManager(secrets_client(settings), clock)
+    app = bootstrap.build_app(
+        settings,
+        clock=clock,
+        table=DynamoTable(dynamodb, settings.table_name, clock),
+        queues=SqsQueues(sqs, settings.queue_urls()),
+        secrets=LocalSecrets(secrets, MODEL_KEY),
+    )
+    bootstrap.use(app)
+    known = {function.logical_id: function for function in Template.load().functions}
+    return {name: known[name] for name in setup.functions}
+
+
+def serve(host: Connection, functions: Functions) -> None:
+    """Handle one event after the other until the host is gone."""
+    setup: Setup = host.recv()
+    storm = Storm(setup.seed)
+    mine = wire(setup, storm)
+    host.send("ready")
+    while True:
+        name, event, storm.raging = host.recv()
+        host.send((*_handled(functions, mine[name], event), storm.taken()))
+
+
+def _handled(functions: Functions, function: Function, event: Any) -> tuple[str, Any]:
+    try:
+        return "done", functions.invoke(function, event)
+    except Exception as error:
+        return "failed", f"{type(error).__name__}: {error}"
+
+
+def breed(path: str) -> None:
+    """Become a container in a new process each time the host sends a number."""
+    functions = Functions(Template.load().functions)
+    for name in LATER:
+        importlib.import_module(name)
+    Tokens().count("")
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever has died is not waited for
+    with Client(path, family="AF_UNIX") as host:
+        host.send((0, os.getpid()))
+        while True:
+            number = host.recv()
+            if os.fork() == 0:
+                break
+    # Here is the new process, which has closed its copy of the connection.
+    with Client(path, family="AF_UNIX") as connection:
+        connection.send((number, os.getpid()))
+        serve(connection, functions)
+
+
+if __name__ == "__main__":
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        breed(sys.argv[1])

@@ -1,0 +1,257 @@
+"""Handlers in processes of their own, as Lambda has them: one event at a time, and mortal.
+
+A container that dies takes its invocation with it, which counts as failed; another one takes its
+place. What runs in them is `bench.load.container`; they are forks of one process, the nursery.
+"""
+
+import itertools
+import logging
+import os
+import queue
+import random
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path
+from typing import Any, Literal
+
+from bench.load.storm import Storm
+from local.children import Child
+from local.errors import LocalError
+from local.events import Event
+from local.template import ROOT, Function
+
+Kind = Literal["door", "worker"]
+START_SECONDS = 60.0
+SPARE_SECONDS = 2.0  # a container that is over its time by this much is ended
+FOLDERS = (ROOT, ROOT / "shared", ROOT / "functions")
+
+logger = logging.getLogger(__name__)
+
+
+class ContainerLostError(LocalError):
+    """The container died, or was ended, in the middle of an invocation."""
+
+
+class InvocationFailedError(LocalError):
+    """The handler raised; the message says what."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a container is told when it starts.
+
+    Attributes:
+        skein: Skein's own variables.
+        clock: The file of the clock that all share.
+        delays: Seconds by URL of a queue.
+        functions: The logical ids of those that it may be asked for.
+        seed: Of what fails in it.
+    """
+
+    skein: Mapping[str, str]
+    clock: str
+    delays: Mapping[str, int]
+    functions: tuple[str, ...]
+    seed: str
+
+
+@dataclass
+class _Container:
+    number: int
+    kind: Kind
+    process: int  # a handle of it, which no other process can come to have
+    connection: Connection
+
+
+@dataclass
+class _Pool:
+    functions: tuple[str, ...]
+    free: "queue.SimpleQueue[_Container]" = field(default_factory=queue.SimpleQueue)
+
+
+class Containers:
+    """Runs functions (see `local.functions.Invoker`) in containers: doors apart from workers.
+
+    Args:
+        functions: All that the template names.
+        sizes: How many containers of each kind there are.
+        setup: Makes what a container is told, of its functions and its number.
+        storm: Decides which answers of doors are lost on their way.
+        log: The file that takes what they print.
+
+    Attributes:
+        wake: Called when an invocation has ended, since it may have sent something.
+        killed: How many were killed on purpose.
+    """
+
+    def __init__(
+        self,
+        functions: Sequence[Function],
+        *,
+        sizes: Mapping[Kind, int],
+        setup: Callable[[tuple[str, ...], int], Setup],
+        storm: Storm,
+        log: Path,
+    ) -> None:
+        self.wake: Callable[[], None] = lambda: None
+        self.killed = 0
+        self._setup = setup
+        self._storm = storm
+        self._pools: dict[Kind, _Pool] = {
+            kind: _Pool(tuple(f.logical_id for f in functions if _kind(f) == kind))
+            for kind in sizes
+        }
+        self._sizes = sizes
+        self._lock = threading.Lock()
+        self._kinds: dict[int, Kind] = {}
+        self._containers: dict[int, _Container] = {}
+        self._busy: set[int] = set()
+        self._stopping = False
+        # A socket's path is short, wherever the data lies.
+        self._home = tempfile.TemporaryDirectory(prefix="skein-")
+        path = str(Path(self._home.name) / "host")
+        self._listener = Listener(path, family="AF_UNIX", backlog=64)
+        folders = os.pathsep.join(map(str, FOLDERS))
+        self._nursery = Child(
+            "the nursery of containers",
+            "bench.load.container",
+            path,
+            environment={"PYTHONPATH": folders},
+            log=log,
+        )
+        self._mother: Connection
+        self._numbers = itertools.count(1)
+        self._thread = threading.Thread(target=self._accept, name="containers", daemon=True)
+
+    def start(self) -> None:
+        """Start all of them; return when each can be used.
+
+        Raises:
+            ChildFailedError: They did not get ready in time.
+        """
+        self._thread.start()
+        wanted = sum(self._sizes.values())
+        self._nursery.wait_until(lambda: len(self._containers) == wanted, seconds=START_SECONDS)
+
+    def stop(self) -> None:
+        """End all of them."""
+        self._stopping = True
+        with self._lock:
+            containers = list(self._containers.values())
+        for container in containers:
+            self._end(container)
+        self._nursery.stop()
+        self._listener.close()
+        self._home.cleanup()
+
+    def invoke(self, function: Function, event: Event) -> Any:
+        """Have one event handled by a free container.
+
+        Raises:
+            ContainerLostError: It died meanwhile, or its answer was lost.
+            InvocationFailedError: The handler raised.
+        """
+        kind = _kind(function)
+        fault = self._storm.draw("gateway") if kind == "door" else None
+        if fault in {"throttle", "lost before"}:
+            raise ContainerLostError("the request was lost on its way in")
+        try:
+            outcome, value = self._ask(kind, function, event)
+        finally:
+            self.wake()
+        if fault is not None:
+            raise ContainerLostError("the answer was lost on its way out")
+        if outcome == "failed":
+            raise InvocationFailedError(value)
+        return value
+
+    def kill_one(self, chosen: random.Random) -> bool:
+        """Kill, as by running out of memory, a container that is at work; whether there was one."""
+        with self._lock:
+            if not self._busy:
+                return False
+            victim = self._containers[chosen.choice(sorted(self._busy))]
+            signal.pidfd_send_signal(victim.process, signal.SIGKILL)
+            self.killed += 1
+        return True
+
+    def _ask(self, kind: Kind, function: Function, event: Event) -> tuple[str, Any]:
+        container = self._pools[kind].free.get(timeout=START_SECONDS)
+        connection = container.connection
+        with self._lock:
+            self._busy.add(container.number)
+        alive = False
+        try:
+            connection.send((function.logical_id, event, self._storm.raging))
+            if not connection.poll(function.timeout + SPARE_SECONDS):
+                raise ContainerLostError(f"{function.logical_id} took too long")
+            outcome, value, drawn = connection.recv()
+            alive = True
+        except (EOFError, OSError) as error:
+            raise ContainerLostError(f"{function.logical_id} lost its container") from error
+        finally:
+            with self._lock:
+                self._busy.discard(container.number)
+            if alive:
+                self._pools[kind].free.put(container)
+            else:
+                self._replace(container)
+        self._storm.drawn.update(drawn)
+        return outcome, value
+
+    def _replace(self, container: _Container) -> None:
+        with self._lock:
+            del self._containers[container.number]
+        self._end(container)
+        if not self._stopping:
+            self._breed(container.kind)
+
+    def _end(self, container: _Container) -> None:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(container.process, signal.SIGKILL)
+        os.close(container.process)
+        container.connection.close()
+
+    def _breed(self, kind: Kind) -> None:
+        with self._lock:
+            number = next(self._numbers)
+            self._kinds[number] = kind
+            self._mother.send(number)
+
+    def _accept(self) -> None:
+        while not self._stopping:
+            with suppress(OSError, EOFError):
+                connection = self._listener.accept()
+                number, pid = connection.recv()
+                if number == 0:
+                    self._mother = connection
+                    for kind, size in self._sizes.items():
+                        for _ in range(size):
+                            self._breed(kind)
+                else:
+                    arguments = (number, pid, connection)
+                    threading.Thread(target=self._welcome, args=arguments, daemon=True).start()
+
+    def _welcome(self, number: int, pid: int, connection: Connection) -> None:
+        """Tell a container what it is, and let it be used once it is ready."""
+        container = _Container(number, self._kinds[number], os.pidfd_open(pid), connection)
+        pool = self._pools[container.kind]
+        try:
+            connection.send(self._setup(pool.functions, number))
+            connection.recv()
+        except (EOFError, OSError):
+            if not self._stopping:
+                logger.warning("container %d ended at once", number)
+            return
+        with self._lock:
+            self._containers[number] = container
+        pool.free.put(container)
+
+
+def _kind(function: Function) -> Kind:
+    return "door" if function.routes else "worker"

@@ -1,0 +1,126 @@
+"""What the table holds when everything is over, read page by page, and what people were told."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from local.sms_log import Sms
+from skein.adapters.attributes import unmarshal_item
+from skein.models.chat import Chat, Membership, Message
+from skein.models.dedupe import DedupeMark
+from skein.models.delivery import Delivery
+from skein.models.run import Run
+from skein.models.step import Step
+from skein.models.storage import Item
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+PAGE_ITEMS = 500
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """A message that somebody was told is taken in.
+
+    Attributes:
+        id: The sender's own: a `client_id`, or the end of one, Twilio's id.
+        seq: Its number, if they were told.
+        message_id: The same.
+    """
+
+    id: str
+    text: str
+    seq: int | None = None
+    message_id: str | None = None
+
+
+@dataclass
+class Found:
+    """Everything that the checks look at.
+
+    Attributes:
+        due: The marks of the due index, as `kind` and key.
+        texts: What reached phones.
+        dead_letters: Messages by queue of what was given up.
+        held: Messages that queues still have.
+    """
+
+    chats: dict[str, Chat] = field(default_factory=dict)
+    members: list[Membership] = field(default_factory=list)
+    messages: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))
+    marks: list[DedupeMark] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+    due: list[tuple[str, str]] = field(default_factory=list)
+    acknowledged: Sequence[Acknowledged] = ()
+    texts: Sequence[Sms] = ()
+    dead_letters: Mapping[str, int] = field(default_factory=dict)
+    held: int = 0
+
+    def take(self, items: Iterable[Item]) -> None:
+        """Sort items of the table to where they belong."""
+        for item in items:
+            if "gsi2pk" in item:
+                self.due.append((str(item["gsi2pk"]).split("#")[1], f"{item['pk']}|{item['sk']}"))
+            if "#CHAT#" in item["pk"]:
+                self._take_one(item)
+
+    def _take_one(self, item: Item) -> None:
+        kind = str(item["sk"]).split("#")[0]
+        match kind:
+            case "META" if item["sk"] == "META":
+                self.chats[item["id"]] = Chat.from_item(item)
+            case "MEMBER":
+                self.members.append(Membership.from_item(item))
+            case "MSG":
+                self.messages[item["chat_id"]].append(Message.from_item(item))
+            case "DEDUPE":
+                self.marks.append(DedupeMark.from_item(item))
+            case "RUN" if "#STEP#" in item["sk"]:
+                self.steps.append(Step.from_item(item))
+            case "RUN":
+                self.runs.append(Run.from_item(item))
+            case "DELIVERY":
+                self.deliveries.append(Delivery.from_item(item))
+
+    @property
+    def everything_said(self) -> list[Message]:
+        """The messages of all chats."""
+        return [message for said in self.messages.values() for message in said]
+
+
+def scanned(client: "DynamoDBClient", table_name: str) -> list[Item]:
+    """Every item of a table, page by page, strongly consistent."""
+    items: list[Item] = []
+    more: dict[str, Any] = {}
+    while True:
+        page = client.scan(TableName=table_name, ConsistentRead=True, Limit=PAGE_ITEMS, **more)
+        items.extend(map(unmarshal_item, page["Items"]))
+        if "LastEvaluatedKey" not in page:
+            return items
+        more = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def ledger_of(path: Path) -> list[dict[str, Any]]:
+    """The lines of a ledger; the last one may have been cut off."""
+    lines: list[dict[str, Any]] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            continue
+    return lines
+
+
+def acknowledged_in(ledger: Sequence[Mapping[str, Any]]) -> list[Acknowledged]:
+    """The messages that people were told are taken in."""
+    return [
+        Acknowledged(line["id"], line["text"], line.get("seq"), line.get("message_id"))
+        for line in ledger
+        if line["what"] == "message"
+    ]

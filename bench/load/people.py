@@ -1,0 +1,256 @@
+"""The people of a load run: phones that text, and users of the app, who wait for their answers.
+
+A message is sent again under the same id until it is acknowledged, as Twilio and real apps do. What
+came of it goes into a ledger, a line each, which is what the checks hold the table to. Nothing but
+the standard library stands here, so that locust and threads can both run it.
+"""
+
+import json
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+TENANT = "demo"
+CALL_SECONDS = 30.0
+MOST_TRIES = 25
+LONGEST_WAIT_SECONDS = 5.0
+LOOK_SECONDS = 1.0
+MOST_IN_A_BURST = 3
+LONGEST_GAP_SECONDS = 0.8  # so that a burst lies within a line's debounce
+OK = range(200, 300)
+# Whoever is told this made a mistake, and would be told the same again.
+REFUSED = frozenset({400, 401, 403, 404, 409, 413, 422})
+
+Told = Callable[[str, float], None]
+"""Takes what was measured, `acknowledged` or `answered`, and its seconds."""
+
+
+class RefusedError(Exception):
+    """A message was refused for good, or never acknowledged."""
+
+
+class Ledger:
+    """What people did and were told, one JSON object a line.
+
+    Args:
+        path: Of the file, which several threads add to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+
+    def add(self, **line: object) -> None:
+        """Add a line."""
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+@dataclass(frozen=True)
+class World:
+    """What all of them need.
+
+    Attributes:
+        url: Of the stack.
+        until: When they stop beginning anything, in seconds since 1970.
+        told: Hears of what was measured.
+        patience_seconds: After which somebody looks for an answer no more; the checks do.
+    """
+
+    url: str
+    line: str
+    until: float
+    ledger: Ledger
+    told: Told
+    patience_seconds: float = 60.0
+
+    def call(
+        self, method: str, path: str, body: object = None, token: str | None = None
+    ) -> tuple[int, Any]:
+        """One request: its status and JSON; 0 where nobody answered."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"content-type": "application/json"}
+        if token is not None:
+            headers["authorization"] = f"Bearer {token}"
+        request = urllib.request.Request(  # noqa: S310 - loopback
+            f"{self.url}{path}", data, headers, method=method
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=CALL_SECONDS) as response:  # noqa: S310
+                return response.status, json.loads(response.read() or b"null")
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, None
+        except (OSError, HTTPException, ValueError):
+            return 0, None
+
+
+class Person:
+    """Somebody who writes bursts of messages and waits for the answer to each.
+
+    Args:
+        name: `p` or `u` and three digits; their messages carry it, the burst and a number.
+        world: Where they live.
+        pause_seconds: Between an answer and the next burst, on average.
+        seed: Of what they draw.
+    """
+
+    def __init__(self, name: str, world: World, *, pause_seconds: float, seed: int) -> None:
+        self.name = name
+        self._world = world
+        self._pause = pause_seconds
+        self._random = random.Random(f"{seed}-{name}")
+        self._burst = 0
+
+    def live(self) -> None:
+        """Write until the time is over."""
+        self._sleep(self._random.uniform(0, self._pause))
+        while self.active:
+            self.burst()
+            self._sleep(self._random.expovariate(1 / self._pause))
+
+    @property
+    def active(self) -> bool:
+        """Whether there is time for another burst."""
+        return time.time() < self._world.until
+
+    def burst(self) -> None:
+        """Write some messages at once and wait for the first answer to them."""
+        self._burst += 1
+        markers, first_acknowledged = [], 0.0
+        for number in range(1, self._random.randint(1, MOST_IN_A_BURST) + 1):
+            if number > 1:
+                time.sleep(self._random.uniform(0.1, LONGEST_GAP_SECONDS))
+            markers.append(f"{self.name}-{self._burst}-{number}")
+            acknowledged = self._say(markers[-1])
+            first_acknowledged = first_acknowledged or acknowledged
+        give_up = time.time() + self._world.patience_seconds
+        while time.time() < give_up:
+            if self._answered(markers):
+                waited = time.time() - first_acknowledged
+                self._world.told("answered", waited)
+                self._note("answered", burst=self._burst, seconds=waited)
+                return
+            time.sleep(LOOK_SECONDS)
+        self._note("unanswered", burst=self._burst)
+
+    def _say(self, marker: str) -> float:
+        """Send one message until it is acknowledged; returns when it was.
+
+        Raises:
+            RefusedError: It never was.
+        """
+        begun = time.time()
+        wait = 0.25
+        for tries in range(1, MOST_TRIES + 1):
+            status, told = self._send(marker)
+            now = time.time()
+            if status in OK:
+                self._world.told("acknowledged", now - begun)
+                self._note(
+                    "message", marker=marker, tries=tries, at=now, seconds=now - begun, **told
+                )
+                return now
+            if status in REFUSED:
+                break
+            time.sleep(wait * self._random.uniform(0.5, 1.0))
+            wait = min(wait * 2, LONGEST_WAIT_SECONDS)
+        self._note("refused", marker=marker, status=status, tries=tries)
+        raise RefusedError(f"{marker}: {status} after {tries} tries")
+
+    def _note(self, what: str, **more: object) -> None:
+        self._world.ledger.add(what=what, who=self.name, **more)
+
+    def _sleep(self, seconds: float) -> None:
+        time.sleep(max(0.0, min(seconds, self._world.until - time.time())))
+
+    def _send(self, marker: str) -> tuple[int, dict[str, Any]]:
+        """One try: the status, and what the table is to be held to."""
+        raise NotImplementedError
+
+    def _answered(self, markers: list[str]) -> bool:
+        """Whether an answer to one of these messages is there."""
+        raise NotImplementedError
+
+
+class Phone(Person):
+    """Somebody who texts the line."""
+
+    @property
+    def number(self) -> str:
+        """Their phone number."""
+        return f"+1415555{1000 + int(self.name[1:]):04}"
+
+    def _send(self, marker: str) -> tuple[int, dict[str, Any]]:
+        sid = f"SM-{marker}"
+        text = f"This is {marker}."
+        sms = {"from": self.number, "to": self._world.line, "body": text, "message_sid": sid}
+        status, answer = self._world.call("POST", "/local/sms", sms)
+        # The call itself is the phone network's; what counts is what the webhook answered.
+        inner = int(answer["status"]) if status in OK and answer else status
+        return inner, {"id": sid, "text": text}
+
+    def _answered(self, markers: list[str]) -> bool:
+        status, found = self._world.call("GET", f"/local/sms?to={quote(self.number)}")
+        bodies = [sms["body"] for sms in found["items"]] if status in OK else []
+        return any(f"heard {marker}." in body for body in bodies for marker in markers)
+
+
+class AppUser(Person):
+    """Somebody who writes in one chat of the app, alone with the agent or among others."""
+
+    def __init__(self, place: Mapping[str, str], *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._place = place
+        self._newest = 0
+
+    def _send(self, marker: str) -> tuple[int, dict[str, Any]]:
+        text = f"This is {marker}."
+        status, message = self._world.call(
+            "POST",
+            f"/v1/chats/{self._place['chat_id']}/messages",
+            {"text": text, "client_id": marker},
+            token=self._place["token"],
+        )
+        if status not in OK:
+            return status, {}
+        self._newest = max(self._newest, message["seq"])
+        told = {"seq": message["seq"], "message_id": message["id"], "chat": message["chat_id"]}
+        return status, {"id": marker, "text": text, **told}
+
+    def _answered(self, markers: list[str]) -> bool:
+        status, page = self._world.call(
+            "GET",
+            f"/v1/chats/{self._place['chat_id']}/messages?after={self._newest}&limit=50",
+            token=self._place["token"],
+        )
+        items = page["items"] if status in OK else []
+        return any(item["sender"]["kind"] == "agent" for item in items)
+
+
+def people(
+    world: World, *, phones: int, places: list[Mapping[str, str]], pause_seconds: float, seed: int
+) -> list[Person]:
+    """All of them, phones first."""
+    common: dict[str, Any] = {"pause_seconds": pause_seconds, "seed": seed}
+    return [
+        *(Phone(f"p{n:03}", world, **common) for n in range(phones)),
+        *(AppUser(place, f"u{n:03}", world, **common) for n, place in enumerate(places)),
+    ]
+
+
+def live_in_threads(everybody: list[Person]) -> None:
+    """Let people live, each in a thread, until all have stopped."""
+    threads = [threading.Thread(target=person.live, daemon=True) for person in everybody]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

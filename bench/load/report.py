@@ -1,0 +1,127 @@
+"""Puts a load run into words: what is printed, and `bench/load.md` or `bench/load-faults.md`."""
+
+from collections import Counter
+from collections.abc import Sequence
+from statistics import quantiles
+
+from bench.load.run import Outcome
+from bench.report import markdown_table, printed
+
+MOST_TOLD = 10
+
+OPENING = """\
+# {title}
+
+Written by `{command}`; nothing in it is written by hand. The whole local stack on one machine,
+each handler in a process of its own, one event at a time; people live in locust. A phone's burst
+is one to three texts within {gap} seconds, a line's answer waits three seconds for more; the model
+answers after 0.3 s. A message counts as acknowledged when its sender was told so, retries under the
+same id included; an answer, from the acknowledgement of its burst's first message to when the
+person, who looks once a second, sees it. Afterwards the clock is turned until all is quiet, and the
+whole table is read.
+"""
+STORM = """\
+
+With faults, each call of DynamoDB, SQS, Twilio and the model, and each of people's requests, fails
+with a probability of 5 %: throttled, cut off, or without an answer, before or after it has taken
+effect. Half of what queues hold comes up to two seconds late, so that others overtake it, a tenth
+comes twice, and a container that is at work is killed every five seconds.
+"""
+
+
+def figures(outcome: Outcome) -> list[list[str]]:
+    """How much was done, and how fast."""
+    lines = outcome.ledger
+    whats = Counter(line["what"] for line in lines)
+    messages = [line for line in lines if line["what"] == "message"]
+    answers = [line["seconds"] for line in lines if line["what"] == "answered"]
+    runs = Counter[str](run.status for run in outcome.found.runs)
+    seconds = outcome.plan.seconds
+    tried = sum(line["tries"] > 1 for line in messages)
+    return [
+        ["", "p50", "p95", "p99", "count"],
+        ["message acknowledged, s", *_percentiles([m["seconds"] for m in messages])],
+        ["burst answered, s", *_percentiles(answers)],
+        ["messages a second", f"{len(messages) / seconds:.1f}", "", "", ""],
+        ["answers a second", f"{runs['done'] / seconds:.1f}", "", "", ""],
+        ["messages sent more than once", "", "", "", f"{tried}"],
+        ["messages refused", "", "", "", f"{whats['refused']}"],
+        ["bursts not answered within a minute", "", "", "", f"{whats['unanswered']}"],
+        *([f"runs {status}", "", "", "", str(runs[status])] for status in sorted(runs)),
+        ["calls of the model", "", "", "", f"{outcome.model_calls}"],
+        ["texts that reached phones", "", "", "", f"{len(outcome.found.texts)}"],
+        ["texts that came twice", "", "", "", f"{doubled(outcome)}"],
+        ["containers killed", "", "", "", f"{outcome.killed}"],
+    ]
+
+
+def doubled(outcome: Outcome) -> int:
+    """How many texts reached their phone more often than they were meant to."""
+    meant = Counter((d.to.phone, part.body) for d in outcome.found.deliveries for part in d.parts)
+    reached = Counter((text.recipient, text.body) for text in outcome.found.texts)
+    return (reached - meant).total()
+
+
+def _percentiles(values: Sequence[float]) -> list[str]:
+    if len(values) < 2:  # noqa: PLR2004 - fewer have no quantiles
+        return ["", "", "", str(len(values))]
+    cuts = quantiles(values, n=100, method="inclusive")
+    return [*(f"{cuts[place - 1]:.2f}" for place in (50, 95, 99)), str(len(values))]
+
+
+def failures(outcome: Outcome) -> list[list[str]]:
+    """What failed how often; a container that was killed could not tell of its last invocation."""
+    names = sorted({name.split(": ")[0] for name in outcome.drawn})
+    kinds = sorted({name.split(": ")[1] for name in outcome.drawn})
+    rows = [[name, *(str(outcome.drawn.get(f"{name}: {k}", "")) for k in kinds)] for name in names]
+    return [["calls that failed", *kinds], *rows]
+
+
+def checks(outcome: Outcome) -> list[list[str]]:
+    """The checks and what came of them."""
+    rows = [
+        [v.check, "pass" if v.holds else "FAIL", "" if v.holds else str(len(v.wrong))]
+        for v in outcome.verdicts
+    ]
+    return [["afterwards", "", "times"], *rows]
+
+
+def show(outcome: Outcome, machine: str) -> None:
+    """Print all of it, with what is wrong."""
+    print(about(outcome, machine))
+    print(f"\n{printed(figures(outcome))}\n")
+    if outcome.drawn:
+        print(f"{printed(failures(outcome))}\n")
+    print(printed(checks(outcome)))
+    for verdict in outcome.verdicts:
+        for sentence in verdict.wrong[:MOST_TOLD]:
+            print(f"FAIL: {verdict.check}: {sentence}")
+        if len(verdict.wrong) > MOST_TOLD:
+            print(f"FAIL: {verdict.check}: and {len(verdict.wrong) - MOST_TOLD} more")
+
+
+def about(outcome: Outcome, machine: str) -> str:
+    """What it was, in a sentence."""
+    plan = outcome.plan
+    return (
+        f"{machine}; {plan.phones} phones and {plan.users} users of the app for "
+        f"{plan.seconds:.0f} s, {plan.pause_seconds:.0f} s between an answer and the next burst; "
+        f"seed {plan.seed}. They wrote and waited for {outcome.writing_seconds:.0f} s; quiet after "
+        f"{outcome.drain_seconds:.0f} s more, in which the clock was turned by "
+        f"{outcome.turned_seconds / 60:.0f} minutes."
+    )
+
+
+def page(outcome: Outcome, machine: str, *, gap: float) -> str:
+    """The page that is kept."""
+    faults = outcome.plan.faults
+    title = "Many people at once, while everything fails" if faults else "Many people at once"
+    command = "make load FAULTS=1" if faults else "make load"
+    parts = [
+        OPENING.format(title=title, command=command, gap=f"{gap:g}") + (STORM if faults else ""),
+        f"{about(outcome, machine)}\n",
+        f"{markdown_table(figures(outcome))}\n",
+        *([f"{markdown_table(failures(outcome))}\n"] if outcome.drawn else []),
+        f"{markdown_table(checks(outcome))}\n",
+    ]
+    return "\n".join(parts)

@@ -1,0 +1,291 @@
+"""One load run: people write, time is turned until all is quiet, and the table is checked."""
+
+import json
+import logging
+import os
+import random
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bench.load.checks import Verdict, verdicts
+from bench.load.containers import Kind
+from bench.load.found import Found, acknowledged_in, ledger_of, scanned
+from bench.load.people import TENANT, Ledger, World, live_in_threads, people
+from bench.load.stand import Killer, LoadStack, ModelServer, config_for
+from bench.load.storm import Storm
+from local.aws import TABLE_NAME
+from local.demo import LINE
+from local.template import ROOT
+from skein import bootstrap
+from skein.models.due import DUE_SHARDS, DueKind, due_partition
+
+LOCUST = ROOT / ".cache" / "load" / "bin" / "locust"
+PEOPLE_A_GROUP = 5
+RAMP_SECONDS = 10
+LEAVE_SECONDS = 75  # within which the last answers are waited for
+LEAST_TURN_SECONDS, MOST_TURN_SECONDS = 60.0, 900.0
+MOST_TURNED = timedelta(hours=2)
+DRAIN_SECONDS, DRAIN_SECONDS_WITH_FAULTS = 105.0, 220.0  # of real time
+DRAINED: tuple[DueKind, ...] = ("run", "delivery", "chat")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a load run is.
+
+    Attributes:
+        phones: How many people text.
+        users: How many use the app, half of them alone with the agent and half in groups.
+        seconds: For which they write.
+        pause_seconds: Between an answer and the next burst of one person, on average.
+        faults: Whether calls fail, queues are unreliable and containers are killed.
+        seed: Of everything that is drawn.
+        threads: Run the people in threads of this process instead of locust.
+        patience_seconds: For which somebody looks for an answer.
+        kill_seconds: Between two containers that are killed.
+        sizes: How many containers there are of each kind.
+        drain_seconds: Of real time, within which all must have come to rest afterwards.
+        settings: Skein's own that differ from the defaults.
+    """
+
+    phones: int = 200
+    users: int = 50
+    seconds: float = 180.0
+    pause_seconds: float = 60.0
+    faults: bool = False
+    seed: int = 1
+    threads: bool = False
+    patience_seconds: float = 60.0
+    kill_seconds: float = 5.0
+    sizes: Mapping[Kind, int] | None = None
+    drain_seconds: float | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def time_to_rest(self) -> float:
+        """Seconds of real time."""
+        usual = DRAIN_SECONDS_WITH_FAULTS if self.faults else DRAIN_SECONDS
+        return usual if self.drain_seconds is None else self.drain_seconds
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run."""
+
+    plan: Plan
+    verdicts: tuple[Verdict, ...]
+    ledger: Sequence[Mapping[str, Any]]
+    found: Found
+    writing_seconds: float
+    drain_seconds: float
+    turned_seconds: float
+    model_calls: int
+    killed: int
+    drawn: Mapping[str, int]
+
+
+class Caller:
+    """Calls of the operator, which never fail."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def ok(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        token: str | None = None,
+        seconds: float = 60.0,
+    ) -> Any:
+        """One request that has to succeed."""
+        headers = {"content-type": "application/json"}
+        if token is not None:
+            headers["authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(  # noqa: S310 - loopback
+            f"{self._url}{path}", data, headers, method=method
+        )
+        with urllib.request.urlopen(request, timeout=seconds) as response:  # noqa: S310
+            return json.loads(response.read() or b"null")
+
+    def token(self, sub: str, scope: str = "chat") -> str:
+        """A token for somebody."""
+        told = self.ok("POST", "/local/token", {"sub": sub, "tenant": TENANT, "scope": scope})
+        return str(told["token"])
+
+
+def places(caller: Caller, users: int) -> list[dict[str, str]]:
+    """Open the chats of the app; for each of its users, their token and their chat."""
+    operator = caller.token("operator", "admin")
+    agents = caller.ok("GET", "/v1/agents", token=operator)["items"]
+    agent = {"kind": "agent", "id": agents[0]["id"]}
+    tokens = [caller.token(f"usr-{n:03}") for n in range(users)]
+    found: list[dict[str, str]] = []
+    alone = users - users // 2
+    for n, token in enumerate(tokens):
+        if n < alone:
+            new: dict[str, Any] = {"kind": "direct", "members": [agent]}
+        elif (n - alone) % PEOPLE_A_GROUP == 0:
+            others = range(n + 1, min(n + PEOPLE_A_GROUP, users))
+            members = [agent, *({"kind": "user", "id": f"usr-{other:03}"} for other in others)]
+            new = {"kind": "group", "title": f"Group {n}", "members": members}
+        else:
+            found.append({"token": token, "chat_id": found[-1]["chat_id"]})
+            continue
+        chat = caller.ok("POST", "/v1/chats", new, token=token)
+        found.append({"token": token, "chat_id": chat["id"]})
+    return found
+
+
+def carry_out(plan: Plan, folder: Path) -> Outcome:
+    """Carry a plan out in an empty folder."""
+    storm = Storm(f"{plan.seed}-host")
+    with ExitStack() as parts:
+        server = parts.enter_context(ModelServer(storm))
+        config = config_for(folder / "data", server.base_url, dict(plan.settings))
+        stack = LoadStack(config, storm=storm, seed=plan.seed, sizes=plan.sizes)
+        parts.enter_context(stack)
+        caller = Caller(stack.url)
+        theirs = places(caller, plan.users)
+        ledger = folder / "ledger.jsonl"
+        ledger.touch()
+        begun = time.monotonic()
+        with ExitStack() as bad_weather:
+            if plan.faults:
+                killer = Killer(stack.containers, seed=plan.seed, seconds=plan.kill_seconds)
+                bad_weather.enter_context(killer)
+                storm.raging = True
+            _let_live(plan, stack.url, theirs, ledger, folder)
+        storm.raging = False
+        written = time.monotonic()
+        quiet = _drain(stack, caller, plan.time_to_rest)
+        drained = time.monotonic()
+        lines = ledger_of(ledger)
+        found = Found(acknowledged=acknowledged_in(lines))
+        found.take(scanned(stack.aws.dynamodb(), TABLE_NAME))
+        found.texts = stack.texts()
+        found.dead_letters = stack.dead_letters()
+        found.held = 0 if quiet else 1
+        return Outcome(
+            plan=plan,
+            verdicts=tuple(verdicts(found)),
+            ledger=lines,
+            found=found,
+            writing_seconds=written - begun,
+            drain_seconds=drained - written,
+            turned_seconds=stack.clock.ahead.total_seconds(),
+            model_calls=server.model.calls,
+            killed=stack.containers.killed,
+            drawn=dict(storm.drawn),
+        )
+
+
+def _let_live(
+    plan: Plan, url: str, theirs: list[dict[str, str]], ledger: Path, folder: Path
+) -> None:
+    until = time.time() + plan.seconds
+    if plan.threads:
+        world = World(
+            url,
+            LINE,
+            until,
+            Ledger(ledger),
+            told=lambda *_: None,
+            patience_seconds=plan.patience_seconds,
+        )
+        everybody = people(
+            world,
+            phones=plan.phones,
+            places=list(theirs),
+            pause_seconds=plan.pause_seconds,
+            seed=plan.seed,
+        )
+        live_in_threads(everybody)
+        return
+    told = folder / "plan.json"
+    told.write_text(
+        json.dumps(
+            {
+                "url": url,
+                "line": LINE,
+                "until": until,
+                "ledger": str(ledger),
+                "phones": plan.phones,
+                "places": theirs,
+                "pause_seconds": plan.pause_seconds,
+                "seed": plan.seed,
+            }
+        ),
+        encoding="utf-8",
+    )
+    count = plan.phones + plan.users
+    with (folder / "locust.log").open("wb") as log:
+        subprocess.run(
+            [
+                str(LOCUST),
+                *("-f", str(ROOT / "bench" / "load" / "locustfile.py")),
+                *("--headless", "--only-summary"),
+                *("-u", str(count), "-r", str(max(1, count // RAMP_SECONDS))),
+                *("--run-time", f"{int(plan.seconds + LEAVE_SECONDS)}s", "--stop-timeout", "5"),
+            ],
+            cwd=ROOT,
+            env={**os.environ, "SKEIN_LOAD_PLAN": str(told), "PYTHONPATH": str(ROOT)},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            timeout=plan.seconds + 2 * LEAVE_SECONDS,
+            check=False,
+        )
+
+
+def _drain(stack: LoadStack, caller: Caller, seconds: float) -> bool:
+    """Turn the clock until nothing is due any more; whether it came to that in so much real time.
+
+    It is turned to when something is due, as far as two hours, which is more than any retry takes.
+    """
+    give_up = time.monotonic() + seconds
+    begun = stack.clock.now()
+    try:
+        while stack.clock.now() - begun < MOST_TURNED:
+            caller.ok("POST", "/local/drain", seconds=give_up - time.monotonic())
+            due_at = _due_at()
+            if due_at is None:
+                return stack.poller.next_due() is None
+            ahead = (due_at - stack.clock.now()).total_seconds() + 1
+            caller.ok(
+                "POST",
+                "/local/clock",
+                {"advance_seconds": min(max(ahead, LEAST_TURN_SECONDS), MOST_TURN_SECONDS)},
+                seconds=give_up - time.monotonic(),
+            )
+    except (TimeoutError, ValueError, urllib.error.URLError):  # ValueError: no time is left
+        logger.warning("it has not come to rest in %.0f s", seconds)
+    return False
+
+
+def _due_at() -> datetime | None:
+    """When the next thing is to be done, but for what is done once chats have been quiet."""
+    table = bootstrap.app().table
+    marks = [
+        str(item["gsi2sk"]).split("#")[0]
+        for kind in DRAINED
+        for shard in range(DUE_SHARDS)
+        for item in table.query_index("gsi2", due_partition(kind, shard), limit=1).items
+    ]
+    return datetime.fromisoformat(min(marks)) if marks else None
+
+
+def any_seed() -> int:
+    """A seed that nobody chose."""
+    return random.SystemRandom().randrange(1, 1_000_000)

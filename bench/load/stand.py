@@ -1,0 +1,209 @@
+"""The local stack with its handlers in containers, and a storm that can be let loose on it."""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bench.load.containers import Containers, Kind, Setup
+from bench.load.model import THROTTLED, Model
+from bench.load.storm import Storm, UnreliableInbox, shaken
+from local.aws import LocalAws
+from local.clock import TurnableClock
+from local.config import Config
+from local.environment import Surroundings
+from local.events import Request, Response, json_response
+from local.functions import Invoker
+from local.poller import Poller
+from local.server import HOST, Server
+from local.sms_log import Sms, SmsLog
+from local.stack import Stack, queue_delays
+from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
+from skein.adapters.twilio_sms import READ_SECONDS as TWILIO_SECONDS
+
+SIZES: dict[Kind, int] = {"door": 4, "worker": 8}
+KILL_SECONDS = 5.0
+# The model is given up on sooner than deployed, or lost answers would take most of the three
+# minutes: each try of the SDK, of which there are two, has three seconds.
+MODEL_SECONDS = 8
+MODEL_HANG_SECONDS = 3.5
+TWILIO_BUSY = json_response(
+    HTTPStatus.TOO_MANY_REQUESTS, {"code": 20429, "message": "Too Many Requests", "status": 429}
+)
+PHONES, APP = "/local/sms", "/v1/"
+
+logger = logging.getLogger(__name__)
+
+
+class LoadStack(Stack):
+    """A local stack that is as mortal as the cloud.
+
+    Args:
+        config: How it is to be run.
+        storm: Decides what fails.
+        seed: Of what fails inside containers.
+        sizes: How many containers there are.
+    """
+
+    def __init__(
+        self, config: Config, *, storm: Storm, seed: int, sizes: Mapping[Kind, int] | None = None
+    ) -> None:
+        super().__init__(config, inbox=partial(UnreliableInbox, storm=storm))
+        self._storm = storm
+        self._seed = seed
+        self._sizes = sizes or SIZES
+        self.containers: Containers
+        self.aws: LocalAws
+        self.poller: Poller
+        self.clock: TurnableClock
+
+    def _functions(self, parts: ExitStack, aws: LocalAws, surroundings: Surroundings) -> Invoker:
+        folder = self.config.data_dir
+        skein = {
+            name: value
+            for name, value in surroundings.skein(self.template).items()
+            if name.startswith("SKEIN_")
+        }
+        delays = queue_delays(self.template, surroundings)
+
+        def setup(functions: tuple[str, ...], number: int) -> Setup:
+            clock, seed = str(folder / "clock"), f"{self._seed}-{number}"
+            return Setup(skein, clock=clock, delays=delays, functions=functions, seed=seed)
+
+        self.containers = Containers(
+            self.template.functions,
+            sizes=self._sizes,
+            setup=setup,
+            storm=self._storm,
+            log=folder / "containers.log",
+        )
+        parts.callback(self.containers.stop)
+        self.containers.start()
+        return self.containers
+
+    def _wired(self, aws: LocalAws, poller: Poller, clock: TurnableClock) -> None:
+        self.aws, self.poller, self.clock = aws, poller, clock
+        self.containers.wake = poller.wake
+        self._twilio = shaken(
+            super()._respond,
+            self._storm,
+            name="twilio",
+            throttled=TWILIO_BUSY,
+            hang_seconds=TWILIO_SECONDS + 1,
+        )
+
+    def _respond(self, request: Request) -> Response:
+        if request.path.startswith(TWILIO_PREFIX):
+            return self._twilio(request)
+        if request.method == "POST" and request.path.startswith((PHONES, APP)):
+            return self._over_the_air(request)
+        return super()._respond(request)
+
+    def _over_the_air(self, request: Request) -> Response:
+        """The way between people and the gateway, on which requests and answers are lost."""
+        fault = self._storm.draw("people")
+        if fault in {"throttle", "lost before"}:
+            raise ConnectionResetError("the request is lost")
+        answer = super()._respond(request)
+        if fault is not None:
+            raise ConnectionResetError("the answer is lost")
+        return answer
+
+    def texts(self) -> list[Sms]:
+        """What has reached phones."""
+        return SmsLog(self.config.data_dir / "texts.jsonl").find()
+
+    def dead_letters(self) -> dict[str, int]:
+        """How many messages each queue of what was given up holds."""
+        sqs = self.aws.sqs()
+        found = {}
+        for name in sorted({q.dead_letters for q in self.template.queues if q.dead_letters}):
+            attributes = sqs.get_queue_attributes(
+                QueueUrl=self.aws.queue_url(name), AttributeNames=["ApproximateNumberOfMessages"]
+            )
+            found[name] = int(attributes["Attributes"]["ApproximateNumberOfMessages"])
+        return found
+
+
+class ModelServer:
+    """The model behind HTTP; a context manager.
+
+    Args:
+        storm: Decides which of its answers are lost.
+    """
+
+    def __init__(self, storm: Storm) -> None:
+        self.model = Model()
+        self._server = Server(
+            0,
+            shaken(
+                self.model.answer,
+                storm,
+                name="model",
+                throttled=THROTTLED,
+                hang_seconds=MODEL_HANG_SECONDS,
+            ),
+        )
+        self.base_url = f"http://{HOST}:{self._server.port}/v1"
+
+    def __enter__(self) -> Self:
+        self._server.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.stop()
+
+
+class Killer:
+    """Kills a container that is at work every few seconds; a context manager.
+
+    Args:
+        containers: Of which one dies.
+        seed: Of which one.
+        seconds: Between two deaths.
+    """
+
+    def __init__(self, containers: Containers, *, seed: int, seconds: float = KILL_SECONDS) -> None:
+        self._containers = containers
+        self._random = random.Random(seed)
+        self._seconds = seconds
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="killer", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _loop(self) -> None:
+        while not self._over.wait(self._seconds):
+            give_up = time.monotonic() + self._seconds
+            while not self._containers.kill_one(self._random):
+                if time.monotonic() > give_up or self._over.wait(0.01):
+                    break
+
+
+def config_for(folder: Path, model_url: str, settings: dict[str, str]) -> Config:
+    """How the stack of a load run is run."""
+    chosen = {"SKEIN_MODEL_TIMEOUT_SECONDS": str(MODEL_SECONDS), **settings}
+    return Config(port=0, data_dir=folder, openai_base_url=model_url, settings=chosen)

@@ -1,0 +1,197 @@
+"""What goes wrong, how often, and how it looks to whoever called.
+
+Everything that fails does so here, in code of the bench: Skein is never told.
+"""
+
+import io
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Literal
+
+from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+from botocore.httpsession import URLLib3Session
+
+from local.events import Request, Response
+from local.inbox import Held, Inbox, Source
+
+Fault = Literal["throttle", "reset", "lost before", "lost after"]
+FAULTS: tuple[Fault, ...] = ("throttle", "reset", "lost before", "lost after")
+
+SHARE = 0.05
+LONGEST_PAUSE_SECONDS = 1.0  # a lost call of AWS takes some time, though not its whole time-out
+READ_SECONDS = 5
+LATEST_SECONDS = 2.0  # by which a queue may hand out a message too late
+COPIED, LATE = 0.1, 0.5  # the shares of messages that come twice, and late
+
+Answer = Callable[[Request], Response]
+
+
+class Storm:
+    """Decides, call by call, what fails; quiet until it is told to rage.
+
+    Args:
+        seed: Of what is drawn.
+    """
+
+    def __init__(self, seed: str) -> None:
+        self.raging = False
+        self.drawn: Counter[str] = Counter()
+        self._random = random.Random(seed)
+        self._lock = threading.Lock()
+
+    def draw(self, whose: str) -> Fault | None:
+        """What becomes of a call of somebody's; None lets it pass."""
+        with self._lock:
+            if not self.raging or self._random.random() >= SHARE:
+                return None
+            fault = self._random.choice(FAULTS)
+            self.drawn[f"{whose}: {fault}"] += 1
+            return fault
+
+    def taken(self) -> dict[str, int]:
+        """What was drawn since this was last asked."""
+        with self._lock:
+            drawn = dict(self.drawn)
+            self.drawn.clear()
+            return drawn
+
+    def chance(self, share: float) -> bool:
+        """Whether something happens that does in such a share of all cases."""
+        with self._lock:
+            return self.raging and self._random.random() < share
+
+    def seconds(self, longest: float) -> float:
+        """Some time, no longer than that."""
+        with self._lock:
+            return self._random.uniform(0, longest)
+
+
+# ------------------------------------------------------------------ what Skein calls
+
+
+def shake_aws(client: Any, service: str, storm: Storm) -> None:
+    """Let calls of a client fail, as AWS and the network make them fail."""
+    wire = URLLib3Session(timeout=READ_SECONDS)
+
+    def before_send(request: Any, **_: object) -> AWSResponse | None:
+        fault = storm.draw(service)
+        if fault is None:
+            return None
+        if fault == "throttle":
+            return _throttled(request, service)
+        if fault == "reset":
+            if storm.chance(0.5):
+                wire.send(request)
+            raise ConnectionClosedError(endpoint_url=request.url)
+        if fault == "lost after":
+            wire.send(request)
+        time.sleep(storm.seconds(LONGEST_PAUSE_SECONDS))
+        raise ReadTimeoutError(endpoint_url=request.url)
+
+    client.meta.events.register(f"before-send.{service}", before_send)
+
+
+def _throttled(request: Any, service: str) -> AWSResponse:
+    """What DynamoDB or SQS answers when it is asked too much."""
+    operation = request.headers.get("X-Amz-Target", b"")
+    name = operation.decode() if isinstance(operation, bytes) else str(operation)
+    if service == "sqs":
+        body: dict[str, Any] = {"__type": "com.amazonaws.sqs#RequestThrottled"}
+    elif name.endswith("TransactWriteItems"):
+        body = {
+            "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+            "CancellationReasons": [{"Code": "TransactionConflict", "Message": "in use"}],
+        }
+    else:
+        body = {"__type": "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}
+    data = json.dumps({**body, "message": "slow down"}).encode()
+    headers: Any = {"content-type": "application/x-amz-json-1.0", "content-length": str(len(data))}
+    return AWSResponse(request.url, 400, headers, _Raw(data))
+
+
+class _Raw(io.BytesIO):
+    """A body as botocore reads it."""
+
+    def stream(self, **_: object) -> Any:
+        """All of it."""
+        yield self.read()
+
+
+# ------------------------------------------------------------------ what is called over HTTP
+
+
+def shaken(
+    answer: Answer, storm: Storm, *, name: str, throttled: Response, hang_seconds: float
+) -> Answer:
+    """A server whose answers fail: 429, a closed connection, none in time, before or after.
+
+    Args:
+        answer: Does what is asked.
+        storm: Decides.
+        name: Whose it is.
+        throttled: What it says when it is asked too much.
+        hang_seconds: Longer than the caller waits.
+    """
+
+    def respond(request: Request) -> Response:
+        fault = storm.draw(name)
+        if fault is None:
+            return answer(request)
+        if fault == "throttle":
+            return throttled
+        if fault == "lost after" or (fault == "reset" and storm.chance(0.5)):
+            answer(request)
+        if fault != "reset":
+            time.sleep(hang_seconds)
+        raise ConnectionResetError("the caller is left without an answer")
+
+    return respond
+
+
+# ------------------------------------------------------------------ what queues do
+
+
+class UnreliableInbox(Inbox):
+    """Queues that hand out some messages twice, and many late, so that others overtake them."""
+
+    def __init__(self, *args: Any, storm: Storm, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._storm = storm
+        self._copies = 0
+
+    def _hold(self, source: Source, raw: Any) -> None:
+        known = raw["MessageId"] in self._held
+        super()._hold(source, raw)
+        if known:
+            return
+        with self._lock:
+            held = self._held[raw["MessageId"]]
+            if self._storm.chance(LATE):
+                held.due_at += self._some_time()
+            if self._storm.chance(COPIED):
+                self._copies += 1
+                again = replace(held.message, message_id=f"copy-{self._copies}", receipt_handle="")
+                due = held.due_at + self._some_time()
+                self._held[again.message_id] = Held(source, again, due)
+                self._storm.drawn["queues: given out twice"] += 1
+
+    def _some_time(self) -> timedelta:
+        return timedelta(seconds=self._storm.seconds(LATEST_SECONDS))
+
+    def _received(self) -> list[Held]:
+        return [held for held in super()._received() if held.message.receipt_handle]
+
+    def succeed(self, held: Held) -> None:
+        """A copy is done without the queue's knowing."""
+        if held.message.receipt_handle:
+            super().succeed(held)
+            return
+        with self._lock:
+            del self._held[held.message.message_id]
