@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.errors import RateLimited
+from skein.errors import Ambiguous, RateLimited
 from skein.models.chat import Message
 from skein.models.completion import ModelRequest
 from skein.models.limit import DAY, MINUTE, Allowance, Rate, owner_of_user
@@ -150,6 +150,23 @@ def test_a_count_that_meets_another_one_is_made_on_top_of_it() -> None:
     world.table.write = meets  # type: ignore[method-assign]
     assert let_in(world, 3) == 1
     assert met == [1]
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_nobody_is_turned_away_since_it_is_unclear_whether_they_were_counted(
+    *, counted: bool
+) -> None:
+    world = a_world(user_messages_per_minute=2)
+    really = world.table.write
+
+    def unclear(write: Write) -> None:
+        world.table.write = really  # type: ignore[method-assign]
+        if counted:
+            really(write)
+        raise Ambiguous("no answer")
+
+    world.table.write = unclear  # type: ignore[method-assign]
+    assert let_in(world, 4) == (2 if counted else 3)
 
 
 @pytest.mark.parametrize("days", [1, 2, 400])

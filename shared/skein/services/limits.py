@@ -7,11 +7,12 @@ is refused: the text is kept, one notice says so, and then there is silence unti
 again.
 """
 
+import logging
 from datetime import datetime, timedelta
 from math import ceil
 from typing import NamedTuple
 
-from skein.errors import RateLimited
+from skein.errors import Ambiguous, RateLimited
 from skein.models.base import rfc3339, stable_hash
 from skein.models.limit import (
     DAY,
@@ -37,6 +38,8 @@ WORDS: dict[What, str] = {
     "messages": "messages come too fast",
     "tokens": "what models may spend in a day is spent",
 }
+
+logger = logging.getLogger(__name__)
 
 
 class Rates(NamedTuple):
@@ -217,7 +220,11 @@ class Limits:
         refusal = refusal_of(allowance, rates, now, messages=1)
         if refusal is None and rates.messages.limited:
             full_at = rates.messages.after(allowance.messages_full_at, 1, now)
-            self._table.write(allowance.becoming(now, messages_full_at=full_at)[1])
+            try:
+                self._table.write(allowance.becoming(now, messages_full_at=full_at)[1])
+            except Ambiguous:
+                # Nobody is turned away because their message may not have been counted.
+                logger.warning("it is not clear whether a message was counted")
         return refusal
 
     def _allowance(self, tenant: str, owner: str) -> Allowance:
