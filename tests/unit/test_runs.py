@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from skein.errors import LostLease, ModelRejected, Unavailable
+from skein.errors import Ambiguous, LostLease, ModelRejected, Unavailable
 from skein.models.base import NamedMember
 from skein.models.completion import ModelRequest
 from skein.models.jobs import RunJob
-from skein.models.storage import Update
+from skein.models.storage import Update, Write
 from skein.models.usage import DayUsage
 from skein.services.claims import Claim
 from skein.settings import Settings
@@ -303,6 +303,27 @@ def test_two_ticks_at_once_send_a_job_once() -> None:
     world.clock.advance(61)
     assert world.tick() == 1
     world.clock.advance(61)
+    assert world.tick() == 0
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_tick_sends_a_job_although_it_is_unclear_whether_its_mark_moved(*, moved: bool) -> None:
+    world = _world()
+    world.post("Hello", HUSAM)
+    world.clock.advance(120)
+    world.queues.ready("turns")
+    really = world.table.write
+
+    def unclear(write: Write) -> None:
+        world.table.write = really  # type: ignore[method-assign]
+        if moved:
+            really(write)
+        raise Ambiguous("no answer")
+
+    world.table.write = unclear  # type: ignore[method-assign]
+    assert world.tick() == 1
+    world.drain()
+    assert world.texts() == ["Hello", "Hello!"]
     assert world.tick() == 0
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import product
 
-from skein.errors import ConditionFailed, SkeinError
+from skein.errors import Ambiguous, ConditionFailed, SkeinError
 from skein.models.due import (
     DUE_SHARDS,
     DueKind,
@@ -128,7 +128,11 @@ class Tick:
             if fire is not None:
                 return fire(item, now)
             job = JOBS[kind](item)
-            self._move_on(kind, item, now)
+            try:
+                self._move_on(kind, item, now)
+            except Ambiguous:
+                # If it has moved, nobody else sends the job; if not, it may be sent twice.
+                logger.warning("a mark may not have moved", extra={"key": str(_key(item))})
         except ConditionFailed:
             return None
         except Exception:
