@@ -7,12 +7,13 @@ import shutil
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.load.people import LONGEST_GAP_SECONDS, MOST_IN_A_BURST
 from bench.load.report import page, show
-from bench.load.run import Outcome, Plan, any_seed, carry_out
+from bench.load.run import A_FEW, Outcome, Plan, any_seed, carry_out
 from local.template import ROOT
 
 
@@ -44,10 +45,14 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
     parser.add_argument("--pause", type=float, default=Plan.pause_seconds)
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--threads", action="store_true", help="instead of locust")
+    parser.add_argument("--few", action="store_true", help="a few people for a few seconds")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--rest", type=float, default=None, help="seconds to come to rest in")
     parser.add_argument("--keep", action="store_true", help="keep its data and logs")
     asked = parser.parse_args(arguments)
+    seed = any_seed() if asked.seed is None else asked.seed
+    if asked.few:
+        return replace(A_FEW, seed=seed), asked.keep
     plan = Plan(
         phones=asked.phones,
         users=asked.users,
@@ -56,7 +61,7 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
         faults=asked.faults,
         threads=asked.threads,
         drain_seconds=asked.rest,
-        seed=any_seed() if asked.seed is None else asked.seed,
+        seed=seed,
     )
     return plan, asked.keep
 

@@ -78,6 +78,23 @@ class Plan:
         return usual if self.drain_seconds is None else self.drain_seconds
 
 
+# A few people for a few seconds, to see that all of this still works.
+A_FEW = Plan(
+    phones=4,
+    users=3,
+    seconds=4.0,
+    pause_seconds=1.0,
+    faults=True,
+    threads=True,
+    patience_seconds=3.0,
+    kill_seconds=1.5,
+    sizes={"door": 2, "worker": 3},
+    drain_seconds=60.0,
+    # Otherwise that is due a quarter of an hour later.
+    settings={"SKEIN_AUTO_SUMMARY": "false"},
+)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of a run."""

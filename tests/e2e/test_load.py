@@ -1,35 +1,37 @@
 """A few people for a few seconds while everything fails, so that `make load` can be relied on."""
 
-from pathlib import Path
+import os
+import re
+import subprocess
+import sys
 
-from bench.load.report import checks, failures, figures, page
-from bench.load.run import Plan, carry_out
+from bench.load.checks import CHECKS
+from local.template import ROOT
 
-PLAN = Plan(
-    phones=4,
-    users=3,
-    seconds=4.0,
-    pause_seconds=1.0,
-    faults=True,
-    seed=7,
-    threads=True,
-    patience_seconds=3.0,
-    kill_seconds=1.5,
-    sizes={"door": 2, "worker": 3},
-    settings={"SKEIN_AUTO_SUMMARY": "false"},  # which would be due a quarter of an hour later
-)
+FOLDERS = (ROOT, ROOT / "shared", ROOT / "functions")
 
 
-def test_nothing_is_lost_or_doubled_while_everything_fails(tmp_path: Path) -> None:
-    outcome = carry_out(PLAN, tmp_path)
-    wrong = {verdict.check: verdict.wrong for verdict in outcome.verdicts if not verdict.holds}
-    assert wrong == {}
-    assert outcome.found.acknowledged
-    assert outcome.found.texts
-    assert outcome.killed
-    assert any(name.startswith("dynamodb: ") for name in outcome.drawn)
-    told = page(outcome, "a machine", gap=1.6)
-    assert "FAIL" not in told
-    assert len(checks(outcome)) == len(outcome.verdicts) + 1
-    assert {"dynamodb"} <= {row[0] for row in failures(outcome)}
-    assert figures(outcome)[-1] == ["containers killed", "", "", "", str(outcome.killed)]
+def test_nothing_is_lost_or_doubled_while_everything_fails() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.load", "--few", "--seed", "7"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, FOLDERS))},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    told = done.stdout
+    assert done.returncode == 0, told + done.stderr
+    verdicts = re.findall(r"^(.+?)  +pass$", told, re.MULTILINE)
+    assert [verdict.strip() for verdict in verdicts] == list(CHECKS)
+    for what in ("message acknowledged, s", "texts that reached phones", "containers killed"):
+        assert number(told, what) > 0
+    assert re.search(r"^dynamodb  +\d", told, re.MULTILINE)
+
+
+def number(told: str, what: str) -> int:
+    """What stands at the end of a line of the figures."""
+    found = re.search(rf"^{what}.*?(\d+)$", told, re.MULTILINE)
+    assert found, told
+    return int(found[1])
