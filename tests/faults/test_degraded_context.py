@@ -119,6 +119,32 @@ def test_when_the_context_cannot_be_read_the_current_message_is_answered(error: 
     assert "back" not in f"{head}{tail}"
 
 
+def test_of_a_burst_all_messages_are_answered_and_seen() -> None:
+    world = direct()
+    world.fall_sick(Unavailable("down"))
+    for text in ("I can't eat nuts.", "And no milk.", "What should I eat?"):
+        world.post(text, HUSAM)
+    world.drain()
+    assert [content for role, content in words(world) if role == "user"] == [
+        "[Husam (human)] I can't eat nuts.",
+        "[Husam (human)] And no milk.",
+        "[Husam (human)] What should I eat?",
+    ]
+    assert "back" not in str(words(world))
+    assert world.membership(COACH).seen_seq == 7
+
+
+def test_of_a_long_burst_the_newest_twenty_are_answered() -> None:
+    world = direct()
+    world.fall_sick(Unavailable("down"))
+    for number in range(1, 26):
+        world.post(f"Text {number}", HUSAM)
+    world.drain()
+    said = [content for role, content in words(world) if role == "user"]
+    assert said == [f"[Husam (human)] Text {number}" for number in range(6, 26)]
+    assert world.membership(COACH).seen_seq == 3, "the first five stay new"
+
+
 def test_the_run_says_so_and_a_metric_counts_it() -> None:
     world = direct()
     world.fall_sick(Unavailable("down"))
@@ -159,10 +185,13 @@ def test_how_long_a_context_may_take_is_a_setting() -> None:
     assert world.runs()[-1].marks == ()
 
 
-def test_in_a_group_the_timeline_holds_the_current_message_alone() -> None:
+def test_in_a_group_the_timeline_holds_what_is_to_be_answered_alone() -> None:
     world = ward()
     world.agent(reply_mode="tools", history_format="timeline")
     world.chat(HUSAM, DESIGNER, COACH)
+    world.post("Before", HUSAM)
+    world.drain()
+    world.model.requests.clear()
     for text in ("One", "Two"):
         world.post(text, HUSAM)
     world.model.default = says("Here.")
@@ -178,8 +207,7 @@ def test_in_a_group_the_timeline_holds_the_current_message_alone() -> None:
         "NOW",
     ]
     history = next(part for part in system.split("\n\n") if part.startswith("CHAT HISTORY"))
-    [entry] = timeline(history)[1]
-    assert entry.text == "Two"
+    assert [entry.text for entry in timeline(history)[1]] == ["One", "Two"]
     assert "Here." in world.texts()
 
 
@@ -284,14 +312,14 @@ def _dies(*_: object, **__: object) -> None:
 def test_what_was_not_shown_stays_new() -> None:
     world = ward("One at a time.", "Now I know.")
     world.agent(history_format="timeline")
-    world.chat(HUSAM, COACH)
-    for text in ("First", "Second", "Third"):
+    world.chat(HUSAM, COACH, respond="mention")
+    for text in ("First", "Second", "@Coach Third"):
         world.post(text, HUSAM)
     world.fall_sick(Unavailable("down"))
     world.drain()
     assert world.membership(COACH).seen_seq == 0, "two of three were never shown"
     world.recover()
-    world.post("Fourth", HUSAM)
+    world.post("@Coach Fourth", HUSAM)
     world.drain()
     history = next(
         part for part in world.model.prompt.split("\n\n") if part.startswith("CHAT HISTORY")
@@ -299,9 +327,9 @@ def test_what_was_not_shown_stays_new() -> None:
     assert [(entry.text, entry.seen) for entry in timeline(history)[1]] == [
         ("First", False),
         ("Second", False),
-        ("Third", False),
+        ("@Coach Third", False),
         ("One at a time.", True),
-        ("Fourth", False),
+        ("@Coach Fourth", False),
     ]
     assert world.membership(COACH).seen_seq == 5
 

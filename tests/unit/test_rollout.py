@@ -194,14 +194,26 @@ def test_who_was_asked_to_respond_by_hand_answers_the_newest_words(file: Path) -
     assert "My back hurts" not in str(words(world))
 
 
-def test_seen_moves_over_what_was_shown_and_no_further(file: Path) -> None:
+def test_all_of_a_burst_is_shown_and_seen(file: Path) -> None:
     world = direct(file, context=False)
     talk(world, "My back hurts", "Since Monday")
     assert world.membership(COACH).seen_seq == 3
-    for text in ("One", "Two"):
+    for text in ("I can't eat nuts.", "What should I eat?"):
         world.post(text, HUSAM)
     world.drain()
-    assert world.membership(COACH).seen_seq == 4, "over its own answer, not over what it missed"
+    assert [content for role, content in words(world) if role == "user"] == [
+        "[Husam (human)] I can't eat nuts.",
+        "[Husam (human)] What should I eat?",
+    ]
+    assert world.membership(COACH).seen_seq == 6
+
+
+def test_seen_moves_over_what_was_shown_and_no_further(file: Path) -> None:
+    world = world_with(file, context=False)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", respond="mention")
+    talk(world, "@Coach My back hurts", "Since Monday", "@Coach What should I do?")
+    assert "Monday" not in str(words(world))
+    assert world.membership(COACH).seen_seq == 2, "over its own answer, not over what it missed"
 
 
 def test_an_operator_is_shown_the_plain_prompt_too(file: Path) -> None:

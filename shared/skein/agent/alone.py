@@ -1,4 +1,7 @@
-"""The current message alone: what an agent answers from when there is no more to be had."""
+"""What is to be answered alone: what an agent answers from when there is no more to be had.
+
+That is the current message and, of a burst, those before it that the same run is to answer.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,7 +42,7 @@ def read_alone(
     now: datetime,
     settings: Settings,
 ) -> Reading:
-    """Read the agent and the current message, in one call.
+    """Read the agent and what the run is to answer, in one call.
 
     Args:
         table: Where they are.
@@ -55,16 +58,18 @@ def read_alone(
     """
     current, agent_key = current_seq(run, chat), Agent.key_of(run.tenant, run.agent_id)
     seen = member.seen_seq if member else 0
-    keys = _keys_of_messages(chat, current, seen)
+    asked_from = _asked_from(run, chat, current)
+    keys = _keys_of_messages(chat, current, seen, asked_from)
     found = table.get_many(
         [agent_key, *keys_of_settings(run.tenant, chat), *payer_keys(run), *keys]
     )
     if agent_key not in found or found[agent_key].get("deleted_at"):
         raise NotFound("the agent is gone")
     messages = [Message.from_item(found[key]) for key in keys if key in found]
-    shown = tuple(message for message in messages if message.seq == current)
-    if current is not None and not shown:
+    me = MemberRef(kind="agent", id=run.agent_id)
+    if current is not None and current not in {message.seq for message in messages}:
         raise NotFound("the message is gone")
+    shown = _asked(messages, asked_from, current, me)
     agent = Agent.from_item(found[agent_key])
     line, tenant = found_settings(run.tenant, chat, found)
     home = chat if chat is not None and chat.id == run.chat_id else None
@@ -77,9 +82,9 @@ def read_alone(
         before=None,
         borrowed=None,
         home=home,
-        trigger_message=shown[0] if home and shown else None,
+        trigger_message=shown[-1] if home and shown else None,
         destination=destination,
-        audience=audience_of(chat, since_seq=current or 1) if chat else run.audience,
+        audience=audience_of(chat, since_seq=asked_from or 1) if chat else run.audience,
         scope=scope_of(chat),
         chats=(),
         elsewhere=(),
@@ -92,12 +97,12 @@ def read_alone(
         allowance=found_allowance(run, found),
         told=chat is None or home is not None or may_show(run.audience, destination),
         mark="context_unavailable",
-        seen_to=seen_to(seen, messages, current, MemberRef(kind="agent", id=run.agent_id)),
+        seen_to=seen_to(seen, messages, shown, me),
     )
 
 
 def without_context(run: Run, reading: Reading) -> Reading:
-    """What is left for somebody whose agents are given no context: the current message.
+    """What is left for somebody whose agents are given no context: what is to be answered.
 
     Where nothing is to be answered, as after a wait in vain, the newest words of somebody else.
     """
@@ -107,9 +112,10 @@ def without_context(run: Run, reading: Reading) -> Reading:
     if current is None:
         current = max((one.seq for one in texts if one.sender.ref != agent), default=None)
     seen = reading.member.seen_seq if reading.member else 0
+    shown = _asked(texts, _asked_from(run, reading.chat, current), current, agent)
     return replace(
         reading,
-        messages=tuple(message for message in texts if message.seq == current),
+        messages=shown,
         before=None,
         borrowed=None,
         chats=(),
@@ -119,30 +125,62 @@ def without_context(run: Run, reading: Reading) -> Reading:
         live_runs=(),
         person=None,
         mark="context_off",
-        seen_to=seen_to(seen, reading.messages, current, agent),
+        seen_to=seen_to(seen, reading.messages, shown, agent),
     )
 
 
-def seen_to(seen: int, messages: Sequence[Message], current: int | None, agent: MemberRef) -> int:
-    """How far SEEN may move when only the current message was shown.
+def seen_to(
+    seen: int, messages: Sequence[Message], shown: Sequence[Message], agent: MemberRef
+) -> int:
+    """How far SEEN may move when only some messages were shown.
 
-    Over that message, over the agent's own and over those that no agent is shown; not over what
-    somebody else said meanwhile, which stays new (DESIGN section 5, invariant 7).
+    Over those, over the agent's own and over those that no agent is shown; not over what somebody
+    else said meanwhile, which stays new (DESIGN section 5, invariant 7).
     """
     known = {message.seq: message for message in messages}
     while (following := known.get(seen + 1)) is not None:
         is_new = following.kind == "text" and following.sender.ref != agent
-        if is_new and following.seq != current:
+        if is_new and following not in shown:
             break
         seen += 1
     return seen
 
 
-def _keys_of_messages(chat: Chat | None, current: int | None, seen: int) -> list[Key]:
-    """The current message, and those between it and what was seen before, if they are few."""
-    if chat is None or current is None:
+def _asked_from(run: Run, chat: Chat | None, current: int | None) -> int | None:
+    """The first of the messages that are to be answered with the current one."""
+    trigger = run.trigger
+    here = chat is not None and chat.id == run.chat_id
+    if current is None or not here or trigger.seq != current or trigger.from_seq is None:
+        return current
+    return max(trigger.from_seq, current - MOST_BETWEEN + 1)
+
+
+def _asked(
+    messages: Sequence[Message], first: int | None, current: int | None, agent: MemberRef
+) -> tuple[Message, ...]:
+    """Those of the messages that are to be answered, the current one last."""
+    if first is None or current is None:
+        return ()
+    return tuple(
+        message
+        for message in messages
+        if message.seq == current
+        or (
+            first <= message.seq < current
+            and message.kind == "text"
+            and message.sender.ref != agent
+        )
+    )
+
+
+def _keys_of_messages(
+    chat: Chat | None, current: int | None, seen: int, asked_from: int | None
+) -> list[Key]:
+    """What is to be answered and, if it is little, what lies between it and what was seen."""
+    if chat is None or current is None or asked_from is None:
         return []
-    first = seen + 1 if current - seen <= MOST_BETWEEN else current
+    first = seen + 1 if current - seen <= MOST_BETWEEN else asked_from
     return [
-        Message.key_of(chat.tenant, chat.id, seq) for seq in range(min(first, current), current + 1)
+        Message.key_of(chat.tenant, chat.id, seq)
+        for seq in range(min(first, asked_from), current + 1)
     ]
