@@ -27,6 +27,7 @@ LEAST_HEAD = 1_024
 STEP = 128
 RULES = " Ask for the pulse at rest, and for pain, before you raise the load by more than a tenth."
 LONG_PROMPT = SYSTEM_PROMPT + RULES * 60
+CHAT_ID = "chat_01KHRDDVQ0EKCGHG6EF8EDHSKF"  # as long as those that Skein gives
 EVERY_TOOL: tuple[ToolName, ...] = get_args(ToolName)
 # Each with a name, the kind of chat, what the agent heeds, and what it may use.
 CONVERSATIONS: tuple[tuple[str, Kind, str, tuple[ToolName, ...]], ...] = (
@@ -58,7 +59,7 @@ def conversation(
     """What the model was asked in each turn of one conversation, from its first message on."""
     stand = Stand(MemoryTable, tokens, settings=settings)
     table = cast("MemoryTable", stand.table)
-    chat = SkeinChat(stand, kind=kind, system_prompt=prompt, tools=tools)
+    chat = SkeinChat(stand, kind=kind, chat_id=CHAT_ID, system_prompt=prompt, tools=tools)
     chat.create(0, filled_by_transactions(table))
     asked = []
     for _ in range(turns):

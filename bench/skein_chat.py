@@ -66,12 +66,16 @@ class SkeinChat:
     @property
     def person(self) -> NamedMember:
         """Who asks."""
-        return NamedMember(kind="user", id=f"usr_{self._chat_id}", name="Husam")
+        return NamedMember(kind="user", id=f"usr_{self._suffix}", name="Husam")
 
     @property
     def agent(self) -> NamedMember:
         """Who answers."""
-        return NamedMember(kind="agent", id=f"agt_{self._chat_id}", name="Coach")
+        return NamedMember(kind="agent", id=f"agt_{self._suffix}", name="Coach")
+
+    @property
+    def _suffix(self) -> str:
+        return self._chat_id.removeprefix("chat_")
 
     # ------------------------------------------------------------------ how it comes to be
 
@@ -157,7 +161,7 @@ class SkeinChat:
 
     def _session(self, begun: datetime) -> Session:
         """All of it: nobody has paused for long, or begun anew."""
-        return Session(id=f"ses_{self._chat_id}", started_at=begun, first_seq=1)
+        return Session(id=f"ses_{self._suffix}", started_at=begun, first_seq=1)
 
     # ------------------------------------------------------------------ turns
 

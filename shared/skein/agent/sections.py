@@ -139,8 +139,11 @@ def active_runs(
     limit: int,
     counter: TokenCounter,
 ) -> Section:
-    """The agent's runs that have not ended, this one first; a waiting one says for whom."""
-    lines = [f"  - Run {quoted_id(this.id)} (this run){cause_of(this, home, message)}"]
+    """The agent's runs that have not ended, this one first; a waiting one says for whom.
+
+    No tool takes the id of this one, which would be new in each prompt: it is left out.
+    """
+    lines = [f"  - Run (this run){cause_of(this, home, message)}"]
     for live in runs:
         if live.run_id == this.id:
             continue
