@@ -9,14 +9,16 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from skein.agent.context import ContextBuilder, Manner
+from skein.agent.answers import Answers, ModelDown
+from skein.agent.context import ContextBuilder
 from skein.agent.contexts import Contexts
 from skein.agent.reading import Reading
 from skein.agent.resets import NO_PROMPT, asked_anew, fixed_step
+from skein.agent.speaking import last_words
 from skein.agent.taking_over import ended_in, recorded_prompt
 from skein.agent.tools import enabled
 from skein.agent.tools.acting import Actor
-from skein.agent.tools.base import Tool, Work
+from skein.agent.tools.base import Work
 from skein.correlation import correlated
 from skein.errors import (
     Conflict,
@@ -27,20 +29,20 @@ from skein.errors import (
     Transient,
 )
 from skein.masking import in_our_words
-from skein.models.completion import ModelMessage, ModelRequest
 from skein.models.jobs import RunJob
 from skein.models.run import MAX_STEPS, Shown
-from skein.models.step import FIXED_ANSWER, PromptRecord, Step
-from skein.ports import Clock, LanguageModel, Table
+from skein.models.step import Step
+from skein.ports import Clock, Table
 from skein.services.apologies import Apologies
 from skein.services.claims import place_elsewhere
 from skein.services.endings import Endings
+from skein.services.last_words import LastWords, all_one
 from skein.services.limits import OverLimit
 from skein.services.notices import Notices
 from skein.services.permits import Permits
+from skein.services.recording import Recording, recording
 from skein.services.runs import Runs
 from skein.services.spending import Spending
-from skein.services.thread_writes import stint
 from skein.services.usage import UsageBook
 from skein.settings import Settings
 
@@ -50,10 +52,6 @@ LEAST_MODEL_SECONDS = 20  # with less than this left, a fresh invocation goes on
 BUSY_SECONDS = 30  # the longest pause before a run asks again whether it may work
 
 logger = logging.getLogger(__name__)
-
-
-class ModelDown(Transient):
-    """The model could not be asked; the run waits for it."""
 
 
 class Busy(Transient):
@@ -73,8 +71,9 @@ class Turns:
         contexts: Contexts,
         context: ContextBuilder,
         actor: Actor,
+        answers: Answers,
+        last_words: LastWords,
         apologies: Apologies,
-        model: LanguageModel,
         usage: UsageBook,
         spending: Spending,
         notices: Notices,
@@ -88,8 +87,9 @@ class Turns:
         self._contexts = contexts
         self._context = context
         self._actor = actor
+        self._answers = answers
+        self._last_words = last_words
         self._apologies = apologies
-        self._model = model
         self._usage = usage
         self._spending = spending
         self._notices = notices
@@ -150,37 +150,42 @@ class Turns:
         activation = work.run.activation
         steps = list(self._runs.steps(work.claim))
         reading = self._read(work, steps)
+        anew = asked_anew(work.run, reading)
+        if anew is not None:
+            self._answer_anew(work, steps, reading, anew)
+            return
         tools = enabled(reading.agent.enabled_tools)
         account = self._spending.account(work.run, reading.allowance, reading.tenant)
         self._permit(work, reading, until=deadline + LEASE_MARGIN)
-        anew = asked_anew(work.run, reading)
-        prompt = recorded_prompt(steps) or (
-            NO_PROMPT
-            if anew is not None
-            else self._context.build(work.run, reading, [tool.spec for tool in tools])
+        prompt = recorded_prompt(steps) or self._context.build(
+            work.run, reading, [tool.spec for tool in tools]
         )
         work.ended = bool(steps) and ended_in(steps[-1])
         while work.run.activation == activation:
             if steps and steps[-1].results is None:
+                if not steps[-1].tool_calls:
+                    self._close(work, steps[-1], reading)
+                    return
                 steps[-1] = self._act(work, steps[-1], reading)
-            if work.over or work.ended or work.run.activation != activation:
+            if not self._goes_on(work, activation):
                 break
-            if work.run.steps_taken >= MAX_STEPS:
-                logger.warning("a run took all its steps", extra={"run_id": work.run.id})
-                work.ended = True
-                break
-            if anew is not None:
-                steps.append(self._answer_anew(work, anew))
-                continue
             seconds = self._seconds_left(deadline)
             if seconds < LEAST_MODEL_SECONDS:
                 self._runs.hand_on(work.claim)
                 return
             asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
             account.check()
-            answer = self._ask(work, reading, asked, tools, seconds)
-            steps.append(self._record(work, answer, reading, prompt if not steps else None))
-            account.charge(answer.usage)
+            step = self._answers.ask(work, reading, asked, tools, seconds)
+            answer = self._answers.recorded(work, step, reading, prompt if not steps else None)
+            try:
+                if not step.tool_calls:
+                    self._close(work, step, reading, answer)
+                    return
+                work.claim = self._runs.record(answer)
+                steps.append(step)
+            finally:  # nobody who waits for the answer waits for this, and it was paid for anyway
+                self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
+                account.charge(step.usage)
         self._release(work)
         if work.over:
             return
@@ -188,6 +193,52 @@ class Turns:
             self._endings.end(work.claim, "done")
             return
         self._carry_on(work, deadline)  # a reply was there already: go on with a fresh prompt
+
+    @staticmethod
+    def _goes_on(work: Work, activation: int) -> bool:
+        """Whether the model is to be asked again in this activation."""
+        if work.over or work.ended or work.run.activation != activation:
+            return False
+        if work.run.steps_taken >= MAX_STEPS:
+            logger.warning("a run took all its steps", extra={"run_id": work.run.id})
+            work.ended = True
+        return not work.ended
+
+    def _answer_anew(
+        self, work: Work, steps: Sequence[Step], reading: Reading, shown: Shown
+    ) -> None:
+        """Give the fixed answer to a wish to start anew, of which no more was shown."""
+        if steps:
+            self._close(work, steps[-1], reading)
+            return
+        step = fixed_step(work.run, self._clock.now())
+        answer = recording(work.claim, step, shown=shown, marks=NO_PROMPT.marks)
+        self._close(work, step, reading, answer)
+
+    def _close(
+        self, work: Work, step: Step, reading: Reading, answer: Recording | None = None
+    ) -> None:
+        """End a run whose model asks for nothing more: its text is the last word.
+
+        Args:
+            work: At the run.
+            step: What the model said.
+            reading: What the prompt was made from.
+            answer: What writes that down, unless it has been.
+        """
+        claim = answer.claim if answer is not None else work.claim
+        said = last_words(claim, step, reading)
+        if answer is not None and not all_one(claim, said):
+            work.claim, answer = self._runs.record(answer), None
+        try:
+            self._last_words.end(claim, said, answer)
+        except LostLease:
+            raise
+        except Exception:
+            if answer is not None:  # it was paid for: whoever tries again uses it
+                work.claim = self._runs.record(answer)
+            raise
+        self._release(work)
 
     def _permit(self, work: Work, reading: Reading, *, until: datetime) -> None:
         """Get leave to work, if the agent has a limit.
@@ -209,13 +260,7 @@ class Turns:
             work.permit = False
 
     def _act(self, work: Work, step: Step, reading: Reading) -> Step:
-        """Carry out what the model asked for; without tools, its text is the last word."""
-        if not step.tool_calls:
-            fixed = step.model == FIXED_ANSWER
-            if fixed or Manner.of(reading.agent, reading.chat).reply_mode == "text":
-                self._actor.say(work, step, reading)
-            work.ended = True
-            return step
+        """Carry out what the model asked for."""
         work.sent.clear()
         results = self._actor.carry_out(work, step, reading)
         if work.over or work.run.activation != step.activation:
@@ -242,74 +287,3 @@ class Turns:
     def _seconds_left(self, deadline: datetime) -> float:
         model_deadline = deadline - timedelta(seconds=WRITING_SECONDS)
         return (model_deadline - self._clock.now()).total_seconds()
-
-    def _ask(
-        self,
-        work: Work,
-        reading: Reading,
-        messages: Sequence[ModelMessage],
-        tools: Sequence[Tool],
-        seconds: float,
-    ) -> Step:
-        """Ask the model once.
-
-        Raises:
-            ModelDown: It is out of reach.
-            ModelRejected: It refuses this very request.
-        """
-        started_at = self._clock.now()
-        request = ModelRequest(
-            model=reading.agent.model or self._settings.default_model,
-            messages=tuple(messages),
-            tools=tuple(tool.spec for tool in tools),
-            max_output_tokens=reading.effective.reserved_response_tokens,
-            timeout_seconds=min(seconds, self._settings.model_timeout_seconds),
-        )
-        try:
-            answer = self._model.complete(request)
-        except Transient as error:
-            raise ModelDown(str(error)) from error
-        return Step(
-            tenant=work.run.tenant,
-            run_id=work.run.id,
-            n=work.run.steps_taken + 1,
-            activation=work.run.activation,
-            model=answer.model,
-            text=answer.text,
-            tool_calls=answer.tool_calls,
-            usage=answer.usage,
-            started_at=started_at,
-            ended_at=self._clock.now(),
-        )
-
-    def _record(
-        self, work: Work, step: Step, reading: Reading, prompt: PromptRecord | None
-    ) -> Step:
-        """Record an answer, with its prompt if it is the activation's first, before all else."""
-        shown, borrowed, thread, at_thread = None, None, None, []
-        if prompt is not None:
-            thread = reading.threads.active
-            if thread is not None and reading.threads.here:
-                at_thread = [stint(thread, work.run.id, self._clock)]
-            step = step.model_copy(update={"prompt": prompt.packed()})
-            if reading.chat is not None:
-                shown = Shown(chat_id=reading.chat.id, seq=reading.shown_seq)
-            if reading.borrowed is not None:
-                borrowed = reading.borrowed.shown
-        work.claim = self._runs.record(
-            work.claim,
-            step,
-            shown=shown,
-            borrowed=borrowed,
-            marks=prompt.marks if prompt else (),
-            thread=thread,
-            at_thread=at_thread,
-        )
-        self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
-        return step
-
-    def _answer_anew(self, work: Work, shown: Shown) -> Step:
-        """Record the fixed answer to a wish to start anew, of which no more was shown."""
-        step = fixed_step(work.run, self._clock.now())
-        work.claim = self._runs.record(work.claim, step, shown=shown, marks=NO_PROMPT.marks)
-        return step

@@ -7,6 +7,7 @@ test, or the local stack, gives some parts itself: `build_app(settings, model=..
 import os
 from functools import cached_property
 
+from skein.agent.answers import Answers
 from skein.agent.cache import ContextCache
 from skein.agent.context import ContextBuilder
 from skein.agent.contexts import Contexts
@@ -24,6 +25,7 @@ from skein.services.asking import Asking
 from skein.services.delivery import Deliveries
 from skein.services.due import Tick
 from skein.services.firing import Firing
+from skein.services.last_words import LastWords
 from skein.services.memory_search import MemorySearch
 from skein.services.own_runs import OwnRuns
 from skein.services.permits import Permits
@@ -160,8 +162,14 @@ class App(Doors, Privacy):
             contexts=self.contexts,
             context=self.context,
             actor=Actor(self.desk),
+            answers=Answers(
+                model=self.guarded_model,
+                clock=self.clock,
+                metrics=self.metrics,
+                settings=self.settings,
+            ),
+            last_words=LastWords(chats=self.chats, endings=self.endings),
             apologies=self.apologies,
-            model=self.guarded_model,
             usage=self.usage,
             spending=self.spending,
             notices=self.notices,

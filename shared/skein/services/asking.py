@@ -15,7 +15,7 @@ from skein.models.trigger import Resume, Wait
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of
 from skein.services.chats import Chats, NewMessage
-from skein.services.claims import Claim, with_results
+from skein.services.claims import Claim, stored_of, with_results
 from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings, behind, freed
 from skein.services.roster import Room
@@ -181,7 +181,9 @@ class Asking:
         grace = timedelta(seconds=self._settings.outbox_grace_seconds)
         due = claim.run.due(until + grace)
         here = {"wait": wait.model_dump(mode="json")}
-        first = Update(claim.run.key, set=_stored(now_waiting, changes) | due, condition=claim.mine)
+        first = Update(
+            claim.run.key, set=stored_of(now_waiting, *changes) | due, condition=claim.mine
+        )
         if claim.member is not None and claim.member.key == place.key:
             left = freed(claim.run, place)
             return asked, [first, replace(left, set={**left.set, **here})], behind(claim.run, place)
@@ -218,7 +220,7 @@ class Asking:
         if run.chat_id == place.chat_id:
             goes_on = replace(goes_on, member=place.model_copy(update=place_changes))
         writes: list[Write] = [
-            Update(run.key, set=_stored(goes_on, changes), condition=claim.mine),
+            Update(run.key, set=stored_of(goes_on, *changes), condition=claim.mine),
             *joining.writes,
         ]
         if place_changes:
@@ -228,8 +230,3 @@ class Asking:
     def _fresh(self, home: Membership | None) -> Membership | None:
         item = self._table.get(home.key) if home else None
         return Membership.from_item(item) if item else None
-
-
-def _stored(claim: Claim, changes: dict[str, Any]) -> dict[str, Any]:
-    stored = claim.run.attributes()
-    return {name: stored.get(name) for name in changes}

@@ -125,6 +125,12 @@ def shown_place(table: Table, found: Claim) -> Membership | None:
     return place_in(table, found, chat_id)
 
 
+def stored_of(claim: Claim, *names: str) -> dict[str, Any]:
+    """Some attributes of a claim's run as its item holds them; None for what it does not hold."""
+    stored = claim.run.attributes()
+    return {name: stored.get(name) for name in names}
+
+
 def with_results(claim: Claim, tools: Sequence[str], sent: Sequence[SentMessage]) -> Claim:
     """The claim whose run remembers, besides, these tools and the newest messages that it sent."""
     used = dict.fromkeys([*claim.run.tools, *tools])

@@ -1,8 +1,10 @@
 """How a run ends: its slot is freed, SEEN moves, and the run behind it is named and sent."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed, Conflict, LostLease
 from skein.models.base import MemberRef, rfc3339
@@ -17,11 +19,20 @@ from skein.services.chain import next_in_chain
 from skein.services.claims import Claim, read_claim
 from skein.services.dispatch import Dispatch
 from skein.services.guarded import transact_guarded
+from skein.services.recording import Recording
 from skein.services.retrying import optimistic
+from skein.services.roster import Room
 from skein.services.slots import slots_unchanged, without
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
+
+
+class Ending(NamedTuple):
+    """What ends a run: the writes, of which the first fails once it was taken over, and jobs."""
+
+    writes: tuple[Write, ...]
+    jobs: tuple[RunJob, ...]
 
 
 class Endings:
@@ -44,19 +55,54 @@ class Endings:
         self._metrics = metrics
         self._settings = settings
 
-    def end(self, claim: Claim, status: RunStatus, *, error: str | None = None) -> None:
+    def end(
+        self,
+        claim: Claim,
+        status: RunStatus,
+        *,
+        error: str | None = None,
+        answer: Recording | None = None,
+    ) -> None:
         """End a run in one transaction, then send the run behind it and the next in its chain.
+
+        Args:
+            claim: The run's; that of `answer`, if there is one.
+            status: How it ends.
+            error: Why it failed or was canceled.
+            answer: The model's last, if it is still to be written down.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
         self.mark_seen(claim)
         try:
-            self._end_once(claim, status, error)
+            self._end_once(claim, status, error, answer=answer)
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise LostLease(claim.run.id) from failure
-            optimistic(self._clock, lambda: self._end_afresh(claim, status, error))
+            optimistic(self._clock, lambda: self._end_afresh(claim, status, error, answer))
+
+    def done_in(self, room: Room, claim: Claim, answer: Recording | None) -> Ending:
+        """What ends a run well in the very transaction that posts its last words in its own chat.
+
+        Whoever posts them carries the writes out, and calls `over` once that is done.
+
+        Args:
+            room: The chat as it was just read.
+            claim: The run's, without a chain behind it; that of `answer`, if there is one.
+            answer: The model's last, if it is still to be written down.
+        """
+        fresh = replace(claim, run=self._still_staged(claim.run), member=room.member(claim.agent))
+        return self._ending(fresh, "done", answer=answer)
+
+    def over(
+        self, run: Run, status: RunStatus, jobs: Sequence[RunJob], *, error: str | None = None
+    ) -> None:
+        """Say that a run has ended, and send those that follow it."""
+        logger.info("run ended", extra={"run_id": run.id, "status": status, "reason": error})
+        if status == "failed":
+            self._metrics.count("RunsFailed")
+        self._dispatch.send(jobs)
 
     def cancel(self, run: Run, *, error: str, guard: Check | None = None) -> None:
         """Cancel a run, whatever it is doing; a worker that is at it can do nothing more.
@@ -99,24 +145,49 @@ class Endings:
         except ConditionFailed:
             logger.debug("already seen", extra={"run_id": claim.run.id})
 
-    def _end_afresh(self, claim: Claim, status: RunStatus, error: str | None) -> None:
+    def _end_afresh(
+        self, claim: Claim, status: RunStatus, error: str | None, answer: Recording | None
+    ) -> None:
         """End on a fresh reading of what has changed meanwhile: slots, or what was borrowed."""
         member = claim.member
         item = self._table.get(member.key) if member else None
         place = Membership.from_item(item) if item else member
         fresh = replace(claim, run=self._still_staged(claim.run), member=place)
         try:
-            self._end_once(fresh, status, error)
+            self._end_once(fresh, status, error, answer=answer)
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise LostLease(claim.run.id) from failure
             raise
 
     def _end_once(
-        self, claim: Claim, status: RunStatus, error: str | None, *, guard: Check | None = None
+        self,
+        claim: Claim,
+        status: RunStatus,
+        error: str | None,
+        *,
+        guard: Check | None = None,
+        answer: Recording | None = None,
     ) -> None:
+        ending = self._ending(claim, status, error, answer=answer)
+        transact_guarded(self._table, ending.writes, guard)
+        self.over(claim.run, status, ending.jobs, error=error)
+
+    def _ending(
+        self,
+        claim: Claim,
+        status: RunStatus,
+        error: str | None = None,
+        *,
+        answer: Recording | None,
+    ) -> Ending:
         run, now = claim.run, self._clock.now()
-        writes: list[Write] = [_ended(claim, status, error, now), *self._unwaited(run)]
+        recorded = answer.changes if answer is not None else {}
+        writes: list[Write] = [
+            _ended(claim, recorded, status, error, now),
+            *(answer.beside if answer is not None else ()),
+            *self._unwaited(run),
+        ]
         jobs: list[RunJob] = []
         if claim.member is None:
             writes.append(Delete(live_key(run)))
@@ -134,11 +205,7 @@ class Endings:
                 jobs.extend([following.job] if following.job else [])
         if status == "done":
             writes.extend(_returned(run))
-        transact_guarded(self._table, writes, guard)
-        logger.info("run ended", extra={"run_id": run.id, "status": status, "reason": error})
-        if status == "failed":
-            self._metrics.count("RunsFailed")
-        self._dispatch.send(jobs)
+        return Ending(tuple(writes), tuple(jobs))
 
     def _still_staged(self, run: Run) -> Run:
         """The run with those stagings only that nothing has taken the place of meanwhile."""
@@ -159,8 +226,10 @@ class Endings:
         return [Update(key, set={"wait": None}, condition=Is("wait", wait))]
 
 
-def _ended(claim: Claim, status: RunStatus, error: str | None, now: datetime) -> Update:
-    change = {
+def _ended(
+    claim: Claim, recorded: dict[str, Any], status: RunStatus, error: str | None, now: datetime
+) -> Update:
+    change = recorded | {
         "status": status,
         "ended_at": rfc3339(now),
         "lease_until": None,

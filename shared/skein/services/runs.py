@@ -15,10 +15,9 @@ from skein.errors import ConditionFailed, LostLease
 from skein.models.base import rfc3339
 from skein.models.chat import Membership
 from skein.models.jobs import RunJob
-from skein.models.run import PromptMark, Run, SentMessage, Shown, ShownStaging
+from skein.models.run import Run, SentMessage
 from skein.models.step import Step, ToolResult
-from skein.models.storage import Missing, Put, Update, Write
-from skein.models.thread import Thread
+from skein.models.storage import Update, Write
 from skein.ports import Clock, Metrics, Table
 from skein.services.claims import (
     Claim,
@@ -26,12 +25,14 @@ from skein.services.claims import (
     place_in,
     read_claim,
     shown_place,
+    stored_of,
     why_pointless,
     with_results,
 )
 from skein.services.debounce import seconds_left
 from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings
+from skein.services.recording import Recording
 from skein.services.retrying import optimistic
 from skein.services.slots import absorbed_at, slots_unchanged, taking_in, without
 from skein.services.waits import timed_out
@@ -194,48 +195,14 @@ class Runs:
         steps = (Step.from_item(item) for item in page.items)
         return tuple(step for step in steps if step.activation == run.activation)
 
-    def record(
-        self,
-        claim: Claim,
-        step: Step,
-        *,
-        shown: Shown | None,
-        borrowed: ShownStaging | None = None,
-        marks: Sequence[PromptMark] = (),
-        thread: Thread | None = None,
-        at_thread: Sequence[Write] = (),
-    ) -> Claim:
+    def record(self, answer: Recording) -> Claim:
         """Write down a model's answer before anything that it asks for is carried out.
-
-        Args:
-            claim: The run's.
-            step: The answer, with the prompt if it is the activation's first.
-            shown: Of that prompt: which chat it showed, and how much of it; None for no chat.
-            borrowed: Of that prompt: the borrowed context that it held, if any.
-            marks: Of that prompt: what was noted of it.
-            thread: Of that prompt: the active one.
-            at_thread: What is noted of the run's work at it.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        changed = claim.with_run(
-            steps_taken=step.n,
-            usage=claim.run.usage + step.usage,
-            shown=shown if step.prompt is not None else claim.run.shown,
-            borrowed=(*claim.run.borrowed, borrowed) if borrowed else claim.run.borrowed,
-            marks=tuple(dict.fromkeys([*claim.run.marks, *marks])),
-        )
-        names = ["steps_taken", "usage", "shown", "borrowed", "marks"]
-        if step.prompt is not None:
-            changed = changed.with_run(active_thread_id=thread.id if thread else None)
-            names.append("active_thread_id")
-        kept = step.model_copy(update={"expires_at": claim.kept_until(step.ended_at)})
-        writes = [Put(step.key, kept.to_item(), Missing()), *at_thread]
-        self._write(claim, writes, _changes(changed, *names))
-        if "core_memories_over_budget" in marks:
-            self._metrics.count("CoreMemoriesOverBudget")
-        return changed
+        self._write(answer.claim, answer.beside, answer.changes)
+        return answer.claim
 
     def keep_results(
         self, claim: Claim, step: Step, results: Sequence[ToolResult], sent: Sequence[SentMessage]
@@ -251,7 +218,7 @@ class Runs:
             set={"results": [result.model_dump(mode="json") for result in results]},
         )
         names = ("sent", "tools", "active_chat_id", "active_thread_id")
-        self._write(claim, [kept], _changes(changed, *names))
+        self._write(claim, [kept], stored_of(changed, *names))
         return changed
 
     def _write(self, claim: Claim, writes: Sequence[Write], changes: dict[str, Any]) -> None:
@@ -313,8 +280,3 @@ class Runs:
             raise LostLease(run.id) from failure
         delay = min(wait_seconds, LONGEST_DELAY_SECONDS)
         self._dispatch.send([claim.job], delay_seconds=delay)
-
-
-def _changes(claim: Claim, *names: str) -> dict[str, Any]:
-    stored = claim.run.attributes()
-    return {name: stored.get(name) for name in names}

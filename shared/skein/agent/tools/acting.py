@@ -10,13 +10,10 @@ from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.desk import Desk
 from skein.agent.tools.messages import send_message
 from skein.agent.tools.runs import end_run
-from skein.errors import Correctable, LostLease, RiderFailed, ToolError
-from skein.models.chat import MAX_TEXT
+from skein.errors import Correctable, ToolError
 from skein.models.completion import ToolCall
 from skein.models.step import Step, ToolResult, ToolStatus
-from skein.services.chats import NewMessage
 
-SILENCE = "[silence]"
 MOST_CALLS = 20  # of one step
 MOST_BYTES = 60_000  # of one step's results: what its item holds beside the prompt and the answer
 
@@ -28,30 +25,6 @@ class Actor:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-
-    def say(self, work: Work, step: Step, reading: Reading) -> None:
-        """Post a final text in the chat that the prompt showed, unless the agent chose silence.
-
-        Raises:
-            LostLease: Another worker has taken the run over.
-            Rejected: The chat does not take it, since it is discarded or the agent has left it.
-        """
-        text = step.text.strip()
-        if not text or text.casefold() == SILENCE or reading.chat is None:
-            return
-        message = NewMessage(
-            tenant=work.run.tenant,
-            chat_id=reading.chat.id,
-            sender=work.claim.agent,
-            text=text[:MAX_TEXT],
-            client_id=f"{work.run.id}:{step.n}",
-            depth=work.run.chain_depth + 1,
-            run_id=work.run.id,
-        )
-        try:
-            self._desk.chats.post_message(message, riders=work.claim.guarded)
-        except RiderFailed as error:
-            raise LostLease(work.run.id) from error
 
     def carry_out(self, work: Work, step: Step, reading: Reading) -> tuple[ToolResult, ...]:
         """Carry out the tools of a step in order: first those that do not wait or end the run.

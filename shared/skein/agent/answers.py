@@ -1,0 +1,96 @@
+"""One answer of the model: asked for, and prepared to be written down."""
+
+from collections.abc import Sequence
+
+from skein.agent.reading import Reading
+from skein.agent.tools.base import Tool, Work
+from skein.errors import Transient
+from skein.models.completion import ModelMessage, ModelRequest
+from skein.models.run import Shown
+from skein.models.step import PromptRecord, Step
+from skein.ports import Clock, LanguageModel, Metrics
+from skein.services.recording import Recording, recording
+from skein.services.thread_writes import stint
+from skein.settings import Settings
+
+
+class ModelDown(Transient):
+    """The model could not be asked; the run waits for it."""
+
+
+class Answers:
+    """Asks the model."""
+
+    def __init__(
+        self, *, model: LanguageModel, clock: Clock, metrics: Metrics, settings: Settings
+    ) -> None:
+        self._model = model
+        self._clock = clock
+        self._metrics = metrics
+        self._settings = settings
+
+    def ask(
+        self,
+        work: Work,
+        reading: Reading,
+        messages: Sequence[ModelMessage],
+        tools: Sequence[Tool],
+        seconds: float,
+    ) -> Step:
+        """Ask the model once.
+
+        Args:
+            work: At which run.
+            reading: What the prompt was made from.
+            messages: The prompt, and what has been done since.
+            tools: What it may use.
+            seconds: How much time there is.
+
+        Raises:
+            ModelDown: It is out of reach.
+            ModelRejected: It refuses this very request.
+        """
+        started_at = self._clock.now()
+        request = ModelRequest(
+            model=reading.agent.model or self._settings.default_model,
+            messages=tuple(messages),
+            tools=tuple(tool.spec for tool in tools),
+            max_output_tokens=reading.effective.reserved_response_tokens,
+            timeout_seconds=min(seconds, self._settings.model_timeout_seconds),
+        )
+        try:
+            answer = self._model.complete(request)
+        except Transient as error:
+            raise ModelDown(str(error)) from error
+        return Step(
+            tenant=work.run.tenant,
+            run_id=work.run.id,
+            n=work.run.steps_taken + 1,
+            activation=work.run.activation,
+            model=answer.model,
+            text=answer.text,
+            tool_calls=answer.tool_calls,
+            usage=answer.usage,
+            started_at=started_at,
+            ended_at=self._clock.now(),
+        )
+
+    def recorded(
+        self, work: Work, step: Step, reading: Reading, prompt: PromptRecord | None
+    ) -> Recording:
+        """What writes an answer down, with its prompt if it is the activation's first."""
+        if prompt is None:
+            return recording(work.claim, step, shown=None)
+        thread = reading.threads.active
+        at_thread = thread is not None and reading.threads.here
+        if "core_memories_over_budget" in prompt.marks:
+            self._metrics.count("CoreMemoriesOverBudget")
+        return recording(
+            work.claim,
+            step.model_copy(update={"prompt": prompt.packed()}),
+            shown=Shown(chat_id=reading.chat.id, seq=reading.shown_seq) if reading.chat else None,
+            borrowed=reading.borrowed.shown if reading.borrowed is not None else None,
+            marks=prompt.marks,
+            thread=thread,
+            at_thread=[stint(thread, work.run.id, self._clock)] if thread and at_thread else [],
+        )
