@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from skein.agent import elsewhere, memory_sections, people, sections
 from skein.agent.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, left_out, total
 from skein.agent.document_sections import global_documents
+from skein.agent.past_summaries import summed_up
 from skein.agent.plain import kept
-from skein.agent.reading import Reading, summed_up
+from skein.agent.reading import Reading
 from skein.agent.section import SEPARATOR, Section, arranged, closing
 from skein.agent.skill_section import skills
 from skein.agent.thread_sections import active_thread, pending_threads

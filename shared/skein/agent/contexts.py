@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 from skein.agent.alone import can_do_alone, read_alone, without_context
 from skein.agent.people import person_at
-from skein.agent.reading import Reader, Reading
+from skein.agent.reading import NOTHING, Reader, Reading
 from skein.errors import Rejected, Unavailable
 from skein.models.chat import Chat, Membership
 from skein.models.run import Run
 from skein.ports import Clock, Metrics, Table
+from skein.services.claims import Known
 from skein.services.rollout import Rollout
 from skein.settings import Settings
 
@@ -49,15 +50,27 @@ class Contexts:
         self._metrics = metrics
         self._settings = settings
 
-    def fresh(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
+    def fresh(
+        self,
+        run: Run,
+        chat: Chat | None,
+        member: Membership | None,
+        known: Known = NOTHING,
+    ) -> Reading:
         """Read for a new activation, whole or in part.
+
+        Args:
+            run: Which run.
+            chat: The chat that it looks at.
+            member: The agent's place there.
+            known: What was read with the run, just now.
 
         Raises:
             NotFound: The agent is gone.
             Transient: There is no current message that could be answered alone, or it could not be
                 read either.
         """
-        return self._limited(run, self._whole_or_alone(run, chat, member))
+        return self._limited(run, self._whole_or_alone(run, chat, member, known))
 
     def whole(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
         """Read what a prompt would be made from now, for an operator who can wait.
@@ -68,9 +81,15 @@ class Contexts:
         """
         return self._limited(run, self._reader.read(run, chat, member))
 
-    def _whole_or_alone(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
+    def _whole_or_alone(
+        self,
+        run: Run,
+        chat: Chat | None,
+        member: Membership | None,
+        known: Known,
+    ) -> Reading:
         try:
-            return self._in_time(lambda: self._reader.read(run, chat, member))
+            return self._in_time(lambda: self._reader.read(run, chat, member, known))
         except Rejected:
             raise
         except Exception as error:
@@ -83,17 +102,29 @@ class Contexts:
             self._metrics.count("ContextDegraded")
             return reading
 
-    def again(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
+    def again(
+        self,
+        run: Run,
+        chat: Chat | None,
+        member: Membership | None,
+        known: Known = NOTHING,
+    ) -> Reading:
         """Read for an activation whose prompt is recorded: whole, however long it takes.
 
         What is said and made now is still made from that prompt, so the audience must be that of
         all it showed.
 
+        Args:
+            run: Which run.
+            chat: The chat that the prompt showed.
+            member: The agent's place there.
+            known: What was read with the run, just now.
+
         Raises:
             NotFound: The agent is gone.
             Transient: It could not be read.
         """
-        return self._reader.read(run, chat, member)
+        return self._reader.read(run, chat, member, known)
 
     def _limited(self, run: Run, reading: Reading) -> Reading:
         """The reading, or the little of it that somebody gets whom the roll-out leaves out."""

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from skein.agent.cache import ContextCache
 from skein.agent.document_sections import OnShow
 from skein.agent.kept_reads import KeptReads
 from skein.agent.material import material_of
 from skein.agent.open_threads import NO_THREADS, OpenThreads, open_threads
+from skein.agent.past_summaries import fuller_summary, summary_before
 from skein.agent.people import keys_of_person
 from skein.agent.places import (
     SHOWN_CHATS,
@@ -42,16 +44,19 @@ from skein.models.summary import PinnedSummary
 from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.audience import audience_of, destination_of, scope_of
+from skein.services.claims import Known
 from skein.services.effective import Effective, found_settings, keys_of_settings, resolved
+from skein.services.roster import Room, found_room, keys_of_room
 from skein.services.sessions import first_of_session, reset_in
 from skein.services.skill_choice import NOTHING_CHOSEN, Selection
 from skein.services.spending import found_allowance, payer_keys
-from skein.services.windows import pin_of, shown_from
+from skein.services.windows import shown_from
 from skein.settings import Settings
 
 INDEX_ROWS = 46  # two keys each; with the agent, the person, settings and so on, one batch
 MOST_ASKED = 20  # messages of an earlier session that were not answered in it
 PARALLEL_READS = 6
+NOTHING: Known = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,7 @@ class Reading:
         effective: The settings that hold for the agent here.
         tenant: What the tenant says of settings.
         allowance: What the person whose tokens the run uses has used of late.
+        room: A direct chat with its members, which an answer there need not read again.
         told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
             from those who were not there.
         mark: What is noted of a prompt that is made from less than a whole reading.
@@ -122,6 +128,7 @@ class Reading:
     skills: Selection = NOTHING_CHOSEN
     threads: OpenThreads = NO_THREADS
     thread_documents: tuple[OnShow, ...] = ()
+    room: Room | None = None
 
     @property
     def shown_seq(self) -> int:
@@ -163,8 +170,20 @@ class Reader:
         self._clock = clock
         self._settings = settings
 
-    def read(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
+    def read(
+        self,
+        run: Run,
+        chat: Chat | None,
+        member: Membership | None,
+        known: Known = NOTHING,
+    ) -> Reading:
         """Read for `run`, which looks at `chat` from its place there, or at no chat.
+
+        Args:
+            run: Which run.
+            chat: What it looks at.
+            member: The agent's place there.
+            known: What was read with the run, just now.
 
         Raises:
             NotFound: The agent is gone.
@@ -180,12 +199,12 @@ class Reader:
             newest = pool.submit(self._newest, reads, run, chat)
             owned = [pool.submit(reads.owned, run.tenant, run.agent_id, each) for each in scopes]
             related = [pool.submit(self._related, run.tenant, member, rows) for member in members]
-        known = _FirstRound(
+        first = _FirstRound(
             newest.result(),
             [item for each in owned for item in each.result()],
             [each.result() for each in related],
         )
-        reading = self._second_round(run, chat, member, known)
+        reading = self._second_round(run, chat, member, first, known)
         reads.keep(reading.effective)
         return reading
 
@@ -199,7 +218,7 @@ class Reader:
 
     def _start(self, run: Run, chat: Chat) -> int:
         """The first message of the window; what is to be answered may be of an earlier session."""
-        start = shown_from(chat, _before(chat), self._settings)
+        start = shown_from(chat, summary_before(chat), self._settings)
         asked = run.trigger.from_seq if chat.id == run.chat_id else None
         if asked is None or asked >= first_of_session(chat):
             return start
@@ -210,24 +229,26 @@ class Reader:
         run: Run,
         chat: Chat | None,
         member: Membership | None,
-        known: _FirstRound,
+        first: _FirstRound,
+        known: Known,
     ) -> Reading:
         member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
         here = chat.key.pk if chat else None
-        messages = self._windowed(known.newest, chat)
+        messages = self._windowed(first.newest, chat)
         wanted = keys_of_trigger(run, chat, messages)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
         person_keys = keys_of_person(chat)
         named = [agent_key, *keys_of_settings(run.tenant, chat), *person_keys, *payer_keys(run)]
         scope, destination = scope_of(chat), destination_of(chat)
-        threads = open_threads(run, chat, member, scope, known.owned, destination)
-        material = material_of(run.tenant, run.agent_id, scope, chat, known.owned, threads)
-        named += [*wanted, *borrowed_keys, *material.keys]
-        others = [pk for pk in known.chat_partitions if pk != here]
+        threads = open_threads(run, chat, member, scope, first.owned, destination)
+        material = material_of(run.tenant, run.agent_id, scope, chat, first.owned, threads)
+        named += [*wanted, *borrowed_keys, *material.keys, *keys_of_room(chat, member)]
+        others = [pk for pk in first.chat_partitions if pk != here]
         fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
         keys = [Key(pk, sk) for pk in fitting for sk in ("META", member_sk)]
-        found = self._table.get_many([*named, *keys])
+        found = {key: item for key, item in known.items() if item is not None and key in named}
+        found |= self._table.get_many([key for key in [*named, *keys] if key not in known])
         more = material.more_keys(found)
         found |= self._table.get_many(more) if more else {}
         if agent_key not in found or found[agent_key].get("deleted_at"):
@@ -242,17 +263,17 @@ class Reader:
         borrowed = next((Borrowed.from_item(found[k]) for k in borrowed_keys if k in found), None)
         person = next((User.from_item(found[k]) for k in person_keys if k in found), None)
         active = [OwnChat(chat, member)] if chat is not None and member is not None else []
-        all_rows = known.all_rows and fitting == others
+        all_rows = first.all_rows and fitting == others
         all_chats = all_rows and len(active) + len(shown) <= SHOWN_CHATS
         chats = as_made([*active, *shown]) if all_chats else newest_chats(active, shown)
-        goals = [Goal.from_item(item) for item in known.owned if item["sk"].startswith("GOAL#")]
-        plans = [Plan.from_item(item) for item in known.owned if item["sk"].startswith("PLAN#")]
+        goals = [Goal.from_item(item) for item in first.owned if item["sk"].startswith("GOAL#")]
+        plans = [Plan.from_item(item) for item in first.owned if item["sk"].startswith("PLAN#")]
         now = self._clock.now()
-        memories = [Memory.from_item(item) for item in known.owned if item["sk"].startswith(LIVE)]
+        memories = [Memory.from_item(item) for item in first.owned if item["sk"].startswith(LIVE)]
         unfaded = (memory for memory in memories if not memory.faded(now))
         lone = [
             item["run_id"]
-            for item in known.owned
+            for item in first.owned
             if item["sk"].startswith("LIVE#")
             and may_show(Audience.model_validate(item["audience"]), destination)
         ]
@@ -263,8 +284,8 @@ class Reader:
             chat=chat,
             member=member,
             messages=tuple(messages),
-            before=_before(chat),
-            fuller=_fuller(chat),
+            before=summary_before(chat),
+            fuller=fuller_summary(chat),
             borrowed=borrowed if borrowed and may_show(borrowed.audience, destination) else None,
             home=home if told else None,
             trigger_message=trigger if told else None,
@@ -288,30 +309,9 @@ class Reader:
             skills=material.found_skills(found),
             threads=threads,
             thread_documents=threads.documents(found, destination),
+            room=found_room(chat, member, found),
         )
 
     @staticmethod
     def _windowed(newest: Sequence[Item], chat: Chat | None) -> list[Message]:
         return [chat.as_now(Message.from_item(item)) for item in newest] if chat else []
-
-
-def _before(chat: Chat | None) -> PinnedSummary | None:
-    """The summary of what lies before the window, unless somebody is there who was not then."""
-    if chat is None or chat.pinned is None:
-        return None
-    return chat.pinned if may_show(chat.pinned.audience, destination_of(chat)) else None
-
-
-def _fuller(chat: Chat | None) -> PinnedSummary | None:
-    """The chat's newest summary, if it may be shown and covers more than the pinned one."""
-    record = chat.record if chat is not None else None
-    if chat is None or record is None or record.seq <= summed_up(_before(chat)):
-        return None
-    if not may_show(record.audience, destination_of(chat)):
-        return None
-    return pin_of(record, record.seq + 1)
-
-
-def summed_up(summary: PinnedSummary | None) -> int:
-    """Up to which message a summary stands for what was said."""
-    return summary.seq if summary is not None else 0

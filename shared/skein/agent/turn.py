@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from skein.agent.answers import Answers, ModelDown
 from skein.agent.context import ContextBuilder
 from skein.agent.contexts import Contexts
+from skein.agent.foreseen import foreseen
 from skein.agent.reading import Reading
 from skein.agent.resets import NO_PROMPT, asked_anew, fixed_step
 from skein.agent.speaking import last_words
@@ -34,7 +35,7 @@ from skein.models.run import MAX_STEPS, Shown
 from skein.models.step import Step
 from skein.ports import Clock, Table
 from skein.services.apologies import Apologies
-from skein.services.claims import place_elsewhere
+from skein.services.claims import Known, place_elsewhere
 from skein.services.endings import Endings
 from skein.services.last_words import LastWords, all_one
 from skein.services.limits import OverLimit
@@ -109,12 +110,12 @@ class Turns:
         """
         work: Work | None = None
         try:
-            claim = self._runs.claim(job, lease_until=deadline + LEASE_MARGIN)
+            claim = self._runs.claim(job, lease_until=deadline + LEASE_MARGIN, beside=foreseen(job))
             if claim is None:
                 return
             work = Work(claim)
             try:
-                self._carry_on(work, deadline)
+                self._carry_on(work, deadline, claim.found)
             except LostLease:
                 raise
             except Exception as error:
@@ -146,10 +147,10 @@ class Turns:
             logger.error("an attempt failed", extra={"run_id": run_id}, exc_info=error)
             self._runs.retry_later(claim, in_our_words(error))
 
-    def _carry_on(self, work: Work, deadline: datetime) -> None:
+    def _carry_on(self, work: Work, deadline: datetime, known: Known) -> None:
         activation = work.run.activation
         steps = list(self._runs.steps(work.claim))
-        reading = self._read(work, steps)
+        reading = self._read(work, steps, known)
         anew = asked_anew(work.run, reading)
         if anew is not None:
             self._answer_anew(work, steps, reading, anew)
@@ -192,7 +193,7 @@ class Turns:
         if work.ended:
             self._endings.end(work.claim, "done")
             return
-        self._carry_on(work, deadline)  # a reply was there already: go on with a fresh prompt
+        self._carry_on(work, deadline, {})  # a reply was there already: go on with a fresh prompt
 
     @staticmethod
     def _goes_on(work: Work, activation: int) -> bool:
@@ -231,7 +232,7 @@ class Turns:
         if answer is not None and not all_one(claim, said):
             work.claim, answer = self._runs.record(answer), None
         try:
-            self._last_words.end(claim, said, answer)
+            self._last_words.end(claim, said, answer, room=reading.room)
         except LostLease:
             raise
         except Exception:
@@ -268,7 +269,7 @@ class Turns:
         work.claim = self._runs.keep_results(work.claim, step, results, work.sent)
         return step.model_copy(update={"results": results})
 
-    def _read(self, work: Work, steps: Sequence[Step]) -> Reading:
+    def _read(self, work: Work, steps: Sequence[Step], known: Known) -> Reading:
         """Read for the chat that the activation looks at.
 
         A worker that takes over looks at what the recorded prompt showed, wherever the agent has
@@ -279,10 +280,10 @@ class Turns:
         looked_at = shown if steps else run.active_chat_id
         read = self._contexts.again if steps else self._contexts.fresh
         if looked_at is None:
-            return read(run, None, None)
+            return read(run, None, None, known)
         if chat is None or chat.id != looked_at:
             chat, member = place_elsewhere(self._table, work.claim, looked_at)
-        return read(run, chat, member)
+        return read(run, chat, member, known)
 
     def _seconds_left(self, deadline: datetime) -> float:
         model_deadline = deadline - timedelta(seconds=WRITING_SECONDS)

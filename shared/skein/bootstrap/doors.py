@@ -47,7 +47,7 @@ class Doors(Background):
     @cached_property
     def posting(self) -> Posting:
         """What people post in the app."""
-        return Posting(chats=self.chats, limits=self.limits)
+        return Posting(table=self.table, chats=self.chats, limits=self.limits)
 
     @cached_property
     def ingest(self) -> Ingest:

@@ -19,12 +19,18 @@ class Job(Value):
 
 
 class RunJob(Job):
-    """A run may be due."""
+    """A run may be due.
+
+    Attributes:
+        user_id: The person whose word it answers, if that was known: their records are read with
+            the run.
+    """
 
     queue = "turns"
 
     run_id: Identifier
     agent_id: Identifier
+    user_id: Identifier | None = None
 
 
 class DeliveryJob(Job):

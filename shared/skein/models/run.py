@@ -10,6 +10,7 @@ from skein.models.audience import NOBODY, OPEN, Audience
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.completion import TokenUsage
 from skein.models.due import due_mark
+from skein.models.jobs import RunJob
 from skein.models.storage import Item, Key
 from skein.models.trigger import Resume, Trigger, Wait
 
@@ -145,6 +146,16 @@ class Run(Stored):
     def key(self) -> Key:
         """This run's key."""
         return self.key_of(self.tenant, self.id)
+
+    @property
+    def job(self) -> RunJob:
+        """The job that brings a worker to this run."""
+        return RunJob(
+            tenant=self.tenant,
+            run_id=self.id,
+            agent_id=self.agent_id,
+            user_id=self.trigger.user_id,
+        )
 
     @property
     def followed_by(self) -> str:

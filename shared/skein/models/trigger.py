@@ -55,6 +55,11 @@ class Trigger(Value):
         """Whether a person wrote the message, or asked for the run."""
         return self.by is not None and self.by.kind == "user"
 
+    @property
+    def user_id(self) -> str | None:
+        """The person's id, if a person it was."""
+        return self.by.id if self.by is not None and self.by_person else None
+
     def widened(self, newer: "Trigger") -> "Trigger":
         """This trigger after another one joined the same queued run.
 

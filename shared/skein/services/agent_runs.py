@@ -22,7 +22,7 @@ class AgentRun(NamedTuple):
     @property
     def job(self) -> RunJob:
         """What starts it once the writes are committed."""
-        return RunJob(tenant=self.run.tenant, run_id=self.run.id, agent_id=self.run.agent_id)
+        return self.run.job
 
 
 def agent_run(

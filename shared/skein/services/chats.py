@@ -6,7 +6,7 @@ SMS, a queued delivery (DESIGN section 2). Then their jobs are sent.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
@@ -24,8 +24,6 @@ from skein.models.chat import (
     SmsAddress,
 )
 from skein.models.dedupe import DedupeMark
-from skein.models.delivery import Delivery
-from skein.models.jobs import DeliveryJob
 from skein.models.overrides import ChatOverrides
 from skein.models.storage import Check, Exists, Key, Missing, Put, Update, Write, gone
 from skein.models.trigger import Trigger
@@ -36,6 +34,7 @@ from skein.services.counters import counted
 from skein.services.debounce import burst_with, debounce_in
 from skein.services.dispatch import Dispatch
 from skein.services.message_text import check_text
+from skein.services.outgoing import outgoing
 from skein.services.pace import paced
 from skein.services.retention import kept_until, message_days
 from skein.services.retrying import optimistic
@@ -103,7 +102,9 @@ class Chats:
         self._dispatch = dispatch
         self._settings = settings
 
-    def post_message(self, new: NewMessage, *, riders: Riders | None = None) -> Posted:
+    def post_message(
+        self, new: NewMessage, *, riders: Riders | None = None, known: Room | None = None
+    ) -> Posted:
         """Put a message into a chat, once, and wake whom it wakes.
 
         When this returns, the message and all that follows from it are committed. Calling it again
@@ -114,6 +115,8 @@ class Chats:
             riders: Gives, for the chat as it was just read, further writes of the same
                 transaction, of items that it does not touch itself. The first must hold or
                 nothing is posted; the others rest on readings and are made again.
+            known: The chat and its members, where the caller has read them; read again if the chat
+                has changed since.
 
         Raises:
             NotFound: No such chat, or the sender is not in it.
@@ -124,10 +127,17 @@ class Chats:
         """
         check_text(new.text, new.client_id, has_media=bool(new.media))
         message_id = f"msg_{self._ids.ulid()}"
-        return optimistic(self._clock, lambda: self._post_once(new, message_id, riders))
+        rooms = iter([known] if known is not None else [])
 
-    def _post_once(self, new: NewMessage, message_id: str, riders: Riders | None) -> Posted:
-        room = read_room(self._table, new.tenant, new.chat_id)
+        def attempt() -> Posted:
+            room = next(rooms, None) or read_room(self._table, new.tenant, new.chat_id)
+            return self._post_once(new, message_id, riders, room)
+
+        return optimistic(self._clock, attempt)
+
+    def _post_once(
+        self, new: NewMessage, message_id: str, riders: Riders | None, room: Room
+    ) -> Posted:
         sender = room.member(new.sender)
         if sender is None or room.chat.discarded_at is not None:
             earlier = self.earlier(new, sender.formerly if sender else ())
@@ -154,7 +164,7 @@ class Chats:
         self._move_sender(commit, new, sender, message)
         if not new.quiet:
             self._wake(commit, room, message, now, texted=new.sms is not None)
-        self._deliver(commit, room, message, now)
+        commit.deliver(outgoing(room, message, now, ids=self._ids, settings=self._settings))
         riding = riders(room) if riders else ()
         try:
             self._table.transact([*commit.writes, *riding])
@@ -252,36 +262,6 @@ class Chats:
             elif pace.changes:
                 unchanged = slots_unchanged(agent)
                 commit.writes.append(Update(agent.key, set=pace.changes, condition=unchanged))
-
-    def _deliver(self, commit: Commit, room: Room, message: Message, now: datetime) -> None:
-        if room.chat.kind != "direct" or message.sender.kind != "agent":
-            return
-        for person in room.members:
-            if not person.active or person.sms is None or person.sms_opted_out_at is not None:
-                continue
-            delivery = Delivery(
-                tenant=message.tenant,
-                id=f"dlv_{self._ids.ulid()}",
-                chat_id=message.chat_id,
-                user_id=person.member.id,
-                seq=message.seq,
-                to=person.sms,
-                after=person.last_delivery,
-                expires_at=message.expires_at,
-                correlation_id=current(),
-                created_at=now,
-            )
-            commit.delivery_ids.append(delivery.id)
-            due_at = now + timedelta(seconds=self._settings.outbox_grace_seconds)
-            commit.writes.append(Put(delivery.key, delivery.to_item(due_at), Missing()))
-            commit.writes.append(
-                Update(person.key, set={"last_delivery": delivery.id}, condition=Exists())
-            )
-            commit.others.append(
-                DeliveryJob(
-                    tenant=delivery.tenant, chat_id=delivery.chat_id, delivery_id=delivery.id
-                )
-            )
 
 
 def _former_marks(new: NewMessage, formerly: Sequence[str]) -> list[Key]:

@@ -1,8 +1,8 @@
 """A run that a worker has made its own, and the proof that it still is."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,11 +11,14 @@ from skein.models.chat import Chat, Membership
 from skein.models.jobs import RunJob
 from skein.models.overrides import Retention, TenantSettings
 from skein.models.run import Run, SentMessage
-from skein.models.storage import AllOf, Check, Is, Write, all_of
+from skein.models.storage import AllOf, Check, Is, Item, Key, Write, all_of
 from skein.ports import Table
 from skein.services.retention import kept_until, retention_of, run_days
 
 MOST_SENT = 20
+
+Known = Mapping[Key, Item | None]
+"""What was read under some keys; None where nothing is."""
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +29,14 @@ class Claim:
 
     Attributes:
         retention: Of a run without a chat, how long its tenant keeps runs.
+        found: What was read together with it, as it was then.
     """
 
     run: Run
     member: Membership | None
     chat: Chat | None = None
     retention: Retention | None = None
+    found: Known = field(default_factory=dict, compare=False, repr=False)
 
     def kept_until(self, made_at: datetime) -> int | None:
         """When something of the run goes that is made then; None for never."""
@@ -60,18 +65,22 @@ class Claim:
     @property
     def job(self) -> RunJob:
         """The job that brings a worker to this run."""
-        run = self.run
-        return RunJob(tenant=run.tenant, run_id=run.id, agent_id=run.agent_id)
+        return self.run.job
 
     def with_run(self, **changes: Any) -> "Claim":
         """The claim after some attributes of its run have been written."""
         return replace(self, run=self.run.model_copy(update=changes))
 
 
-def read_claim(table: Table, job: RunJob) -> Claim | None:
+def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Claim | None:
     """Read, in one call, a job's run and, if it belongs to a chat, the agent's place and the chat.
 
     None when one of them is missing, which is worth a line in the log.
+
+    Args:
+        table: Where.
+        job: Which run.
+        beside: What else is to be read with them, if it is there.
 
     Raises:
         ValueError: The job names no run.
@@ -82,16 +91,20 @@ def read_claim(table: Table, job: RunJob) -> Claim | None:
         agent = MemberRef(kind="agent", id=job.agent_id)
         keys += [Membership.key_of(job.tenant, home, agent), Chat.key_of(job.tenant, home)]
     settings = TenantSettings.key_of(job.tenant)
-    found = table.get_many(keys if len(keys) > 1 else [*keys, settings])
-    said = TenantSettings.found_in(found.pop(settings, None))
-    if len(found) < len(keys):
+    wanted = [*keys, *beside] if len(keys) > 1 else [*keys, settings, *beside]
+    found = table.get_many(list(dict.fromkeys(wanted)))
+    if any(key not in found for key in keys):
         logger.warning("a job names no run", extra={"run_id": job.run_id})
         return None
     run, *place = (found[key] for key in keys)
+    known = {key: found.get(key) for key in beside}
     if not place:
-        return Claim(Run.from_item(run), None, retention=retention_of(said))
+        said = TenantSettings.found_in(found.get(settings))
+        return Claim(Run.from_item(run), None, retention=retention_of(said), found=known)
     member, chat = place
-    return Claim(Run.from_item(run), Membership.from_item(member), Chat.from_item(chat))
+    return Claim(
+        Run.from_item(run), Membership.from_item(member), Chat.from_item(chat), found=known
+    )
 
 
 def place_in(table: Table, found: Claim, chat_id: str | None) -> Membership | None:

@@ -1,11 +1,13 @@
 """What becomes of one message in one transaction, and what is sent after it."""
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from skein.models.chat import Message
 from skein.models.jobs import Job
 from skein.models.storage import Write
+from skein.services.outgoing import Outgoing
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +28,13 @@ class Commit:
     others: list[Job] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
     delivery_ids: list[str] = field(default_factory=list)
+
+    def deliver(self, texts: Iterable[Outgoing]) -> None:
+        """Let the message reach phones, too."""
+        for text in texts:
+            self.delivery_ids.append(text.delivery_id)
+            self.writes.extend(text.writes)
+            self.others.append(text.job)
 
     def log(self, message: Message) -> None:
         """Say what follows from a message, for those who follow it through the logs."""

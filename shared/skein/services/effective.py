@@ -14,7 +14,6 @@ from skein.models.chat import Chat
 from skein.models.overrides import ChatOverrides, TenantOverrides, TenantSettings
 from skein.models.storage import Item, Key
 from skein.models.user import Line
-from skein.ports import Table
 from skein.settings import Settings
 
 
@@ -91,12 +90,21 @@ def found_settings(
     return (Line.from_item(item) if item is not None and ours else None), said
 
 
-def read_overrides(table: Table, chat: Chat) -> ChatOverrides:
-    """What the agent of a direct chat, its line and its tenant say now, in one read."""
+def keys_of_overrides(chat: Chat) -> list[Key]:
+    """The items of all who have a say in a direct chat."""
+    return [*_agent_keys(chat), *keys_of_settings(chat.tenant, chat)]
+
+
+def found_overrides(chat: Chat, found: Mapping[Key, Item]) -> ChatOverrides:
+    """What the agent of a direct chat, its line and its tenant say, by `keys_of_overrides`."""
+    agents = (Agent.from_item(found[key]) for key in _agent_keys(chat) if key in found)
+    return said_by(next(agents, None), *found_settings(chat.tenant, chat, found))
+
+
+def _agent_keys(chat: Chat) -> list[Key]:
+    """That of a direct chat's only agent."""
     agents = [Agent.key_of(chat.tenant, one.id) for one in chat.roster if one.kind == "agent"]
-    found = table.get_many([*agents[:1], *keys_of_settings(chat.tenant, chat)])
-    agent = Agent.from_item(found[agents[0]]) if agents and agents[0] in found else None
-    return said_by(agent, *found_settings(chat.tenant, chat, found))
+    return agents[:1]
 
 
 def effective_in(chat: Chat, settings: Settings) -> Effective:

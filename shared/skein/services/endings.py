@@ -119,8 +119,7 @@ class Endings:
         optimistic(self._clock, lambda: self._cancel_once(run, error, guard))
 
     def _cancel_once(self, run: Run, error: str, guard: Check | None) -> None:
-        job = RunJob(tenant=run.tenant, run_id=run.id, agent_id=run.agent_id)
-        found = read_claim(self._table, job)
+        found = read_claim(self._table, run.job)
         if found is None or found.run.ended:
             raise Conflict("this run has ended already")
         self.mark_seen(found)
@@ -272,8 +271,11 @@ def freed(run: Run, member: Membership) -> Update:
 
 def behind(run: Run, member: Membership) -> list[RunJob]:
     """The job of the run that may go on, or start, once `run` is out of the way."""
-    queued = [member.queued_run.run_id] if member.queued_run else []
+    slot = member.queued_run
+    queued = [slot.run_id] if slot else []
     following = [run_id for run_id in (*member.resuming, *queued) if run_id != run.id]
     if not following or not member.active or member.running_run not in {None, run.id}:
         return []
-    return [RunJob(tenant=run.tenant, run_id=following[0], agent_id=run.agent_id)]
+    first = following[0]
+    user_id = slot.trigger.user_id if slot is not None and slot.run_id == first else None
+    return [RunJob(tenant=run.tenant, run_id=first, agent_id=run.agent_id, user_id=user_id)]

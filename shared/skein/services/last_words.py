@@ -19,7 +19,14 @@ class LastWords:
         self._chats = chats
         self._endings = endings
 
-    def end(self, claim: Claim, said: NewMessage | None, answer: Recording | None) -> None:
+    def end(
+        self,
+        claim: Claim,
+        said: NewMessage | None,
+        answer: Recording | None,
+        *,
+        room: Room | None = None,
+    ) -> None:
         """End a run that has come to its end, and post what its agent says last.
 
         In the run's own chat both are one transaction, and the answer that it comes from may be
@@ -30,6 +37,7 @@ class LastWords:
             said: The words; None for silence.
             answer: The model's last, if it is still to be written down and `all_one` says that it
                 may be here.
+            room: The chat of the words and its members, where they have been read.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -50,7 +58,7 @@ class LastWords:
             return ending.writes
 
         try:
-            posted = self._chats.post_message(said, riders=riders)
+            posted = self._chats.post_message(said, riders=riders, known=room)
         except RiderFailed as error:
             raise LostLease(claim.run.id) from error
         if together and posted.created:

@@ -8,6 +8,7 @@ again.
 """
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from math import ceil
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from skein.models.limit import (
     owner_of_user,
 )
 from skein.models.overrides import TenantLimits, TenantSettings
-from skein.models.storage import Item
+from skein.models.storage import Item, Key
 from skein.ports import Clock, Metrics, Table
 from skein.services.retrying import optimistic
 from skein.settings import Settings
@@ -139,13 +140,18 @@ class Limits:
         self._metrics = metrics
         self._settings = settings
 
-    def admit(self, tenant: str, user_id: str) -> None:
+    def admit(self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None) -> None:
         """Take one message from a person's bucket and the tenant's.
+
+        Args:
+            tenant: The tenant.
+            user_id: The person.
+            known: What stands under `admission_keys`, where the caller has read that.
 
         Raises:
             OverLimit: A bucket does not hold one, or what models may spend is spent.
         """
-        refusal = self._ask(tenant, user_id, by_text=False)
+        refusal = self._ask(tenant, user_id, by_text=False, known=known)
         if isinstance(refusal, Refusal):
             self._metrics.count("OverLimit")
             raise OverLimit(refusal)
@@ -188,22 +194,33 @@ class Limits:
         told = known.model_copy(update={"told": (*known.told, chat_id)})
         self._table.write(allowance.becoming(self._clock.now(), over=told)[1])
 
-    def _ask(self, tenant: str, user_id: str, *, by_text: bool) -> Refusal | Over | None:
+    def _ask(
+        self,
+        tenant: str,
+        user_id: str,
+        *,
+        by_text: bool,
+        known: Mapping[Key, Item] | None = None,
+    ) -> Refusal | Over | None:
         """Take one message from a person's bucket, then from the tenant's, as far as they hold."""
-        answer, rates = optimistic(
-            self._clock, lambda: self._ask_person(tenant, user_id, by_text=by_text)
-        )
+        readings = iter([known] if known is not None else [])
+
+        def attempt() -> tuple[Refusal | Over | None, Rates]:
+            found = next(readings, None)
+            if found is None:
+                found = self._table.get_many(admission_keys(tenant, user_id))
+            return self._ask_person(tenant, user_id, found, by_text=by_text)
+
+        answer, rates = optimistic(self._clock, attempt)
         if answer is not None or not rates.limited:
             return answer
         owner = shard_owner(rates, f"{user_id} {rfc3339(self._clock.now())}")
         return optimistic(self._clock, lambda: self._ask_together(tenant, owner, rates.of_shard))
 
     def _ask_person(
-        self, tenant: str, user_id: str, *, by_text: bool
+        self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_text: bool
     ) -> tuple[Refusal | Over | None, Rates]:
-        said_key = TenantSettings.key_of(tenant)
-        own_key = Allowance.key_of(tenant, owner_of_user(user_id))
-        found = self._table.get_many([said_key, own_key])
+        said_key, own_key = admission_keys(tenant, user_id)
         rates = rates_of(TenantSettings.found_in(found.get(said_key)), self._settings)
         allowance = _found(found.get(own_key), tenant, owner_of_user(user_id))
         over = allowance.over
@@ -229,6 +246,11 @@ class Limits:
 
     def _allowance(self, tenant: str, owner: str) -> Allowance:
         return _found(self._table.get(Allowance.key_of(tenant, owner)), tenant, owner)
+
+
+def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key]:
+    """What decides whether a person is let in: the tenant's settings, and their own buckets."""
+    return TenantSettings.key_of(tenant), Allowance.key_of(tenant, owner_of_user(user_id))
 
 
 def _found(item: Item | None, tenant: str, owner: str) -> Allowance:

@@ -1,15 +1,17 @@
-"""A chat and who is in it, read together in one query."""
+"""A chat and who is in it, read together."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from skein.errors import NotFound
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership, chat_partition
+from skein.models.storage import Item, Key
 from skein.ports import Table
 
 
 class Room(NamedTuple):
-    """A chat and all its memberships, the closed ones included, as one query read them."""
+    """A chat and its memberships: the active ones, and those closed ones that were read."""
 
     chat: Chat
     members: tuple[Membership, ...]
@@ -53,3 +55,26 @@ def read_room(table: Table, tenant: str, chat_id: str) -> Room:
         raise NotFound("there is no such chat")
     *members, chat = page.items
     return Room(Chat.from_item(chat), tuple(Membership.from_item(item) for item in members))
+
+
+def keys_of_room(chat: Chat | None, member: Membership | None) -> list[Key]:
+    """What a direct chat lacks of a room where its agent's place is known; a group is read whole.
+
+    Args:
+        chat: As it was read.
+        member: The agent's place there.
+    """
+    if chat is None or member is None or chat.kind != "direct":
+        return []
+    refs = (one.ref for one in chat.roster if one.ref != member.member.ref)
+    return [Membership.key_of(chat.tenant, chat.id, ref) for ref in refs]
+
+
+def found_room(
+    chat: Chat | None, member: Membership | None, found: Mapping[Key, Item]
+) -> Room | None:
+    """A direct chat's room, from what was read under `keys_of_room`; None if that is not all."""
+    keys = keys_of_room(chat, member)
+    if chat is None or member is None or not keys or any(key not in found for key in keys):
+        return None
+    return Room(chat, (member, *(Membership.from_item(found[key]) for key in keys)))

@@ -17,7 +17,7 @@ from skein.models.chat import Membership
 from skein.models.jobs import RunJob
 from skein.models.run import Run, SentMessage
 from skein.models.step import Step, ToolResult
-from skein.models.storage import Update, Write
+from skein.models.storage import Key, Update, Write
 from skein.ports import Clock, Metrics, Table
 from skein.services.claims import (
     Claim,
@@ -63,7 +63,9 @@ class Runs:
         self._endings = endings
         self._settings = settings
 
-    def claim(self, job: RunJob, *, lease_until: datetime) -> Claim | None:
+    def claim(
+        self, job: RunJob, *, lease_until: datetime, beside: Sequence[Key] = ()
+    ) -> Claim | None:
         """Make a run this worker's own, if there is anything to do and nobody else does it.
 
         A run whose agent has left is canceled here, one that used up its attempts is failed, and
@@ -72,18 +74,22 @@ class Runs:
         Args:
             job: Which run.
             lease_until: The moment from which others may believe this worker dead.
+            beside: What else is to be read with the run.
 
         Returns:
             The claim, or None when there is nothing to do (now): the run has ended, is at work
             elsewhere, waits, or is behind another one of the same agent in the same chat. While a
             person's texts still come, the job is sent anew for when the run may begin.
         """
-        return optimistic(self._clock, lambda: self._claim_once(job, lease_until))
+        return optimistic(self._clock, lambda: self._claim_once(job, lease_until, beside))
 
-    def _claim_once(self, job: RunJob, lease_until: datetime) -> Claim | None:
-        found = read_claim(self._table, job)
+    def _claim_once(
+        self, job: RunJob, lease_until: datetime, beside: Sequence[Key]
+    ) -> Claim | None:
+        found = read_claim(self._table, job, beside=beside)
         if found is not None and found.run.status == "waiting":
-            found = read_claim(self._table, job) if self._wait_is_over(found) else None
+            over = self._wait_is_over(found)
+            found = read_claim(self._table, job, beside=beside) if over else None
         if found is None:
             return None
         run, now = found.run, self._clock.now()

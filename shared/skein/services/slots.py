@@ -89,12 +89,11 @@ def enqueue(
     slot = QueuedRun(
         run_id=run.id, trigger=trigger, depth=depth, then=tuple(then), audience=audience
     )
-    job = RunJob(tenant=run.tenant, run_id=run.id, agent_id=run.agent_id)
     put = Put(run.key, run.to_item(run_due_at(now, settings)), Missing())
     return Enqueued(
         (put, slot_write(member, slot, changes)),
         run.id,
-        job if member.free else None,
+        run.job if member.free else None,
     )
 
 

@@ -25,8 +25,7 @@ logger = logging.getLogger(__name__)
 
 def payer_of(run: Run) -> str | None:
     """The id of the person whose tokens a run uses, if it is anybody's."""
-    by = run.trigger.by
-    return by.id if by is not None and by.kind == "user" else None
+    return run.trigger.user_id
 
 
 def payer_keys(run: Run) -> list[Key]:
