@@ -9,6 +9,7 @@ from skein.models.api import ChatChange, NewChat
 from skein.models.api_admin import NewUser
 from skein.models.api_services import NewService
 from skein.models.sms import InboundSms
+from skein.services.chats import NewMessage
 from skein.services.signatures import sign
 from tests.builders import LINE, NOON, PHONE, TENANT, World
 from tests.patterns.meter import Meter, Patterns
@@ -39,8 +40,8 @@ def _post(meter: Meter) -> None:
         world.post("Hi", HUSAM)
 
 
-@patterns.named("post a message in a direct chat of the app")
-def _post_in_the_app(meter: Meter) -> None:
+@patterns.named("post a message in a direct chat")
+def _post_in_a_direct_chat(meter: Meter) -> None:
     world = direct()
     with meter(world):
         world.post("Hi", HUSAM)
@@ -81,6 +82,16 @@ def _first_contact(meter: Meter) -> None:
     world = on_a_line(known=False)
     with meter(world):
         world.app.ingest.receive(text_message())
+
+
+@patterns.named("take in a message of the app")
+def _take_in_from_the_app(meter: Meter) -> None:
+    world = direct()
+    message = NewMessage(
+        tenant=TENANT, chat_id="chat_1", sender=HUSAM.ref, text="Hi", client_id="1"
+    )
+    with meter(world):
+        world.app.posting.post(message)
 
 
 @patterns.named("let a person's message in")

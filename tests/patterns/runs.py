@@ -1,6 +1,7 @@
 """Runs, their waits, and what repairs them."""
 
 from skein.agent.alone import read_alone
+from skein.agent.foreseen import foreseen
 from skein.models.audience import OPEN
 from skein.models.base import MemberRef
 from skein.models.chat import SmsAddress
@@ -13,6 +14,7 @@ from skein.services.apologies import PATIENT_PUT_OFFS
 from skein.services.chats import NewMessage
 from skein.services.claims import Claim
 from skein.services.permits import Permits
+from skein.services.recording import recording
 from tests.builders import INVOCATION, LINE, NOON, PHONE, TENANT, World, person
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of
@@ -59,7 +61,8 @@ def _claim(meter: Meter) -> None:
     world = group()
     world.post("Hi", HUSAM)
     with meter(world):
-        world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
+        job = job_of(world)
+        world.app.runs.claim(job, lease_until=NOON + INVOCATION, beside=foreseen(job))
 
 
 @patterns.named("refuse a claim")
@@ -81,7 +84,7 @@ def _refuse_early(meter: Meter) -> None:
 def _read(meter: Meter, world: World) -> None:
     claim = claimed(world)
     with meter(world):
-        world.app.reader.read(claim.run, claim.chat, claim.member)
+        world.app.reader.read(claim.run, claim.chat, claim.member, claim.found)
 
 
 @patterns.named("read a context in an open chat")
@@ -92,6 +95,13 @@ def _read_open(meter: Meter) -> None:
 @patterns.named("read a context in a private chat")
 def _read_private(meter: Meter) -> None:
     _read(meter, direct())
+
+
+@patterns.named("read a context with other chats")
+def _read_elsewhere(meter: Meter) -> None:
+    world = group()
+    world.chat(HUSAM, COACH, chat_id="chat_2")
+    _read(meter, world)
 
 
 @patterns.named("read a context without a chat")
@@ -123,7 +133,7 @@ def _record(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     with meter(world):
-        world.app.runs.record(claim, step(claim), shown=None)
+        world.app.runs.record(recording(claim, step(claim), shown=None))
 
 
 @patterns.named("count its tokens for the day")
@@ -146,7 +156,7 @@ def _keep_results(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     answer = step(claim)
-    claim = world.app.runs.record(claim, answer, shown=None)
+    claim = world.app.runs.record(recording(claim, answer, shown=None))
     result = ToolResult(call_id="1", name="end_run", status="done", content="ended")
     with meter(world):
         world.app.runs.keep_results(claim, answer, [result], ())

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from skein.agent.foreseen import foreseen
 from skein.models.jobs import RunJob
 from skein.services.claims import Claim
 from tests.builders import INVOCATION, World, bot, person
@@ -34,6 +35,7 @@ def job_of(world: World) -> RunJob:
 def claimed(world: World) -> Claim:
     """A claim on the run of a message that was just posted."""
     world.post("What now?", HUSAM)
-    claim = world.app.runs.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
+    job, lease_until = job_of(world), world.clock.now() + INVOCATION
+    claim = world.app.runs.claim(job, lease_until=lease_until, beside=foreseen(job))
     assert claim is not None
     return claim

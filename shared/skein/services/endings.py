@@ -82,7 +82,7 @@ class Endings:
                 raise LostLease(claim.run.id) from failure
             optimistic(self._clock, lambda: self._end_afresh(claim, status, error, answer))
 
-    def done_in(self, room: Room, claim: Claim, answer: Recording | None) -> Ending:
+    def done_in(self, room: Room, claim: Claim, answer: Recording | None, *, again: bool) -> Ending:
         """What ends a run well in the very transaction that posts its last words in its own chat.
 
         Whoever posts them carries the writes out, and calls `over` once that is done.
@@ -91,8 +91,10 @@ class Endings:
             room: The chat as it was just read.
             claim: The run's, without a chain behind it; that of `answer`, if there is one.
             answer: The model's last, if it is still to be written down.
+            again: It was in vain before, so what was borrowed is looked at afresh.
         """
-        fresh = replace(claim, run=self._still_staged(claim.run), member=room.member(claim.agent))
+        run = self._still_staged(claim.run) if again else claim.run
+        fresh = replace(claim, run=run, member=room.member(claim.agent))
         return self._ending(fresh, "done", answer=answer)
 
     def over(
