@@ -29,7 +29,7 @@ def test_a_message_gets_the_next_number_and_wakes_the_agent() -> None:
     assert world.stored_chat().last_seq == 2
     assert [run.agent_id for run in world.runs()] == ["agt_a"]
     assert [waiting.job for waiting in world.queues.waiting("turns")] == [
-        RunJob(tenant=TENANT, run_id=world.runs()[0].id, agent_id="agt_a")
+        RunJob(tenant=TENANT, run_id=world.runs()[0].id, agent_id="agt_a", user_id="usr_husam")
     ]
 
 

@@ -43,7 +43,7 @@ from skein.services.notices import Notices
 from skein.services.permits import Permits
 from skein.services.recording import Recording, recording
 from skein.services.runs import Runs
-from skein.services.spending import Spending
+from skein.services.spending import Account, Spending
 from skein.services.usage import UsageBook
 from skein.settings import Settings
 
@@ -178,15 +178,10 @@ class Turns:
             account.check()
             step = self._answers.ask(work, reading, asked, tools, seconds)
             answer = self._answers.recorded(work, step, reading, prompt if not steps else None)
-            try:
-                if not step.tool_calls:
-                    self._close(work, step, reading, answer)
-                    return
-                work.claim = self._runs.record(answer)
-                steps.append(step)
-            finally:  # nobody who waits for the answer waits for this, and it was paid for anyway
-                self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
-                account.charge(step.usage)
+            self._take_down(work, step, reading, answer, account)
+            if not step.tool_calls:
+                return
+            steps.append(step)
         self._release(work)
         if work.over:
             return
@@ -194,6 +189,23 @@ class Turns:
             self._endings.end(work.claim, "done")
             return
         self._carry_on(work, deadline, {})  # a reply was there already: go on with a fresh prompt
+
+    def _take_down(
+        self, work: Work, step: Step, reading: Reading, answer: Recording, account: Account
+    ) -> None:
+        """Record an answer, the last one with the end of its run, and count what it cost.
+
+        Nobody who waits for the answer waits for the counting.
+        """
+        try:
+            if step.tool_calls:
+                work.claim = self._runs.record(answer)
+            else:
+                self._close(work, step, reading, answer)
+        finally:
+            if work.run.steps_taken == step.n:  # it is recorded, whatever became of it
+                self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
+                account.charge(step.usage)
 
     @staticmethod
     def _goes_on(work: Work, activation: int) -> bool:
@@ -239,6 +251,7 @@ class Turns:
             if answer is not None:  # it was paid for: whoever tries again uses it
                 work.claim = self._runs.record(answer)
             raise
+        work.claim = claim
         self._release(work)
 
     def _permit(self, work: Work, reading: Reading, *, until: datetime) -> None:

@@ -14,6 +14,7 @@ from skein.models.chat import Chat
 from skein.models.overrides import ChatOverrides, TenantOverrides, TenantSettings
 from skein.models.storage import Item, Key
 from skein.models.user import Line
+from skein.ports import Table
 from skein.settings import Settings
 
 
@@ -99,6 +100,11 @@ def found_overrides(chat: Chat, found: Mapping[Key, Item]) -> ChatOverrides:
     """What the agent of a direct chat, its line and its tenant say, by `keys_of_overrides`."""
     agents = (Agent.from_item(found[key]) for key in _agent_keys(chat) if key in found)
     return said_by(next(agents, None), *found_settings(chat.tenant, chat, found))
+
+
+def read_overrides(table: Table, chat: Chat) -> ChatOverrides:
+    """What the agent of a direct chat, its line and its tenant say now, in one read."""
+    return found_overrides(chat, table.get_many(keys_of_overrides(chat)))
 
 
 def _agent_keys(chat: Chat) -> list[Key]:

@@ -7,12 +7,7 @@ from skein.models.overrides import ChatOverrides
 from skein.models.session import Session
 from skein.ports import Ids, Table
 from skein.services.audience import everybody_since
-from skein.services.effective import (
-    Effective,
-    effective_in,
-    found_overrides,
-    keys_of_overrides,
-)
+from skein.services.effective import Effective, effective_in, read_overrides
 from skein.services.roster import Room
 from skein.settings import Settings
 
@@ -30,8 +25,7 @@ def brought_up(table: Table, room: Room, sender: Membership, said: ChatOverrides
     """
     if room.chat.kind != "direct" or sender.member.kind != "user":
         return room
-    if said is None:
-        said = found_overrides(room.chat, table.get_many(keys_of_overrides(room.chat)))
+    said = said if said is not None else read_overrides(table, room.chat)
     kept = said if said.said else None
     return room._replace(chat=room.chat.model_copy(update={"overrides": kept}))
 
