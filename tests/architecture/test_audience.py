@@ -131,7 +131,7 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in SUMMARIES
     }
-    assert showing == {"agent/elsewhere.py", "agent/reading.py"}
+    assert showing == {"agent/elsewhere.py", "agent/past_summaries.py"}
     assert all(any(_calls(MODULES[name], "may_show")) for name in showing)
 
 
