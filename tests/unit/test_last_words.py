@@ -10,14 +10,12 @@ from skein.models.chat import Membership
 from skein.models.completion import ModelRequest
 from skein.models.jobs import RunJob
 from skein.models.storage import Update
-from skein.services.usage import UsageBook
 from tests.acting import steps_of
-from tests.builders import NOON, TENANT, World, bot, person, statuses
+from tests.builders import TENANT, World, bot, person, statuses
 from tests.doubles import MeanwhileTable, Said, ScriptedModel, calls, says
 from tests.texting import Texting
 
 HUSAM, COACH, ANALYST = person(), bot(), bot("agt_b", "Analyst")
-TODAY = f"{NOON:%Y-%m-%d}"
 
 
 def direct(*script: Said | Callable[[ModelRequest], Said]) -> World:
@@ -32,10 +30,8 @@ def direct(*script: Said | Callable[[ModelRequest], Said]) -> World:
 
 
 def answers(world: World) -> int:
-    """How many answers the tenant has been counted today."""
-    return UsageBook(table=world.table, clock=world.clock, metrics=world.metrics).of_day(
-        TENANT, TODAY
-    )["answers"]
+    """How many answers of models the tenant has been counted today."""
+    return world.app.usage.of_day(TENANT).answers
 
 
 def test_the_answer_its_words_and_the_end_are_written_together() -> None:
