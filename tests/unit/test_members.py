@@ -149,7 +149,7 @@ def test_the_wish_for_all_to_respond_survives_the_first_one_leaving() -> None:
     assert statuses(runs.values()) == ["canceled", "queued"]
     assert runs["agt_b"].then == ("agt_c",)
     jobs = [waiting.job for waiting in world.queues.waiting("turns")]
-    assert RunJob(tenant=TENANT, run_id=runs["agt_b"].id, agent_id="agt_b") in jobs
+    assert runs["agt_b"].job in jobs
 
 
 def test_a_run_that_starts_while_its_agent_is_removed_is_not_canceled() -> None:

@@ -30,7 +30,7 @@ def _world(*script: Any, settings: Settings | None = None, **fields: Any) -> Wor
 
 def _job(world: World, position: int = 0) -> RunJob:
     run = world.runs()[position]
-    return RunJob(tenant=TENANT, run_id=run.id, agent_id=run.agent_id)
+    return run.job
 
 
 def _claim(world: World, position: int = 0) -> Claim | None:
