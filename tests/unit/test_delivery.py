@@ -72,6 +72,21 @@ def test_two_workers_at_once_send_one_text() -> None:
     assert world.sms.asked == 1
 
 
+def test_while_one_worker_is_at_it_another_job_changes_nothing() -> None:
+    world = Texting()
+    job = world.say()
+    send = world.sms.send
+
+    def meanwhile(sms: OutgoingSms) -> SentSms:
+        held = world.deliver(job)
+        assert (held.fence, held.parts[0].status) == (1, "sending")
+        return send(sms)
+
+    world.sms.send = meanwhile  # type: ignore[method-assign]
+    delivery = world.deliver(job)
+    assert (delivery.fence, delivery.status, world.sms.asked) == (1, "sent", 1)
+
+
 def test_a_text_costs_two_reads_and_two_writes() -> None:
     world = Texting()
     job = world.say()

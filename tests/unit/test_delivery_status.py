@@ -65,6 +65,14 @@ def progress(part: DeliveryPart) -> tuple[int, int]:
     return part.tries, RANKS[part.status]
 
 
+@pytest.mark.parametrize("first", ["delivered", "undelivered", "failed"])
+@pytest.mark.parametrize("later", ["delivered", "undelivered", "failed"])
+def test_the_first_word_on_how_a_text_ended_is_the_last(first: SmsStatus, later: SmsStatus) -> None:
+    ended = reported(posted(), report(first, code=30006), NOW)
+    assert ended.status == first
+    assert reported(ended, report(later, code=30003), NOW) == ended
+
+
 @given(st.lists(reports | answers, max_size=8))
 def test_within_a_try_the_status_never_moves_back(news: list[StatusReport | SentSms]) -> None:
     part = posted()
