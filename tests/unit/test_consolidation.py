@@ -1,7 +1,9 @@
 """Consolidation: what agents make of a chat once it is quiet."""
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,10 +13,12 @@ from skein.models.api import ChatChange
 from skein.models.base import NamedMember
 from skein.models.completion import ModelRequest
 from skein.models.consolidation import Consolidation
+from skein.models.intent import Owner
 from skein.models.jobs import ConsolidationJob
 from skein.models.memory import revision_key
-from skein.models.storage import Delete, Put
+from skein.models.storage import Delete, Put, Write
 from skein.models.user import User
+from skein.services.erasing import epoch_raised
 from skein.settings import Settings
 from tests.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
 
@@ -786,6 +790,63 @@ def test_an_agent_that_leaves_meanwhile_remembers_nothing_and_holds_up_nobody() 
     assert texts(world) == []
     assert texts(world, ANALYST.id) == ["Here"]
     assert due_at(world) is None
+
+
+def as_they_are_written(
+    world: World, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]
+) -> None:
+    """Let something happen just before memories and mark are written for the first time."""
+    transact, waiting = world.table.transact, [happens]
+
+    def meanwhile(writes: Sequence[Write]) -> None:
+        if waiting and any("CONSOLIDATED#" in write.key.sk for write in writes):
+            waiting.pop()()
+        transact(writes)
+
+    monkeypatch.setattr(world.table, "transact", meanwhile)
+
+
+def test_nor_does_one_that_leaves_as_they_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = group()
+    world.post("Net-60 for Ahmad", HUSAM)
+    world.model.memories.append(remembers("Net-60"))
+    rooms = world.app.rooms
+    leave = partial(rooms.remove_member, TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    as_they_are_written(world, monkeypatch, leave)
+    quiet(world)
+    assert texts(world) == []
+    assert due_at(world) is None
+
+
+def test_what_is_learnt_elsewhere_as_they_are_written_is_not_stored_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = group()
+    world.post("Net-60 for Ahmad", HUSAM)
+    world.model.memories.append(remembers("Net-60", "Ahmad pays late"))
+    owner = Owner(tenant=TENANT, agent_id=COACH.id)
+    learn = partial(world.app.memories.add, owner, "net-60.", "core", made_by="api")
+    as_they_are_written(world, monkeypatch, learn)
+    quiet(world)
+    assert sorted(texts(world)) == ["Ahmad pays late", "net-60."]
+
+
+def test_what_an_erasure_has_overtaken_is_not_stored() -> None:
+    world = group()
+    world.post("Net-60 for Ahmad", HUSAM)
+    world.drain()
+    world.clock.advance(7 * 3_600)
+
+    def meanwhile(_: ModelRequest) -> str:
+        world.table.write(epoch_raised(TENANT, "chat_1"))
+        return remembers("Net-60")
+
+    world.model.memories.append(meanwhile)
+    consolidate(world)
+    assert texts(world) == []
+    assert world.membership(COACH).consolidated_seq == 0
+    assert due_at(world) is not None
+    assert world.clock.slept == []
 
 
 def test_an_agent_that_comes_back_goes_on_from_there() -> None:

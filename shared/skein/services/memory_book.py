@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class Overtaken(SkeinError):
-    """The agent's mark is not where it was: it has left, or somebody else has done the work."""
+    """It is not as it was: the agent has left, somebody else was here, or somebody is erased."""
 
 
 class MemoryBook:
@@ -75,7 +75,7 @@ class MemoryBook:
             usage: What that has cost, attempts with larger chunks included.
 
         Raises:
-            Overtaken: The mark is elsewhere; nothing is stored.
+            Overtaken: The mark is elsewhere, or an erasure has begun; nothing is stored.
             TooMuch: One transaction does not hold it; nothing is stored.
         """
         unclear = False
@@ -101,9 +101,9 @@ class MemoryBook:
                 )
             record = self._record(work, chunk, usage, kept=kept.kept, passed_over=extracted is None)
             change = _moved(chunk.mark) | {"consolidation_failures": 0}
+            same_epoch = 1  # an erasure raises it; nothing may come of what that sweeps
             writes: list[Write] = [
                 Update(place.key, set=change, condition=_still(place)),
-                # An erasure raises the epoch; nothing may come of what it sweeps.
                 Check(work.chat.key, Is("epoch", work.chat.epoch)),
                 Put(record.key, record.to_item()),
                 *(_on_revision(write, revision) for write in kept.writes),
@@ -116,6 +116,10 @@ class MemoryBook:
             except Ambiguous:
                 unclear = True
                 raise ConditionFailed(frozenset()) from None  # look again: it may be there
+            except ConditionFailed as failure:
+                if same_epoch in failure.failed:
+                    raise Overtaken(str(work.chat.key)) from failure
+                raise
             return kept.kept
 
         kept = optimistic(self._clock, attempt)
