@@ -37,6 +37,7 @@ SHOWN_TO_AGENTS = {
     "agent/tools/chats.py": "enter_chat and read_messages",
     "services/own_runs.py": "get_my_runs and stop_run",
     "services/documents.py": "the tools of documents, by their reach",
+    "services/document_lists.py": "list_documents, by its reach",
     "services/goals.py": "complete_goal and abandon_goal, by their reach",
     "services/memories.py": "save_memory, forget_memory and search_memories, by their reach",
     "services/remembering.py": "what is remembered already, by the reach of whoever remembers",

@@ -53,6 +53,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "forget_memory": {"memory_id": MEMORY},
     "search_memories": {"query": "word", "limit": 50},
     "update_profile": {"field": "preferences", "value": "tea"},
+    "list_documents": {"limit": 50, "after": None},
     "read_document": {"name": DOCUMENT, "offset": None},
     "write_document": {
         "name": Ref("document", also=("board",), harmless=True),

@@ -8,6 +8,7 @@ from skein.errors import RateLimited
 from skein.models.api import ChatChange, NewChat
 from skein.models.api_admin import NewUser
 from skein.models.api_services import NewService
+from skein.models.document import DocumentReach, Folder
 from skein.models.sms import InboundSms
 from skein.services.chats import NewMessage
 from skein.services.signatures import sign
@@ -228,3 +229,14 @@ def _look_at_place(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.pins.place(TENANT, "chat_1", "agt_a")
+
+
+@patterns.named("list the documents within an agent's reach")
+def _list_within_reach(meter: Meter) -> None:
+    world = group()
+    folders = (
+        Folder(tenant=TENANT, chat_id="chat_1"),
+        Folder(tenant=TENANT, agent_id=COACH.id),
+    )
+    with meter(world):
+        world.app.documents.shown(DocumentReach(folders=folders), limit=20)

@@ -1,5 +1,6 @@
 """Agents that work on documents: what they are shown, and what they may change from where."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 from skein.agent.document_sections import SHOWN_CHARACTERS
 from skein.agent.skill_section import skills
 from skein.models.audience import OPEN, Audience
-from skein.models.base import NamedMember
+from skein.models.base import NamedMember, rfc3339
+from skein.models.completion import ModelRequest
 from skein.models.document import Document, DocumentReach, Folder
 from skein.models.skill import Skill, SkillHead
 from skein.models.storage import Put
@@ -17,7 +19,7 @@ from skein.services.document_changes import Maker
 from skein.services.skill_choice import Selection
 from skein.settings import Settings
 from tests.acting import AHMAD, COACH, HUSAM, results_of, settle, stage, the_run
-from tests.builders import TENANT, World, tokens
+from tests.builders import NOON, TENANT, World, tokens
 from tests.doubles import Calls, Script, calls
 from tests.goldens import agrees
 
@@ -85,6 +87,45 @@ def test_an_agent_writes_reads_appends_edits_and_deletes() -> None:
         ("done", "document plan deleted"),
     ]
     assert world.app.documents.list(OWN).items == ()
+
+
+def test_documents_are_listed_by_where_they_are_kept_without_their_texts() -> None:
+    world = talking(does("list_documents"), private=True)
+    given_document(world, OWN, "open.md", "secret", on_show=True)
+    given_document(world, HIS, "his\n", "x" * 2_000, media_type="text/csv")
+    given_document(world, OF_CHAT, "open.md", "")
+    theirs = Maker(audience=Audience(open=False, people=("usr_ahmad",)))
+    given_document(world, HIS, "theirs", "x", maker=theirs)
+    at = rfc3339(NOON)
+    [(status, listed)] = told(world)
+    assert (status, listed.splitlines()) == (
+        "done",
+        [
+            "of the active chat:",
+            f"- open.md (text/markdown, v1, 0 characters, changed {at})",
+            "yours, for the people here:",
+            f"- his (text/csv, v1, 2,000 characters, changed {at})",
+            "yours, open, only to be read here:",
+            f"- open.md (text/markdown, v1, 6 characters, changed {at}, always on show)",
+        ],
+    )
+
+
+def test_a_list_of_documents_goes_on_where_it_ended() -> None:
+    def on(request: ModelRequest) -> Calls:
+        ends = [m.content for m in request.messages if m.role == "tool"][-1]
+        found = re.search(r"after (\d:doc_\w+)\]", ends)
+        after = {"after": found[1]} if found else {"after": "3:doc_"}
+        return calls(("list_documents", {"limit": 3, **after}))
+
+    world = talking(does("list_documents", limit=3), *[on] * 4)
+    for n in range(8):
+        given_document(world, OWN if n % 2 else OF_CHAT, f"doc-{n}", "x")
+    results = told(world)
+    assert [status for status, _ in results] == ["done"] * 3 + ["correctable"] * 2
+    names = [re.findall(r"- (doc-\d) ", content) for _, content in results[:3]]
+    assert [len(page) for page in names] == [3, 3, 2]
+    assert sorted(name for page in names for name in page) == [f"doc-{n}" for n in range(8)]
 
 
 def test_a_long_document_is_read_on_from_where_it_was_cut() -> None:

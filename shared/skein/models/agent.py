@@ -27,6 +27,7 @@ ToolName = Literal[
     "forget_memory",
     "search_memories",
     "update_profile",
+    "list_documents",
     "read_document",
     "write_document",
     "append_document",

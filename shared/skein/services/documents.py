@@ -30,6 +30,7 @@ from skein.services.document_changes import (
     new_document,
     revised_text,
 )
+from skein.services.document_lists import Place, Shown, list_shown
 from skein.services.document_names import threads_renamed, under_free_name
 from skein.services.document_writes import Change, chat_key
 from skein.services.guarded import transact_guarded
@@ -86,6 +87,12 @@ class Documents:
             limit=limit,
             cursor=cursor,
         )
+
+    def shown(
+        self, reach: DocumentReach, *, limit: int, after: tuple[int, str] | None = None
+    ) -> Shown:
+        """A page of the documents within reach, for agents; see `list_shown`."""
+        return list_shown(self._table, reach, limit=limit, after=after and Place(*after))
 
     def write(
         self,

@@ -1,5 +1,6 @@
 """Working on documents, and reading how to: documents and skills."""
 
+from itertools import groupby
 from typing import Annotated
 
 from pydantic import Field
@@ -10,8 +11,9 @@ from skein.agent.tools.base import Call, tool
 from skein.agent.tools.reach import check_reach
 from skein.agent.tools.refusals import refusals_told
 from skein.errors import Correctable, Failed, NotFound
+from skein.models.base import rfc3339
 from skein.models.chat import Chat
-from skein.models.document import DocumentReach, Done, Folder
+from skein.models.document import ID_PATTERN, Document, DocumentReach, Done, Folder
 from skein.models.intent import effect_id
 from skein.services.document_changes import Maker, Revision
 from skein.services.roster import read_room
@@ -21,6 +23,27 @@ Version = Annotated[
     int | None,
     Field(description="The version you read; refused if it has changed.", ge=1),
 ]
+
+
+@tool
+def list_documents(
+    call: Call,
+    limit: Annotated[int, Field(description="How many, at most 50.", ge=1, le=50)] = 20,
+    after: Annotated[
+        str | None, Field(description="Goes on where a list ended, as that said.")
+    ] = None,
+) -> str:
+    """List your documents and the active chat's; of two of one name, tools mean the first."""
+    reach = document_reach(call)
+    page = call.desk.documents.shown(reach, limit=limit, after=_place(reach, after))
+    lines: list[str] = []
+    for folder, documents in groupby(page.documents.items(), key=lambda each: each[0].folder):
+        lines.append(f"{_kept(reach, reach.folders[folder])}:")
+        lines += [f"- {_told(document)}" for _, document in documents]
+    if page.more:
+        last = list(page.documents)[-1]
+        lines.append(f"[there are more: after {last.folder}:{last.id}]")
+    return "\n".join(lines) or "there are no documents"
 
 
 @tool
@@ -196,6 +219,39 @@ def _home(call: Call, *, in_chat: bool) -> Folder:
         raise Failed("documents can be given only to the chat in which you have been woken")
     _check_chat(call, reading.chat)
     return Folder(tenant=run.tenant, chat_id=reading.chat.id)
+
+
+def _place(reach: DocumentReach, after: str | None) -> tuple[int, str] | None:
+    """Where a list is to go on.
+
+    Raises:
+        Correctable: No list has said so here.
+    """
+    if after is None:
+        return None
+    folder, _, document_id = after.partition(":")
+    known = {str(number): number for number in range(len(reach.folders))}
+    if folder not in known or not ID_PATTERN.fullmatch(document_id):
+        raise Correctable("after: give what the list said, as it stands there")
+    return known[folder], document_id
+
+
+def _kept(reach: DocumentReach, folder: Folder) -> str:
+    """Whose the documents of a folder are, as an agent is told."""
+    if folder.chat_id is not None:
+        return "of the active chat"
+    if not folder.is_open:
+        return "yours, for the people here"
+    return "yours, open" if reach.may_change(folder) else "yours, open, only to be read here"
+
+
+def _told(document: Document) -> str:
+    """A document in one line of a list."""
+    known = [document.media_type, f"v{document.version}", f"{len(document.text):,} characters"]
+    known.append(f"changed {rfc3339(document.updated_at)}")
+    if document.on_show:
+        known.append("always on show")
+    return f"{named(document.name)} ({', '.join(known)})"
 
 
 def _revised(call: Call, name: str, revision: Revision) -> str:
