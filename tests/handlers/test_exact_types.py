@@ -24,7 +24,7 @@ def world() -> World:
 def test_only_a_number_is_a_number(world: World, given: Any) -> None:
     admin = operator(world)
     for method, path, body in (
-        ("PATCH", "/v1/settings", {"context_rollout_percent": given}),
+        ("PATCH", "/v1/settings", {"message_days": given}),
         ("PATCH", "/v1/agents/agt_a", {"settings": {"message_history_limit": given}}),
         ("POST", "/v1/agents", {"name": "A", "settings": {"max_context_tokens": given}}),
         ("POST", "/v1/agents", {"name": "A", "max_concurrent_runs": given}),
@@ -51,6 +51,23 @@ def test_only_a_truth_value_is_one(world: World, given: Any) -> None:
     chats = Client(world)
     assert chats.patch("/v1/chats/chat_1", {"consolidate": given}).status == 422
     assert chats.post("/v1/chats/chat_1/runs", {"all": given}).status == 422
+
+
+@pytest.mark.parametrize("given", [False, True, "5", -0.5, 100.5])
+def test_only_a_share_is_a_share(world: World, given: Any) -> None:
+    answer = operator(world).patch("/v1/settings", {"context_rollout_percent": given})
+    assert answer.status == 422
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"), [(0, 0), (0.5, 0.5), (12.34, 12.34), (33.3333, 33.33), (1e-300, 0)]
+)
+def test_a_share_of_the_people_may_be_a_fraction(world: World, given: float, taken: float) -> None:
+    """As in flags and in the deployment's settings; it is stored as a number of two digits."""
+    admin = operator(world)
+    answer = admin.patch("/v1/settings", {"context_rollout_percent": given})
+    assert (answer.status, answer.body["context_rollout_percent"]) == (200, taken)
+    assert admin.get("/v1/settings").body["context_rollout_percent"] == taken
 
 
 def test_what_is_right_is_taken(world: World) -> None:

@@ -86,6 +86,19 @@ def test_the_tenant_wins_over_flags_and_flags_over_settings() -> None:
     assert not rollout(Settings(context_rollout_percent=0)).includes(TENANT, user, NOTHING)
 
 
+def test_a_tenants_half_percent_are_the_same_people_as_the_flags_and_the_deployments() -> None:
+    half = 0.5
+    ways = (
+        (rollout(), RolloutOverride(context_rollout_percent=half)),
+        (rollout(context_rollout_percent=half), NOTHING),
+        (rollout(Settings(context_rollout_percent=half)), NOTHING),
+    )
+    people = [f"usr_{n:026d}" for n in range(PEOPLE // 10)]
+    included = [{user for user in people if way.includes(TENANT, user, said)} for way, said in ways]
+    assert included[0] == included[1] == included[2]
+    assert 0.003 <= len(included[0]) / len(people) <= 0.007
+
+
 @pytest.mark.parametrize("percent", ["ten", -1, 101, None, True])
 def test_a_percentage_that_is_none_leaves_it_to_the_settings(percent: object) -> None:
     document = {"context_rollout_percent": {"default": percent, "boolean_type": False}}

@@ -144,6 +144,10 @@ class Retention(Overrides):
     ] = None
 
 
+# The people are divided into 10,000 shares; what is finer than that says nothing.
+Percentage = Annotated[float, AfterValidator(lambda share: round(share, 2))]
+
+
 class RolloutOverride(Overrides):
     """Who gets context at all."""
 
@@ -151,7 +155,10 @@ class RolloutOverride(Overrides):
         bool | None, Field(description="Whether prompts hold more than the current message.")
     ] = None
     context_rollout_percent: Annotated[
-        int | None, Field(description="For how many of the people, in percent.", ge=0, le=100)
+        Percentage | None,
+        Field(
+            description="For how many of the people, in percent, to the hundredth.", ge=0, le=100
+        ),
     ] = None
 
 
