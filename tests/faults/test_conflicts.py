@@ -13,6 +13,7 @@ from tests.faults.deployment import WRITES, Deployment, Strike, named
 from tests.faults.team_story import STORIES, Team
 from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
 
+PARTS = 4  # so that none takes long where little else is free
 FAILURES = (Contention, Throttled, Unavailable, Ambiguous)
 
 
@@ -29,9 +30,10 @@ def in_turn(call: int) -> Iterator[Strike]:
     yield Strike(call, after=False, error=FAILURES[call % len(FAILURES)])
 
 
-def strikes(calls: list[str], kinds: Callable[[int], Iterator[Strike]]) -> list[Strike]:
-    """What is to go wrong at each of the calls that writes the table."""
-    writes = [number for number, call in enumerate(calls, 1) if call in WRITES]
+def strikes(calls: list[str], kinds: Callable[[int], Iterator[Strike]], part: int) -> list[Strike]:
+    """What is to go wrong at each of the calls that write the table, in one part of these."""
+    writes = [number for number, call in enumerate(calls, 1) if call in WRITES][part::PARTS]
+    assert writes, "there are fewer writes than parts"
     return [strike for number in writes for strike in kinds(number)]
 
 
@@ -56,14 +58,18 @@ def stored(world: Deployment) -> int:
     return sum(sk.startswith(("MSG#", "RUN#")) for _, sk in world.table._items)
 
 
+in_parts = pytest.mark.parametrize("part", range(PARTS))
+
+
+@in_parts
 @pytest.mark.parametrize("story", [first_text, known_phone, lost_jobs])
 def test_whichever_write_of_a_text_fails_one_answer_reaches_the_phone(
-    story: Callable[[], TextLine],
+    story: Callable[[], TextLine], part: int
 ) -> None:
     world = story()
     world.tell()
     calls = list(world.fuse.calls)
-    for strike in strikes(calls, of_every_kind if story is first_text else in_turn):
+    for strike in strikes(calls, of_every_kind if story is first_text else in_turn, part):
         with named(strike, calls=calls):
             world = story()
             believe_answers(world)
@@ -72,14 +78,15 @@ def test_whichever_write_of_a_text_fails_one_answer_reaches_the_phone(
             world.check(lost_answers=1)
 
 
+@in_parts
 @pytest.mark.parametrize("story", STORIES)
 def test_whichever_write_of_an_agent_fails_every_effect_happens_once(
-    story: Callable[[], Team],
+    story: Callable[[], Team], part: int
 ) -> None:
     world = story()
     world.play()
     calls = list(world.fuse.calls)
-    for strike in strikes(calls, in_turn):
+    for strike in strikes(calls, in_turn, part):
         with named(strike, calls=calls):
             world = story()
             believe_answers(world)
