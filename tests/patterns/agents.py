@@ -144,7 +144,7 @@ def _make_agent(meter: Meter) -> None:
 def _change_agent(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.app.agents.change(TENANT, "agt_a", AgentChange(name="Trainer"))
+        world.app.agents.change(TENANT, "agt_a", AgentChange(system_prompt="Be brief."))
 
 
 @patterns.named("make a person, a line or a service")

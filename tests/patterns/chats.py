@@ -6,7 +6,7 @@ import pytest
 
 from skein.errors import RateLimited
 from skein.models.api import ChatChange, NewChat
-from skein.models.api_admin import NewUser
+from skein.models.api_admin import AgentChange, NewUser, UserChange
 from skein.models.api_services import NewService
 from skein.models.document import DocumentReach, Folder
 from skein.models.sms import InboundSms
@@ -240,3 +240,18 @@ def _list_within_reach(meter: Meter) -> None:
     )
     with meter(world):
         world.app.documents.shown(DocumentReach(folders=folders), limit=20)
+
+
+@patterns.named("rename a person")
+def _rename_person(meter: Meter) -> None:
+    world = group()
+    world.known(HUSAM)
+    with meter(world):
+        world.app.users.change(TENANT, HUSAM.id, UserChange(name="Sam"))
+
+
+@patterns.named("rename an agent")
+def _rename_agent(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.agents.change(TENANT, COACH.id, AgentChange(name="Trainer"))

@@ -7,7 +7,6 @@ from skein.bootstrap.records import OnRecord
 from skein.services.consolidation import Consolidator
 from skein.services.consolidation_finder import ConsolidationFinder
 from skein.services.consolidation_requests import ConsolidationRequests
-from skein.services.dispatch import Dispatch
 from skein.services.extraction import Extractor
 from skein.services.memory_book import MemoryBook
 from skein.services.recollection import Recollection
@@ -23,11 +22,6 @@ from skein.services.usage import UsageBook
 
 class Background(OnRecord):
     """Services that nobody waits for, and what they share with all others."""
-
-    @cached_property
-    def dispatch(self) -> Dispatch:
-        """Sends jobs after a commit."""
-        return Dispatch(queues=self.queues, metrics=self.metrics)
 
     @cached_property
     def usage(self) -> UsageBook:

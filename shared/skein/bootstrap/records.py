@@ -6,6 +6,7 @@ from skein.bootstrap.outside import Outside
 from skein.services.agents import Agents
 from skein.services.audit import AuditBook
 from skein.services.chat_views import ChatViews
+from skein.services.dispatch import Dispatch
 from skein.services.documents import Documents
 from skein.services.goals import Goals
 from skein.services.lines import Lines
@@ -13,6 +14,7 @@ from skein.services.memories import Memories
 from skein.services.numbers import Numbers
 from skein.services.pins import Pins
 from skein.services.plans import Plans
+from skein.services.renaming import Renaming
 from skein.services.run_views import RunViews
 from skein.services.skills import Skills
 from skein.services.tenant_settings import TenantBook
@@ -24,6 +26,16 @@ class OnRecord(Outside):
     """What tenants keep, and what is seen of it."""
 
     @cached_property
+    def dispatch(self) -> Dispatch:
+        """Sends jobs after a commit."""
+        return Dispatch(queues=self.queues, metrics=self.metrics)
+
+    @cached_property
+    def renaming(self) -> Renaming:
+        """Has new names copied into rosters."""
+        return Renaming(table=self.table, dispatch=self.dispatch)
+
+    @cached_property
     def views(self) -> ChatViews:
         """Chats and messages as the API shows them."""
         return ChatViews(table=self.table, clock=self.clock)
@@ -31,7 +43,7 @@ class OnRecord(Outside):
     @cached_property
     def agents(self) -> Agents:
         """The tenant's agents."""
-        return Agents(table=self.table, clock=self.clock, ids=self.ids)
+        return Agents(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
     @cached_property
     def audit(self) -> AuditBook:
@@ -41,7 +53,7 @@ class OnRecord(Outside):
     @cached_property
     def users(self) -> Users:
         """The tenant's people."""
-        return Users(table=self.table, clock=self.clock, ids=self.ids)
+        return Users(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
     @cached_property
     def numbers(self) -> Numbers:

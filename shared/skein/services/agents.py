@@ -9,6 +9,7 @@ from skein.models.storage import Absent, Check, Exists, Missing, Put, all_of
 from skein.models.user import User
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
+from skein.services.renaming import Renaming
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
 
@@ -18,10 +19,11 @@ NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
 class Agents:
     """Keeps the agents' records."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids) -> None:
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids, renaming: Renaming) -> None:
         self._table = table
         self._clock = clock
         self._ids = ids
+        self._renaming = renaming
 
     def create(self, tenant: str, new: NewAgent) -> Agent:
         """Make an agent."""
@@ -85,7 +87,7 @@ class Agents:
         )
 
     def change(self, tenant: str, agent_id: str, change: AgentChange) -> Agent:
-        """Change some of an agent's fields; chats go on calling it as they did when it joined.
+        """Change some of an agent's fields; its chats come to call it by a new name.
 
         Raises:
             NotFound: No such agent, or it was deleted.
@@ -98,6 +100,8 @@ class Agents:
             given = change.given
             if change.settings is not None:
                 given["settings"] = change.settings.applied_to(agent.settings)
+            if given.get("name", agent.name) != agent.name:
+                self._renaming.announce(tenant, agent.as_member.ref)
             revised, write = revise(agent, given)
             self._table.write(write)
             return revised

@@ -3,25 +3,33 @@
 The chat is due for upkeep as long as anything of that is behind, and only this takes the mark away.
 """
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from skein.errors import NotFound
 from skein.models.base import rfc3339
 from skein.models.chat import Chat, Membership
 from skein.models.jobs import SummaryJob, UpkeepJob
 from skein.models.overrides import TenantSettings
-from skein.models.storage import Absent, Is, Update, all_of
+from skein.models.storage import Absent, Is, Item, Key, Update, all_of
 from skein.ports import Clock, Table
 from skein.services.dispatch import Dispatch
 from skein.services.freshness import renewals
+from skein.services.renaming import as_called_now, record_keys
 from skein.services.retention import retention_of
 from skein.services.retrying import optimistic
 from skein.services.roster import read_room
 from skein.settings import Settings
 
+MOST_AT_ONCE = 100
+
 
 class Upkeep:
-    """Moves chats up in their members' lists, and has stale summaries renewed."""
+    """Moves chats up in their members' lists, calls these as they are called now, renews summaries.
+
+    Summaries are renewed by workers of their own.
+    """
 
     def __init__(
         self, *, table: Table, clock: Clock, dispatch: Dispatch, settings: Settings
@@ -45,20 +53,24 @@ class Upkeep:
     def _keep_once(self, job: UpkeepJob) -> list[SummaryJob]:
         room = read_room(self._table, job.tenant, job.chat_id)
         chat, now = room.chat, self._clock.now()
-        if chat.listed_hour != chat.activity_hour:
-            for member in room.members:
-                if member.active:
-                    self._relate(chat, member)
+        settings_key = TenantSettings.key_of(chat.tenant)
+        found = self._read([settings_key, *record_keys(chat)])
+        for member in room.members:
+            if member.active:
+                self._bring_up(chat, member, found)
         behind = list(renewals(chat, room.agents, self._settings))
         grace = timedelta(seconds=self._settings.outbox_grace_seconds)
         times: list[datetime] = [max(renewal.at, now + grace) for renewal in behind]
-        said = TenantSettings.found_in(self._table.get(TenantSettings.key_of(chat.tenant)))
+        said = TenantSettings.found_in(found.get(settings_key))
+        roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
         retention = retention_of(said)
-        change = {
+        change: dict[str, Any] = {
             "listed_hour": rfc3339(chat.activity_hour),
             "retention": retention.said if retention else None,
             "version": chat.version + 1,
         }
+        if roster != chat.roster:
+            change["roster"] = [member.model_dump(mode="json") for member in roster]
         self._table.write(
             Update(
                 chat.key,
@@ -68,9 +80,24 @@ class Upkeep:
         )
         return [renewal.job for renewal in behind if renewal.at <= now]
 
-    def _relate(self, chat: Chat, member: Membership) -> None:
-        relation = member.relation(chat, chat.activity_hour)
-        if relation:
+    def _read(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """One batch of reads; a second one in the fullest of chats."""
+        found: dict[Key, Item] = {}
+        for start in range(0, len(keys), MOST_AT_ONCE):
+            found |= self._table.get_many(keys[start : start + MOST_AT_ONCE])
+        return found
+
+    def _bring_up(self, chat: Chat, place: Membership, found: Mapping[Key, Item]) -> None:
+        """Write a member's activity hour and name, where they are not what they should be."""
+        called = as_called_now(chat, place.member, found)
+        change: dict[str, Any] = {}
+        if chat.listed_hour != chat.activity_hour:
+            change |= place.relation(chat, chat.activity_hour)
+        if called != place.member:
+            change["member"] = called.model_dump(mode="json")
+        if change:
             # Members who leave meanwhile raise the chat's version, and all this is done again.
-            condition = all_of(Absent("left_seq"), Is("chat_id", chat.id))
-            self._table.write(Update(member.key, set=relation, condition=condition))
+            there = all_of(Absent("left_seq"), Is("chat_id", chat.id))
+            as_read = Is("member", place.member.model_dump(mode="json"))
+            condition = all_of(there, as_read) if "member" in change else there
+            self._table.write(Update(place.key, set=change, condition=condition))

@@ -13,6 +13,7 @@ from skein.models.storage import Delete, Is, Missing, Put, Write, any_of
 from skein.models.user import PhoneOwner, User, users_relation
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
+from skein.services.renaming import Renaming
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
 from skein.services.silence import silence_elsewhere, silenced
@@ -23,10 +24,11 @@ _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 class Users:
     """Keeps people's records and, in the same transactions, whose number is whose."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids) -> None:
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids, renaming: Renaming) -> None:
         self._table = table
         self._clock = clock
         self._ids = ids
+        self._renaming = renaming
 
     def create(self, tenant: str, new: NewUser) -> User:
         """Make a person.
@@ -85,7 +87,7 @@ class Users:
         )
 
     def change(self, tenant: str, user_id: str, change: UserChange) -> User:
-        """Change some of a person's fields; chats go on calling them as they did when they joined.
+        """Change some of a person's fields; their chats come to call them by a new name.
 
         Raises:
             NotFound: There is no such person.
@@ -104,6 +106,8 @@ class Users:
         gone = [phone for phone in user.phones if phone not in given.get("phones", user.phones)]
         if gone:
             given["former_phones"] = tuple(dict.fromkeys([*user.former_phones, *gone]))
+        if given.get("name", user.name) != user.name:
+            self._renaming.announce(tenant, user.as_member.ref)
         revised, write = revise(user, given)
         writes: list[Write] = [write]
         new = [phone for phone in revised.phones if phone not in user.phones]
