@@ -5,9 +5,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lunr.stemmer import PorterStemmer
 
 from skein.models.audience import OPEN
 from skein.models.memory import Memory
+from skein.services import memory_search
 from skein.services.memory_search import best_of, words_of
 from tests.builders import NOON, TENANT
 from tests.unit.test_forgery import hostile
@@ -100,4 +102,77 @@ def test_two_characters_together_count_more_than_the_same_ones_apart() -> None:
 @given(st.lists(hostile().filter(str.strip), max_size=6), hostile())
 def test_nothing_that_is_asked_is_an_order(texts: list[str], query: str) -> None:
     for text in found(query, *texts):
-        assert set(words_of(text)) & set(words_of(query))
+        shared = set(words_of(text)) & set(words_of(query))
+        assert shared or stems(text) & stems(query)
+
+
+# ---------------------------------------------------------------------- other forms of a word
+
+
+def stems(text: str) -> set[str]:
+    """The stems of a text's English words."""
+    stem = PorterStemmer().stem
+    return {stem(word) for word in words_of(text) if word.isascii() and word.isalpha()}
+
+
+def found_by_words(query: str, *texts: str) -> list[str]:
+    """What is found where no word has a stem."""
+    with pytest.MonkeyPatch.context() as without:
+        without.setattr(memory_search, "SHORTEST_STEMMED", 1_000)
+        return found(query, *texts)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("swimming", "Ann swims every day"),
+        ("swim", "Swimming is her sport"),
+        ("allergies", "She has an allergy to nuts"),
+        ("running shoes", "He runs a lot"),
+        ("2 parties in 2027", "The party was long"),
+    ],
+)
+def test_another_form_of_an_english_word_is_found(query: str, text: str) -> None:
+    assert found(query, "Something else altogether", text) == [text]
+
+
+def test_who_shares_a_word_comes_before_all_who_share_a_stem() -> None:
+    texts = ["She swims and swims", "Swims!", "A long text in which somewhere she is swimming"]
+    assert found("swimming", *texts) == [texts[2], texts[1], texts[0]]
+    assert found("swimming", *texts, limit=1) == [texts[2]]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [("tee", "Tea"), ("plans 5", "Room 55"), ("is", "As it was"), ("чая", "чай"), ("10s", "10")],
+)
+def test_numbers_short_words_and_other_scripts_are_what_they_are(query: str, text: str) -> None:
+    assert found(query, text) == []
+
+
+WORDS = st.sampled_from(
+    [
+        "swim",
+        "swims",
+        "swimming",
+        "tea",
+        "teas",
+        "run",
+        "runs",
+        "10",
+        "straße",
+        "茶",
+        "as",
+        "policy",
+        "police",
+    ]
+)
+SENTENCE = st.lists(WORDS, min_size=1, max_size=5).map(" ".join)
+
+
+@given(st.lists(SENTENCE, max_size=8, unique=True), SENTENCE)
+def test_what_a_word_finds_is_never_worse_for_what_its_stem_finds(
+    texts: list[str], query: str
+) -> None:
+    exact = found_by_words(query, *texts)
+    assert found(query, *texts)[: len(exact)] == exact

@@ -1,7 +1,7 @@
 """Finds memories by their words: BM25, the newest first where two are equally good."""
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 
 from skein.models.intent import Reach
@@ -10,6 +10,7 @@ from skein.ports import Clock, Table
 from skein.services.remembering import known_memories
 
 MOST_WORDS = 100  # of a question
+SHORTEST_STEMMED = 3  # letters
 # Scripts that set no spaces between words, by the names of their characters.
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
@@ -34,8 +35,29 @@ class MemorySearch:
 
 
 def best_of(memories: Sequence[Memory], query: str, limit: int) -> list[Memory]:
-    """Those of `memories` that share words with the question, the best first."""
+    """Those of `memories` that share words with the question, the best first.
+
+    Behind them all come those that share no word with it, but the stem of one, in English: who asks
+    for `swimming` finds `swims`, too. So what a word finds is never worse for it.
+    """
     wanted = list(dict.fromkeys(words_of(query)))[:MOST_WORDS]
+    words = [list(words_of(memory.text)) for memory in memories]
+    found = [memories[place] for place in _ranked(memories, words, wanted)]
+    stems = _Stems()
+    if len(found) >= limit or not any(map(stems.has, wanted)):
+        return found[:limit]
+    known = {memory.id for memory in found}
+    others = [place for place, memory in enumerate(memories) if memory.id not in known]
+    rest = [memories[place] for place in others]
+    stemmed = [[stems.of(word) for word in words[place] if stems.has(word)] for place in others]
+    asked = list(dict.fromkeys(stems.of(word) for word in wanted if stems.has(word)))
+    return [*found, *(rest[place] for place in _ranked(rest, stemmed, asked))][:limit]
+
+
+def _ranked(
+    memories: Sequence[Memory], words: Sequence[Sequence[str]], wanted: Sequence[str]
+) -> list[int]:
+    """The places of those in which one of the words stands, the best first."""
     if not wanted or not memories:
         return []
     # Nothing else needs it, and a cold start should not wait for it.
@@ -43,15 +65,37 @@ def best_of(memories: Sequence[Memory], query: str, limit: int) -> list[Memory]:
 
     builder = Builder()
     builder.field("words")
-    for place, memory in enumerate(memories):
-        builder.add({"id": place, "words": list(words_of(memory.text))})
+    for place, said in enumerate(words):
+        builder.add({"id": place, "words": list(said)})
     index = builder.build()
     asked = index.create_query()
     for word in wanted:
         asked.term(word, use_pipeline=False)
-    found = [(match["score"], memories[int(match["ref"])]) for match in index.query(asked)]
-    found.sort(key=lambda one: (one[0], *one[1].age), reverse=True)
-    return [memory for _, memory in found[:limit]]
+    found = [(match["score"], int(match["ref"])) for match in index.query(asked)]
+    found.sort(key=lambda one: (one[0], *memories[one[1]].age), reverse=True)
+    return [place for _, place in found]
+
+
+class _Stems:
+    """The stems of English words, each found once; of words in other scripts there are none."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._stem: Callable[[str], str] | None = None
+
+    def has(self, word: str) -> bool:
+        """Whether a word may have one; numbers and very short words are what they are."""
+        return len(word) >= SHORTEST_STEMMED and word.isascii() and word.isalpha()
+
+    def of(self, word: str) -> str:
+        """The stem of a word by Porter's rules, which is no word itself."""
+        if self._stem is None:
+            from lunr.stemmer import PorterStemmer  # noqa: PLC0415
+
+            self._stem = PorterStemmer().stem
+        if word not in self._known:
+            self._known[word] = self._stem(word)
+        return self._known[word]
 
 
 def words_of(text: str) -> Iterator[str]:
