@@ -48,6 +48,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "LineChange": {"agent_id": "{agent_id}"},
     "NewAgent": {"name": "Another"},
     "NewChat": {
+        "client_id": "new",
         "kind": "group",
         "members": [{"kind": "agent", "id": "{agent_id}"}, {"kind": "user", "id": "{member_id}"}],
     },

@@ -27,7 +27,7 @@ def group(*members: MemberRequest, **fields: Any) -> NewChat:
 
 
 def create(world: World, new: NewChat, by: NamedMember = HUSAM) -> Chat:
-    return world.app.rooms.create(TENANT, by, new)
+    return world.app.rooms.create(TENANT, by, new).chat
 
 
 # ---------------------------------------------------------------------- opening a chat

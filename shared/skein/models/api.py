@@ -93,6 +93,14 @@ class MemberRequest(Request):
 class NewChat(Request):
     """A chat to be opened; the caller is a member without being named."""
 
+    client_id: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=128,
+            description="The caller's own id of it: the same one again is the same chat.",
+        ),
+    ] = None
     title: Annotated[Name | None, Field(description="1 to 200 characters.")] = None
     kind: Annotated[ChatKind, Field(description="`direct` has exactly two members.")]
     visibility: Annotated[

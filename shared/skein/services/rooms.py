@@ -4,22 +4,19 @@ Every write of a chat's own item raises its `version` and is conditional on the 
 so that it cannot cross a message or another change.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from skein.errors import Conflict, NotFound, Unprocessable
+from skein.errors import Conflict, NotFound
 from skein.models.api import ChatChange, NewChat
 from skein.models.base import MemberRef, NamedMember, rfc3339
 from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
 from skein.models.due import NOT_DUE
 from skein.models.jobs import Job
-from skein.models.overrides import TenantSettings
 from skein.models.past import listed_as_left
 from skein.models.run import Run
 from skein.models.storage import (
-    MAX_TRANSACTION_ITEMS,
     Is,
     Missing,
     Present,
@@ -31,16 +28,14 @@ from skein.ports import Clock, Ids, Table
 from skein.services.chain import next_in_chain
 from skein.services.dispatch import Dispatch
 from skein.services.naming import named_members
+from skein.services.opening import Opened, chat_id_of, members_of, open_chat, opened_before
 from skein.services.quiet import left_due
-from skein.services.retention import retention_of
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
 from skein.services.roster import Room, read_room
 from skein.services.slots import Enqueued, slots_unchanged
 from skein.services.waits import let_go
 from skein.settings import Settings
-
-DIRECT_MEMBERS = 2
 
 
 class Rooms:
@@ -55,59 +50,30 @@ class Rooms:
         self._dispatch = dispatch
         self._settings = settings
 
-    def create(self, tenant: str, by: NamedMember, new: NewChat) -> Chat:
-        """Open a chat whose first member is `by`.
+    def create(self, tenant: str, by: NamedMember, new: NewChat) -> Opened:
+        """Open a chat whose first member is `by`; once, where it has a `client_id` of theirs.
 
         Left open, a group is `open` and consolidated, a direct chat `private` and not.
 
         Raises:
             Unprocessable: An agent does not exist, there are too many members, or a direct chat
                 has not exactly two.
-            Conflict: One of the people is being erased.
+            Conflict: One of the people is being erased, or `by` has left the chat that they opened
+                under this `client_id`.
         """
-        refs = tuple(dict.fromkeys([by.ref, *(member.ref for member in new.members)]))
-        _check_sizes(refs, new.kind)
-        chat_id = f"chat_{self._ids.ulid()}"
-        return optimistic(self._clock, lambda: self._create_once(tenant, chat_id, by, new, refs))
+        refs, table = members_of(by, new), self._table
+        own_id = new.client_id and chat_id_of(by.id, new.client_id)
+        chat_id = own_id or f"chat_{self._ids.ulid()}"
 
-    def _create_once(
-        self,
-        tenant: str,
-        chat_id: str,
-        by: NamedMember,
-        new: NewChat,
-        refs: Sequence[MemberRef],
-    ) -> Chat:
-        now = self._clock.now()
-        try:
-            roster = named_members(self._table, tenant, refs, caller=by, now=now)
-        except NotFound as error:
-            raise Unprocessable(error.message, details=error.details) from error
-        said = TenantSettings.found_in(self._table.get(TenantSettings.key_of(tenant)))
-        group = new.kind == "group"
-        chat = Chat(
-            tenant=tenant,
-            id=chat_id,
-            title=new.title,
-            kind=new.kind,
-            visibility=new.visibility or ("open" if group else "private"),
-            respond=new.respond,
-            consolidate=group if new.consolidate is None else new.consolidate,
-            roster=roster,
-            activity_hour=now.replace(minute=0, second=0, microsecond=0),
-            retention=retention_of(said),
-            created_at=now,
-        )
-        places = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]
-        writes: list[Write] = [Put(place.key, place.to_item(chat), Missing()) for place in places]
-        writes.append(Put(chat.key, chat.to_item(), Missing()))
-        # A full chat and its members are one item too many for one transaction. What comes first
-        # shows nowhere until the chat's own item is there, and its id is never given again.
-        early = max(len(writes) - MAX_TRANSACTION_ITEMS, 0)
-        if early:
-            self._table.transact(writes[:early])
-        self._table.transact(writes[early:])
-        return chat
+        def attempt() -> Opened:
+            known = opened_before(table, tenant, chat_id, by.ref) if own_id else None
+            if known is not None:
+                return Opened(known, created=False)
+            now = self._clock.now()
+            chat = open_chat(table, tenant, chat_id, by=by, new=new, refs=refs, now=now)
+            return Opened(chat, created=True)
+
+        return optimistic(self._clock, attempt)
 
     def change(self, tenant: str, chat_id: str, by: MemberRef, change: ChatChange) -> Chat:
         """Change a chat's title, respond policy or consolidation; its visibility never changes.
@@ -262,15 +228,6 @@ class Rooms:
 
     def _room(self, tenant: str, chat_id: str, by: MemberRef) -> Room:
         return read_room(self._table, tenant, chat_id).seen_by(by)
-
-
-def _check_sizes(members: Sequence[MemberRef], kind: str) -> None:
-    if kind == "direct" and len(members) != DIRECT_MEMBERS:
-        raise Unprocessable("a direct chat has exactly two members, the caller among them")
-    if len(members) > MAX_MEMBERS:
-        raise Unprocessable(f"a chat has at most {MAX_MEMBERS} members")
-    if sum(member.kind == "agent" for member in members) > MAX_AGENTS:
-        raise Unprocessable(f"a chat has at most {MAX_AGENTS} agents")
 
 
 def _check_space(chat: Chat, joiner: MemberRef) -> None:

@@ -1,0 +1,66 @@
+"""A chat is opened under a client's own id, with a death at every call to the table on the way."""
+
+from typing import Any
+
+import pytest
+
+from skein.adapters.memory_table import MemoryTable
+from skein.models.chat import Membership
+from tests.api_client import Answer, Client
+from tests.builders import TENANT, World, bot, person
+from tests.doubles import Fuse, Killed
+
+METHODS = ("get", "get_many", "query", "query_index", "write", "transact")
+FEW, FULL = 2, 98  # people beside the creator and the agent; 100 members take two transactions
+
+
+class Opening(World):
+    """Husam, an agent and others who are known."""
+
+    def __init__(self, others: int) -> None:
+        self.fuse, inner = Fuse(), MemoryTable()
+        super().__init__(overrides={"table": self.fuse.guard(inner, "table", METHODS)})
+        self.table = inner
+        people = [person(f"usr_{n:02d}", f"P{n}") for n in range(others)]
+        self.agent()
+        self.known(person(), *people)
+        self.members = [bot(), *people]
+        self.fuse.disarm()
+
+    def open(self) -> Answer:
+        members = [{"kind": member.kind, "id": member.id} for member in self.members]
+        body: dict[str, Any] = {"client_id": "mine", "kind": "group", "members": members}
+        return Client(self).post("/v1/chats", body)
+
+    def check(self, answer: Answer) -> None:
+        """There is one chat, with everybody in it, and the answer shows it."""
+        metas = [key for key in self.table._items if key.sk == "META" and "#CHAT#" in key.pk]
+        assert len(metas) == 1
+        chat = self.stored_chat(answer.body["id"])
+        assert chat.key == metas[0]
+        everybody = {person().ref, *(member.ref for member in self.members)}
+        assert {member.ref for member in chat.roster} == everybody
+        places = [key for key in self.table._items if key.sk.startswith("MEMBER#")]
+        assert {Membership.key_of(TENANT, chat.id, who) for who in everybody} == set(places)
+
+
+def deaths(others: int) -> list[tuple[int, bool]]:
+    world = Opening(others)
+    world.check(world.open())
+    calls = len(world.fuse.calls)
+    return [(strike, after) for strike in range(1, calls + 1) for after in (False, True)]
+
+
+@pytest.mark.parametrize("others", [FEW, FULL], ids=["few", "a full chat"])
+def test_wherever_it_dies_the_chat_is_opened_once_by_whoever_asks_again(others: int) -> None:
+    for strike, after in deaths(others):
+        world = Opening(others)
+        world.fuse.arm(strike, after=after)
+        with pytest.raises(Killed):
+            world.open()
+        world.fuse.disarm()
+        again = world.open()
+        assert again.status in {200, 201}
+        world.check(again)
+        assert world.open().status == 200
+        world.check(world.open())
