@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from skein.errors import Conflict, NotFound
+from skein.errors import Conflict
 from skein.models.api import ChatChange, NewChat
 from skein.models.base import MemberRef, NamedMember, rfc3339
 from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
