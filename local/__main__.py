@@ -6,9 +6,10 @@ import signal
 import sys
 import threading
 from contextlib import redirect_stdout
-from typing import IO
+from pathlib import Path
+from typing import IO, TextIO
 
-from local.config import Config
+from local.config import BadConfigError, Config
 from local.demo import LINE
 from local.errors import LocalError
 from local.model_server import MODEL_NAME
@@ -51,8 +52,7 @@ def main() -> int:
         signal.signal(signal.SIGHUP, lambda *_: ended.set())
     try:
         config = Config.from_environment(os.environ)
-        config.data_dir.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-        with (config.data_dir / LOG_FILE).open("w", buffering=1, encoding="utf-8") as log:
+        with log_in(config.data_dir) as log:
             set_up_logs(console, log)
             # What functions print is their log, as in Lambda.
             with redirect_stdout(log), Stack(config) as stack:
@@ -65,6 +65,22 @@ def main() -> int:
         print(f"skein: {error}", file=sys.stderr)
         return FAILED
     return 0
+
+
+def log_in(folder: Path) -> TextIO:
+    """The log of a new start, in the folder for the data, which is made if need be.
+
+    Raises:
+        BadConfigError: Nothing can be kept there.
+    """
+    try:
+        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        return (folder / LOG_FILE).open("w", buffering=1, encoding="utf-8")
+    except OSError as error:
+        raise BadConfigError(
+            f"nothing can be kept in {folder} ({error.strerror}): set SKEIN_DATA_DIR to a folder"
+            " that you may write to"
+        ) from error
 
 
 def set_up_logs(console: IO[str], log: IO[str]) -> None:

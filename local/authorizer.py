@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from local.events import Response, json_response
-from local.files import write_whole
+from local.files import read_whole, write_whole
 
 KEY_BITS = 2048
 TOKEN_SECONDS = 24 * 3600
@@ -139,9 +139,7 @@ def _thumbprint(key: rsa.RSAPrivateKey) -> str:
 
 def _key(path: Path) -> rsa.RSAPrivateKey:
     if path.exists():
-        loaded = serialization.load_pem_private_key(path.read_bytes(), password=None)
-        if isinstance(loaded, rsa.RSAPrivateKey):
-            return loaded
+        return read_whole(path, _loaded)
     key = rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
     data = key.private_bytes(
         serialization.Encoding.PEM,
@@ -149,4 +147,11 @@ def _key(path: Path) -> rsa.RSAPrivateKey:
         serialization.NoEncryption(),
     )
     write_whole(path, data)
+    return key
+
+
+def _loaded(data: bytes) -> rsa.RSAPrivateKey:
+    key = serialization.load_pem_private_key(data, password=None)
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise TypeError("an RSA key is needed")
     return key

@@ -1,6 +1,7 @@
 """DynamoDB, SQS and Secrets Manager on this machine, with what the template declares in them."""
 
 import json
+import logging
 import os
 import secrets
 import socket
@@ -15,6 +16,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from local.children import Child
+from local.files import read_whole
 from local.intrinsics import ACCOUNT, REGION, queue_arn
 from local.template import Template
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 CONNECTIONS = 25
 TABLE_NAME = "skein"
+SERVICES = ("dynamodb", "sqs", "secretsmanager")
 TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the name of it
 OPENAI_SECRET = "skein/openai"  # noqa: S105
 
@@ -33,6 +36,8 @@ APP_CONFIG = (
     "AWS::AppConfig::Environment",
     "AWS::AppConfig::ConfigurationProfile",
 )
+
+logger = logging.getLogger(__name__)
 
 # What every AWS client of this process finds, so that none can reach the real AWS by mistake.
 CREDENTIALS = {
@@ -56,7 +61,9 @@ class LocalAws:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._states = folder / "state"
         self._child: Child | None = None
+        self._ready = False
         self.endpoint_url = ""
         self._session = Session(
             aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
@@ -69,7 +76,12 @@ class LocalAws:
 
         Raises:
             ChildFailedError: It did not start.
+            DamagedDataError: Its state cannot be read; left to itself, it would begin afresh, and
+                write that over what there is.
         """
+        for service in SERVICES:
+            if (path := self._state(service)).exists():
+                read_whole(path, _an_object)
         port = _free_port()
         self.endpoint_url = f"http://{HOST}:{port}"
         temporary = self._folder / "tmp"
@@ -82,9 +94,9 @@ class LocalAws:
                 "BIND_HOST": HOST,
                 "GATEWAY_PORT": str(port),
                 "PERSIST_STATE": "1",
-                "STATE_DIR": str(self._folder / "state"),
+                "STATE_DIR": str(self._states),
                 "TMPDIR": str(temporary),
-                "SERVICES": "dynamodb,sqs,secretsmanager",
+                "SERVICES": ",".join(SERVICES),
                 # These would listen on every interface.
                 "IOT_MTLS_ENABLED": "0",
                 "SFTP_ENABLED": "0",
@@ -93,6 +105,7 @@ class LocalAws:
             log=self._folder / "aws.log",
         )
         self._child.wait_until(self._answers)
+        self._ready = True
 
     def _answers(self) -> bool:
         try:
@@ -104,10 +117,23 @@ class LocalAws:
             return False
 
     def stop(self) -> None:
-        """Stop it; it saves its state on the way."""
-        if self._child is not None:
-            self._child.stop()
-            self._child = None
+        """Stop it; it saves its state on the way, and if it did not the user is told."""
+        if self._child is None:
+            return
+        before = {service: _changed(self._state(service)) for service in SERVICES}
+        self._child.stop()
+        self._child = None
+        unsaved = [name for name in SERVICES if _changed(self._state(name)) == before[name]]
+        if unsaved and self._ready:
+            logger.error(
+                "%s could not be saved in %s (is the disk full?): what was written there since the"
+                " last clean stop is lost",
+                " and ".join(unsaved),
+                self._folder,
+            )
+
+    def _state(self, service: str) -> Path:
+        return self._states / f"{service}.json"
 
     def provision(self, template: Template) -> dict[str, str]:
         """Make the table, the queues and the secrets that are not there yet.
@@ -182,6 +208,16 @@ def _unless(code: str) -> Iterator[None]:
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") != code:
             raise
+
+
+def _an_object(data: bytes) -> None:
+    if not isinstance(json.loads(data), dict):
+        raise TypeError("an object is needed")
+
+
+def _changed(path: Path) -> int:
+    """When a file was last written; 0 for one that is not there."""
+    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 def _free_port() -> int:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from local.files import write_whole
+from local.files import read_whole, write_whole
 from skein.adapters.system import done_within
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class TurnableClock:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._ahead = timedelta(seconds=float(path.read_text()) if path and path.exists() else 0)
+        self._ahead = read_whole(path, _ahead) if path and path.exists() else timedelta(0)
 
     @property
     def ahead(self) -> timedelta:
@@ -58,3 +58,9 @@ class TurnableClock:
             self._ahead += by
             if self._path is not None:
                 write_whole(self._path, repr(self._ahead.total_seconds()).encode())
+
+
+def _ahead(data: bytes) -> timedelta:
+    ahead = timedelta(seconds=float(data))
+    datetime.now(UTC) + ahead  # which has to be a time
+    return ahead

@@ -1,5 +1,6 @@
 """How one local stack is to be run."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,17 +47,22 @@ class Config:
         """Read the variables that the README names.
 
         Raises:
-            BadConfigError: `SKEIN_PORT` is no port.
+            BadConfigError: `SKEIN_PORT` is no port, or `OPENAI_BASE_URL` no URL.
         """
         port = environment.get("SKEIN_PORT") or str(DEFAULT_PORT)
         if not port.isdecimal() or int(port) > LARGEST_PORT:
             raise BadConfigError(f"SKEIN_PORT is {port!r}, which is no port")
+        base_url = environment.get("OPENAI_BASE_URL") or None
+        if base_url and not re.match(r"https?://[^/]", base_url):
+            raise BadConfigError(
+                f"OPENAI_BASE_URL is {base_url!r}, which is no URL such as http://127.0.0.1:11434/v1"
+            )
         data_dir = Path(environment.get("SKEIN_DATA_DIR") or ROOT / DEFAULT_DATA_DIR)
         return cls(
             port=int(port),
             data_dir=data_dir.expanduser().resolve(),
             openai_api_key=environment.get("OPENAI_API_KEY") or None,
-            openai_base_url=environment.get("OPENAI_BASE_URL") or None,
+            openai_base_url=base_url,
             settings={
                 name: value for name, value in environment.items() if name.startswith(PREFIX)
             },

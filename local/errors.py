@@ -3,9 +3,10 @@
 LocalError
   BadTemplateError   the template holds something that the local stack does not understand
   ChildFailedError   a child process ended at once, or did not get ready in time
+  DamagedDataError   a file of the data does not hold what it should
   DataInUseError     another stack uses the same data
   ModelMissingError  the local model is not installed
-  PortInUseError     something else listens on the port
+  PortInUseError     something else listens on the port, or it is for root alone
   RestlessError      the stack did not come to rest in time
   BadRequestError    a call of the developer API is wrong
 """
@@ -23,6 +24,10 @@ class ChildFailedError(LocalError):
     """A child process ended at once, or did not get ready in time."""
 
 
+class DamagedDataError(LocalError):
+    """A file of the data does not hold what it should."""
+
+
 class DataInUseError(LocalError):
     """Another stack uses the same data."""
 
@@ -32,7 +37,7 @@ class ModelMissingError(LocalError):
 
 
 class PortInUseError(LocalError):
-    """Something else listens on the port."""
+    """Something else listens on the port, or it is for root alone."""
 
 
 class RestlessError(LocalError):

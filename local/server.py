@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Iterable
+from errno import EADDRINUSE
 from http import HTTPStatus
 from http.client import responses
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ class Server:
         answer: Called in a thread of its own for each request.
 
     Raises:
-        PortInUseError: The port is taken.
+        PortInUseError: The port is taken, or not for this user.
     """
 
     def __init__(self, port: int, answer: Answer) -> None:
@@ -39,7 +40,8 @@ class Server:
             # The listening socket is made here since Werkzeug ends the process if it cannot.
             self._socket = socket.create_server((HOST, port), backlog=128)
         except OSError as error:
-            raise PortInUseError(f"port {port} is in use: set SKEIN_PORT to another") from error
+            why = "is in use" if error.errno == EADDRINUSE else f"is refused ({error.strerror})"
+            raise PortInUseError(f"port {port} {why}: set SKEIN_PORT to another") from error
         self.port: int = self._socket.getsockname()[1]
         self._server = _Server(
             HOST, self.port, self._application, handler=_Handler, fd=self._socket.fileno()

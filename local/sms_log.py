@@ -5,7 +5,7 @@ import threading
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from local.files import write_whole
+from local.files import read_whole, write_whole
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,7 @@ class SmsLog:
             *lines, torn = path.read_bytes().split(b"\n")
             if torn:
                 write_whole(path, b"".join(line + b"\n" for line in lines))
-            for line in lines:
-                sms = Sms(**json.loads(line))
-                self._texts[sms.sid] = sms
+            self._texts = read_whole(path, _texts)
 
     def put(self, sms: Sms) -> None:
         """Keep a text."""
@@ -68,3 +66,8 @@ class SmsLog:
             and (sender is None or sms.sender == sender)
             and (recipient is None or sms.recipient == recipient)
         ]
+
+
+def _texts(data: bytes) -> dict[str, Sms]:
+    texts = (Sms(**json.loads(line)) for line in data.splitlines())
+    return {sms.sid: sms for sms in texts}

@@ -1,0 +1,96 @@
+"""A file of the data that is damaged stops the start, and is left as it is."""
+
+import errno
+import logging
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from local.__main__ import log_in
+from local.authorizer import Authorizer
+from local.aws import SERVICES, LocalAws
+from local.clock import TurnableClock
+from local.config import BadConfigError, Config
+from local.errors import DamagedDataError, PortInUseError
+from local.server import Server
+from local.sms_log import SmsLog
+from local.stack import Stack
+
+STATES = [f"aws/state/{service}.json" for service in SERVICES]
+READERS: dict[str, Callable[[Path], object]] = {
+    "clock": TurnableClock,
+    "texts.jsonl": SmsLog,
+    "signing-key.pem": lambda path: Authorizer(path, issuer="me", audience="you"),
+    **{name: lambda path: LocalAws(path.parents[1]).start() for name in STATES},
+}
+DAMAGE = [
+    *((name, b"\xff\xfe\xfd\n") for name in READERS),
+    *((name, b"[1]\n") for name in READERS),
+    *((name, b"") for name in READERS if name != "texts.jsonl"),
+    *((name, b'{"__ministack_format__": 2, "payl') for name in STATES),
+    ("clock", b"nan"),
+    ("clock", b"1e12"),
+    ("clock", b"inf"),
+    ("texts.jsonl", b'{"sid": "SM1"}\n'),
+]
+
+
+@pytest.mark.parametrize(("name", "damage"), DAMAGE)
+def test_a_damaged_file_stops_the_start_and_stays_as_it_is(
+    tmp_path: Path, name: str, damage: bytes
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(damage)
+    with pytest.raises(DamagedDataError) as told:
+        READERS[name](path)
+    assert str(told.value).startswith(f"{path} is damaged: put a copy of it back, or remove it")
+    assert path.read_bytes() == damage
+
+
+def test_a_stack_whose_table_is_damaged_ends_in_one_line(tmp_path: Path) -> None:
+    state = tmp_path / "aws" / "state" / "dynamodb.json"
+    state.parent.mkdir(parents=True)
+    state.write_bytes(b"{")
+    with pytest.raises(DamagedDataError):
+        Stack(Config(port=0, data_dir=tmp_path, openai_base_url="http://127.0.0.1:9/v1")).start()
+    assert state.read_bytes() == b"{"
+
+
+def test_what_could_not_be_saved_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    aws = LocalAws(tmp_path / "aws")
+    aws.start()
+    states = tmp_path / "aws" / "state"
+    shutil.rmtree(states, ignore_errors=True)
+    states.write_text("no folder, as if the disk were full")
+    with caplog.at_level(logging.ERROR, "local.aws"):
+        aws.stop()
+    [told] = caplog.messages
+    assert told.startswith("dynamodb and sqs and secretsmanager could not be saved")
+
+
+@pytest.mark.parametrize("name", ["a file", "a file/below"])
+def test_where_nothing_can_be_kept_the_variable_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a file").touch()
+    with pytest.raises(BadConfigError, match="set SKEIN_DATA_DIR to a folder"):
+        log_in(tmp_path / name)
+
+
+def test_a_port_for_root_alone_is_not_said_to_be_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket, "create_server", refuses)
+    with pytest.raises(
+        PortInUseError, match=r"port 80 is refused \(Permission denied\): set SKEIN"
+    ):
+        Server(80, lambda _: pytest.fail("nobody calls"))
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:11434", "ftp://x/v1", "http:///v1", "no url"])
+def test_a_base_url_that_is_none_is_refused_at_the_start(url: str) -> None:
+    with pytest.raises(BadConfigError, match="OPENAI_BASE_URL"):
+        Config.from_environment({"OPENAI_BASE_URL": url})
