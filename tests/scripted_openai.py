@@ -47,6 +47,7 @@ class Answer:
         hang_up: Close the connection instead of answering.
         latency: Seconds to wait first.
         usage: Input and output tokens.
+        raw: The body, in place of everything above.
     """
 
     text: str | None = ""
@@ -57,6 +58,7 @@ class Answer:
     latency: float = 0.0
     usage: tuple[int, int] = (10, 5)
     finish_reason: str | None = None
+    raw: bytes | None = None
 
 
 Script = Answer | str | Callable[[Mapping[str, Any]], Answer | str]
@@ -176,7 +178,7 @@ class ScriptedOpenAI:
                 body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 if self.path != PATH:
-                    self._respond(404, _error("no such path"), {})
+                    self._respond(404, json.dumps(_error("no such path")).encode(), {})
                     return
                 answer = owner._next(Call(self.path, headers, body))
                 owner._closing.wait(answer.latency)
@@ -184,12 +186,10 @@ class ScriptedOpenAI:
                     self.close_connection = True
                     return
                 payload = _completion(answer, body) if answer.status == 200 else _error(answer.text)
-                self._respond(answer.status, payload, answer.headers)
+                data = json.dumps(payload).encode() if answer.raw is None else answer.raw
+                self._respond(answer.status, data, answer.headers)
 
-            def _respond(
-                self, status: int, payload: Mapping[str, Any], headers: Mapping[str, str]
-            ) -> None:
-                data = json.dumps(payload).encode()
+            def _respond(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
                 self.send_response(status)
                 for name, value in {
                     "content-type": "application/json",

@@ -1,5 +1,6 @@
 """The OpenAI adapter asks for an answer by a schema where one is wanted, and gives its text."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -100,3 +101,51 @@ def test_a_short_pause_that_a_provider_asks_for_is_made(
     server.then(Answer("slow down", status=429, headers=dict([header])))
     assert model.complete(_request(None)).text == "Hello!"
     assert len(server.calls) == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>Sign in to the network</html>",
+        "",
+        "null",
+        "[1]",
+        '"Hello!"',
+        '{"choices": null}',
+        '{"choices": []}',
+        '{"choices": [null]}',
+        '{"choices": [{"message": null}]}',
+        '{"choices": [{"message": {"content": 42}}]}',
+        '{"choices": [{"message": {"content": [{"type": "text", "text": "Hello!"}]}}]}',
+        '{"choices": [{"message": {"tool_calls": [{"type": "function", "id": null}]}}]}',
+        '{"choices": [{"message": {"tool_calls": [{"type": "function", "id": "1"}]}}]}',
+    ],
+)
+@pytest.mark.parametrize("media_type", ["application/json", "text/html"])
+def test_what_is_no_answer_is_an_outage_and_no_fault_of_the_run(
+    server: ScriptedOpenAI, model: OpenAIModel, body: str, media_type: str
+) -> None:
+    server.then(Answer(raw=body.encode(), headers={"content-type": media_type}))
+    with pytest.raises(Unavailable, match=r"^the model's answer (has|is) ") as raised:
+        model.complete(_request(None))
+    assert "network" not in str(raised.value)
+
+
+@pytest.mark.parametrize("usage", ["null", "{}", '{"prompt_tokens": "7"}', '{"prompt_tokens": -7}'])
+def test_an_answer_whose_tokens_nobody_counted_is_an_answer(
+    server: ScriptedOpenAI, model: OpenAIModel, usage: str
+) -> None:
+    said = '{"choices": [{"message": {"content": "Hello!"}}], "usage": ' + usage + "}"
+    server.then(Answer(raw=said.encode()))
+    answer = model.complete(_request(None))
+    assert (answer.text, answer.usage) == ("Hello!", TokenUsage(input_tokens=0, output_tokens=0))
+
+
+def test_a_model_that_nobody_has_any_more_closes_its_connection(server: ScriptedOpenAI) -> None:
+    model = OpenAIModel(api_key=lambda: "key", base_url=server.base_url)
+    model.complete(_request(None))
+    assert model._client is not None
+    connection = model._client._client
+    del model
+    gc.collect()
+    assert connection.is_closed

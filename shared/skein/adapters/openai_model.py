@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from skein.errors import ModelRejected, Throttled, Unavailable
@@ -45,10 +46,11 @@ class OpenAIModel:
         """
         import openai
 
+        parameters = _parameters(request)
         attempt_seconds = max((request.timeout_seconds - PAUSE_SECONDS) / (SDK_RETRIES + 1), 1.0)
         client = self._connected().with_options(timeout=attempt_seconds)
         try:
-            completion = client.chat.completions.create(**_parameters(request))
+            completion = client.chat.completions.create(**parameters)
         except openai.RateLimitError as error:
             raise Throttled(_reason(error)) from error
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
@@ -64,7 +66,12 @@ class OpenAIModel:
             raise ModelRejected(_reason(error)) from error
         except openai.APIError as error:
             raise Unavailable(_reason(error)) from error
-        return _answer(completion, request)
+        except ValueError as error:
+            raise Unavailable("the model's answer is no JSON") from error
+        try:
+            return _answer(completion, request)
+        except (AttributeError, TypeError, ValueError) as error:  # the SDK checks nothing of it
+            raise Unavailable("the model's answer has another form than it should") from error
 
     def close(self) -> None:
         """Give up the connection; the next question makes a new one."""
@@ -76,12 +83,15 @@ class OpenAIModel:
         if self._client is None:
             from openai import DefaultHttpxClient, OpenAI
 
+            connection = DefaultHttpxClient(event_hooks={"response": [_no_long_pause]})
             self._client = OpenAI(
                 api_key=self._api_key(),
                 base_url=self._base_url,
                 max_retries=SDK_RETRIES,
-                http_client=DefaultHttpxClient(event_hooks={"response": [_no_long_pause]}),
+                http_client=connection,
             )
+            # What is the SDK's own it closes itself in the end, what it was given it does not.
+            weakref.finalize(self._client, connection.close)
         return self._client
 
 
@@ -164,10 +174,15 @@ def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:
             if call.type == "function"
         ),
         usage=TokenUsage(
-            input_tokens=usage.prompt_tokens if usage else 0,
-            output_tokens=usage.completion_tokens if usage else 0,
+            input_tokens=_count(usage and usage.prompt_tokens),
+            output_tokens=_count(usage and usage.completion_tokens),
         ),
     )
+
+
+def _count(tokens: object) -> int:
+    """Tokens as a number; where a provider does not count them, an answer is none the worse."""
+    return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 
 def _reason(error: Exception) -> str:
