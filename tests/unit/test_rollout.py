@@ -41,6 +41,14 @@ def test_ten_percent_of_a_hundred_thousand_people_are_ten_percent() -> None:
     assert 0.097 <= included / PEOPLE <= 0.103
 
 
+def test_none_percent_is_nobody_and_all_of_them_everybody() -> None:
+    shares = {share_of(f"usr_{n:026d}"): f"usr_{n:026d}" for n in range(PEOPLE)}
+    assert {0, 9_999} <= shares.keys()
+    nobody, everybody = rollout(context_rollout_percent=0), rollout(context_rollout_percent=100)
+    assert not nobody.includes(TENANT, shares[0], NOTHING)
+    assert everybody.includes(TENANT, shares[9_999], NOTHING)
+
+
 @pytest.mark.parametrize("percent", [1, 10, 25, 50, 75, 99])
 def test_every_percentage_is_met(percent: int) -> None:
     included = sum(share_of(f"usr_{n:026d}") < percent * 100 for n in range(PEOPLE))

@@ -9,8 +9,9 @@ import pytest
 from skein.errors import Unavailable
 from skein.models.audience import Audience
 from skein.models.chat import Membership
+from skein.models.completion import ModelRequest
 from skein.models.jobs import SummaryJob
-from skein.models.storage import Update
+from skein.models.storage import Update, Write
 from skein.models.summary import Summary
 from tests.builders import NOON, TENANT, World, bot, person
 
@@ -148,6 +149,45 @@ def test_the_last_state_is_summarised_at_most_two_minutes_after_the_cooldown() -
     world.tick()
     world.drain()
     assert world.tick() == 0
+
+
+def _renew_note(world: World) -> None:
+    job = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=COACH.id)
+    world.app.renewing.renew(job)
+
+
+def test_a_worker_that_was_overtaken_does_not_write_over_what_is_newer() -> None:
+    world = _world()
+
+    def slow(_: ModelRequest) -> str:
+        world.clock.advance(COOLDOWN + 60)
+        world.post("No, Saturday", HUSAM)
+        _renew_note(world)
+        return _lines("It is Friday.", "Nothing is open.")
+
+    world.model.summaries.extend([slow, _lines("It is Saturday.", "Nothing is open.")])
+    world.post("When do we run?", HUSAM)
+    world.post("On Friday", HUSAM)
+    _renew_note(world)
+    note = _note(world)
+    assert note is not None
+    assert (note.text.splitlines()[0], note.seq) == ("It is Saturday.", 3)
+
+
+def test_of_two_workers_that_claim_at_once_one_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _world()
+    world.post("When do we run?", HUSAM)
+    world.post("On Friday", HUSAM)
+    write, waiting = world.table.write, [_renew_note]
+
+    def meanwhile(one: Write) -> None:
+        if waiting and isinstance(one, Update) and "summary_state" in one.set:
+            waiting.pop()(world)
+        write(one)
+
+    monkeypatch.setattr(world.table, "write", meanwhile)
+    _renew_note(world)
+    assert len(_notes_asked(world)) == 1
 
 
 def test_two_workers_at_once_ask_once() -> None:
