@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skein.errors import NotFound
 from skein.models.chat import Chat, Membership, Message
-from skein.models.storage import Put
+from skein.models.storage import Delete, Put, Write
 from skein.services.chat_views import WINDOW, OwnChat
 from skein.services.cursors import Listing
 from tests.builders import NOON, TENANT, World, person
@@ -219,3 +220,31 @@ def test_a_page_of_chats_costs_two_reads_however_many_there_are(chats: int) -> N
     world.app.views.chats(TENANT, HUSAM.id)
     assert [call.method for call in world.table.log] == ["query_index", "get_many"]
     assert max(call.items for call in world.table.log) <= 2 * WINDOW
+
+
+# ---------------------------------------------------------------------- whoever goes meanwhile
+
+
+@pytest.mark.parametrize("erased", [False, True])
+def test_a_mark_is_set_for_nobody_who_goes_at_that_very_moment(
+    monkeypatch: pytest.MonkeyPatch, *, erased: bool
+) -> None:
+    world = World()
+    world.chat(HUSAM, AHMAD)
+    world.post("Hello", HUSAM)
+    place = world.membership(AHMAD)
+    write = world.table.write
+
+    def goes(one: Write) -> None:
+        monkeypatch.undo()
+        if erased:
+            world.table.write(Delete(place.key))
+        else:
+            world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+        write(one)
+
+    monkeypatch.setattr(world.table, "write", goes)
+    with pytest.raises(NotFound):
+        world.app.views.read(TENANT, AHMAD.id, "chat_1", 1)
+    left = world.table.get(place.key)
+    assert left is None if erased else left is not None and left["seen_seq"] == 0

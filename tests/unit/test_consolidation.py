@@ -16,7 +16,7 @@ from skein.models.consolidation import Consolidation
 from skein.models.intent import Owner
 from skein.models.jobs import ConsolidationJob
 from skein.models.memory import revision_key
-from skein.models.storage import Delete, Put, Write
+from skein.models.storage import Delete, Put, Update, Write
 from skein.models.user import User
 from skein.services.erasing import epoch_raised
 from skein.settings import Settings
@@ -829,6 +829,18 @@ def test_what_is_learnt_elsewhere_as_they_are_written_is_not_stored_twice(
     as_they_are_written(world, monkeypatch, learn)
     quiet(world)
     assert sorted(texts(world)) == ["Ahmad pays late", "net-60."]
+
+
+def test_what_another_worker_has_remembered_meanwhile_is_not_stored_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = group()
+    world.post("Net-60 for Ahmad", HUSAM)
+    world.model.memories.append(remembers("Net-60"))
+    passed = Update(world.membership(COACH).key, set={"consolidated_seq": 1})
+    as_they_are_written(world, monkeypatch, partial(world.table.write, passed))
+    quiet(world)
+    assert texts(world) == []
 
 
 def test_what_an_erasure_has_overtaken_is_not_stored() -> None:
