@@ -7,12 +7,14 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
 from skein.logs import logged
+from skein.services.finding import shards_of
 from skein.sqs_events import deadline_of
 
 SPARE = timedelta(seconds=5)
 
 
 @logged
-def handler(_event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Spend the invocation's time, less a few seconds, on what is due."""
-    return {"sent": app().tick.run(until=deadline_of(context, app().clock) - SPARE)}
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
+    """Spend the time, less a few seconds, on what is due in the shards of the event."""
+    until = deadline_of(context, app().clock) - SPARE
+    return {"sent": app().tick.run(until=until, shards=shards_of(event))}

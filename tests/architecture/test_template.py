@@ -16,6 +16,7 @@ from skein.adapters.feature_flags import PowertoolsFlags
 from skein.adapters.memory import FixedClock
 from skein.models.audit import AuditEntry
 from skein.models.chat import Chat
+from skein.services.finding import ALL_SHARDS, shards_of
 from skein.services.rollout import ENABLED, PERCENT
 from skein.settings import PREFIX, Settings, variable
 
@@ -241,6 +242,18 @@ def test_only_the_tick_and_the_finder_read_what_is_due() -> None:
     index = str({"Fn::Sub": "${Table.Arn}/index/gsi2"})
     reading = {n for n in FUNCTIONS if ("dynamodb:Query", index) in permissions(n)}
     assert reading == {"ConsolidationFinder", "ReflectionFinder", "Tick"}
+
+
+@pytest.mark.parametrize("name", ["Tick", "ConsolidationFinder"])
+def test_the_schedules_of_a_finder_share_all_shards_among_them(name: str) -> None:
+    inputs = [json.loads(schedule.input or "{}") for schedule in FUNCTIONS[name].schedules]
+    assert sorted(shard for given in inputs for shard in shards_of(given)) == list(ALL_SHARDS)
+
+
+def test_one_tick_that_is_missing_raises_the_alarm() -> None:
+    [name] = alarms_on("Invocations", "Tick")
+    minutes, ticks = ALARMS[name]["Period"] // 60, len(FUNCTIONS["Tick"].schedules)
+    assert ALARMS[name]["Threshold"] == minutes * (ticks - 1) + 1
 
 
 def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:

@@ -3,35 +3,53 @@
 Its cost depends on the chats that are due, not on how many there are.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from skein.models.consolidation import Consolidation
+from skein.models.due import DueKind
 from skein.models.jobs import ConsolidationJob
+from skein.models.storage import Item
 from skein.ports import Clock, Metrics, Table
+from skein.services.at_once import AtOnce, by_threads
 from skein.services.dispatch import Dispatch
-from skein.services.finding import Finder
+from skein.services.finding import ALL_SHARDS, Finder, move_on
 from skein.services.quiet import next_hour
 
 
 class ConsolidationFinder:
     """Sends a job for each chat that is due; the worker looks whether it is quiet."""
 
-    def __init__(self, *, table: Table, clock: Clock, dispatch: Dispatch, metrics: Metrics) -> None:
-        self._dispatch = dispatch
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        dispatch: Dispatch,
+        metrics: Metrics,
+        at_once: AtOnce = by_threads,
+    ) -> None:
+        self._table = table
         self._finder = Finder(
-            table=table, clock=clock, metrics=metrics, kind="consolidation", later=next_hour
+            table=table, clock=clock, dispatch=dispatch, metrics=metrics, at_once=at_once
         )
 
-    def run(self, *, until: datetime) -> int:
+    def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send one job for each chat that is due, until there is no more or `until` has come.
+
+        Args:
+            until: When to stop.
+            shards: Which shards of the index to look at.
 
         Returns:
             How many jobs were sent.
+
+        Raises:
+            SkeinError: Some chats could not be read; all others have been sent.
         """
-        sent = 0
-        for items in self._finder.find(until=until):
-            chats = [Consolidation.from_item(item) for item in items]
-            jobs = [ConsolidationJob(tenant=chat.tenant, chat_id=chat.chat_id) for chat in chats]
-            self._dispatch.send(jobs)
-            sent += len(jobs)
-        return sent
+        return self._finder.run(["consolidation"], self._handle, until=until, shards=shards)
+
+    def _handle(self, kind: DueKind, item: Item, now: datetime) -> ConsolidationJob:
+        chat = Consolidation.from_item(item)
+        move_on(self._table, kind, item, next_hour(now))
+        return ConsolidationJob(tenant=chat.tenant, chat_id=chat.chat_id)

@@ -6,25 +6,18 @@ moved on by a conditional write before its job is sent. What is not sent again b
 does, brings a function of its own, whose transaction moves or clears the mark.
 """
 
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import product
 
-from skein.errors import Ambiguous, ConditionFailed, SkeinError
-from skein.models.due import (
-    DUE_SHARDS,
-    DueKind,
-    due_before,
-    due_mark,
-    due_partition,
-    still_due,
-)
+from skein.errors import ConditionFailed, SkeinError
+from skein.models.due import DueKind
 from skein.models.jobs import DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
-from skein.models.storage import MAX_BATCH_GET_KEYS, Item, Key, Update
+from skein.models.storage import Item
 from skein.ports import Clock, Metrics, Table
+from skein.services.at_once import AtOnce, by_threads
 from skein.services.dispatch import Dispatch
+from skein.services.finding import ALL_SHARDS, Finder, move_on
 
 BACKOFF_MINUTES = (1, 2, 4, 8, 15)
 
@@ -40,8 +33,6 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }
 
-logger = logging.getLogger(__name__)
-
 
 class Tick:
     """Sends again, or fires, whatever is due.
@@ -52,6 +43,7 @@ class Tick:
         dispatch: Sends the jobs.
         metrics: Counts them.
         firing: The kinds that fire, each with its function.
+        at_once: How much of it is done at the same time.
     """
 
     def __init__(
@@ -62,99 +54,50 @@ class Tick:
         dispatch: Dispatch,
         metrics: Metrics,
         firing: Mapping[DueKind, Fire],
+        at_once: AtOnce = by_threads,
     ) -> None:
         self._table = table
-        self._clock = clock
-        self._dispatch = dispatch
         self._metrics = metrics
         self._firing = firing
+        self._finder = Finder(
+            table=table, clock=clock, dispatch=dispatch, metrics=metrics, at_once=at_once
+        )
 
-    def run(self, *, until: datetime) -> int:
+    def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send what is due now, oldest first, until there is no more or `until` has come.
+
+        Args:
+            until: When to stop.
+            shards: Which shards of the index to look at; other ticks look at the others.
 
         Returns:
             How many jobs were sent.
+
+        Raises:
+            SkeinError: Some of it could not be read; all else has been sent.
         """
-        sent = 0
-        now = self._clock.now()
-        open_shards = list(product((*JOBS, *self._firing), range(DUE_SHARDS)))
-        while open_shards and self._clock.now() < until:
-            found: list[tuple[DueKind, Item]] = []
-            unread: list[tuple[DueKind, int]] = []
-            for kind, shard in open_shards:
-                page = self._table.query_index(
-                    "gsi2",
-                    due_partition(kind, shard),
-                    last=due_before(now),
-                    limit=MAX_BATCH_GET_KEYS,
-                )
-                found.extend((kind, item) for item in page.items)
-                if page.next_start is not None:
-                    unread.append((kind, shard))
-            found.sort(key=lambda entry: str(entry[1]["gsi2sk"]))
-            moved = self._send_in_batches(found, now, until)
-            sent += moved
-            # An index lags behind its table: where nothing could be moved, the same pages would
-            # come back, and the next tick is soon enough.
-            open_shards = unread if moved else []
+        kinds = (*JOBS, *self._firing)
+        sent = self._finder.run(kinds, self._handle, until=until, shards=shards)
         self._metrics.count("DueSent", sent)
         return sent
 
-    def _send_in_batches(
-        self, found: list[tuple[DueKind, Item]], now: datetime, until: datetime
-    ) -> int:
-        sent = 0
-        for start in range(0, len(found), MAX_BATCH_GET_KEYS):
-            if self._clock.now() >= until:
-                break
-            batch = found[start : start + MAX_BATCH_GET_KEYS]
-            items = self._table.get_many([_key(pointer) for _, pointer in batch])
-            jobs: list[Job] = []
-            for kind, pointer in batch:
-                if self._clock.now() >= until:
-                    break
-                job = self._job(kind, pointer, items.get(_key(pointer)), now)
-                jobs.extend([job] if job else [])
-            self._dispatch.send(jobs)
-            sent += len(jobs)
-        return sent
-
-    def _job(self, kind: DueKind, pointer: Item, item: Item | None, now: datetime) -> Job | None:
-        """What one mark calls for; None when it is no longer due, calls for nothing, or fails."""
-        if item is None or item.get("gsi2sk") != pointer["gsi2sk"]:
-            return None
+    def _handle(self, kind: DueKind, item: Item, now: datetime) -> Job | None:
         fire = self._firing.get(kind)
-        try:
-            if fire is not None:
-                return fire(item, now)
+        if fire is None:
             job = JOBS[kind](item)
-            try:
-                self._move_on(kind, item, now)
-            except Ambiguous:
-                # If it has moved, nobody else sends the job; if not, it may be sent twice.
-                logger.warning("a mark may not have moved", extra={"key": str(_key(item))})
+            self._move_on(kind, item, now)
+            return job
+        try:
+            return fire(item, now)
         except ConditionFailed:
-            return None
+            raise
         except Exception:
-            # Whatever is wrong with one item, the others are due all the same.
-            logger.exception("a due item could not be sent", extra={"key": str(_key(item))})
-            self._metrics.count("DueFailed")
-            if fire is not None:
-                self._give_way(kind, item, now)
-            return None
-        return job
+            # Let it come later, so that it is not the first in line each time.
+            with suppress(SkeinError):
+                self._move_on(kind, item, now)
+            raise
 
     def _move_on(self, kind: DueKind, item: Item, now: datetime) -> None:
         tries = int(item.get("due_tries", 0))
         wait = timedelta(minutes=BACKOFF_MINUTES[min(tries, len(BACKOFF_MINUTES) - 1)])
-        mark = due_mark(kind, _key(item), now + wait) | {"due_tries": tries + 1}
-        self._table.write(Update(_key(item), set=mark, condition=still_due(item)))
-
-    def _give_way(self, kind: DueKind, item: Item, now: datetime) -> None:
-        """Let what could not fire come later, so that it is not the first in line each time."""
-        with suppress(SkeinError):
-            self._move_on(kind, item, now)
-
-
-def _key(item: Item) -> Key:
-    return Key(item["pk"], item["sk"])
+        move_on(self._table, kind, item, now + wait, tries=tries + 1)
