@@ -56,6 +56,10 @@ bench: engine $(RANKS) $(PEERS) ## Measure turns beside what others use: bench/r
 load: $(DEVELOPMENT) $(RANKS) $(LOAD) ## Let 250 people at the stack; FAULTS=1 lets everything fail meanwhile (five minutes)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.load $(if $(FAULTS),--faults) $(ARGS)
 
+.PHONY: scale
+scale: $(DEVELOPMENT) $(RANKS) ## Compute what gives way first, and simulate ten million chats: docs/scale.md (minutes)
+	@PYTHONPATH=shared:functions:. nice $(BIN)/python -m bench.scale $(ARGS)
+
 .PHONY: fuzz
 fuzz: $(DEVELOPMENT) $(RANKS) ## Send the API and the webhooks what nobody would think of (minutes)
 	@SKEIN_FUZZ=1 $(BIN)/python -m pytest tests/fuzz -n 2 --timeout 900 $(ARGS)

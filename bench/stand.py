@@ -47,6 +47,9 @@ class Stand:
         tokens: Counts tokens.
         settings: The defaults, if not given.
         watched: Given each new worker, to measure parts of it.
+
+    Attributes:
+        ports: What workers are made of.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class Stand:
         self.queues = MemoryQueues(self.clock)
         self.model = Scripted()
         self._watched = watched
-        self._ports = {
+        self.ports = {
             "table": self.table,
             "tokens": tokens,
             "clock": self.clock,
@@ -76,6 +79,6 @@ class Stand:
 
     def new_app(self) -> App:
         """A container that has seen no chat yet; its connections are there."""
-        app = build_app(self.settings, **self._ports)
+        app = build_app(self.settings, **self.ports)
         self._watched(app)
         return app

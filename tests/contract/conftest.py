@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from moto import mock_aws
 
+from bench.scale.metered import MeteredTable
 from local.engine import DynamoDbLocal, missing
 from local.template import Template
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
@@ -61,13 +62,13 @@ def moto_client() -> Iterator["DynamoDBClient"]:
         client.close()
 
 
-@pytest.fixture(params=["memory", "moto", ENGINE])
+@pytest.fixture(params=["memory", "metered", "moto", ENGINE])
 def table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     """Every table there is."""
     return _table(request, clock)
 
 
-@pytest.fixture(params=["memory", ENGINE])
+@pytest.fixture(params=["memory", "metered", ENGINE])
 def exact_table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     """The tables that follow DynamoDB where moto does not."""
     return _table(request, clock)
@@ -76,6 +77,8 @@ def exact_table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
 def _table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     if request.param == "memory":
         return MemoryTable(clock)
+    if request.param == "metered":
+        return MeteredTable(clock)
     client: DynamoDBClient = request.getfixturevalue(f"{request.param}_client")
     return DynamoTable(client, TABLE_NAME, clock)
 

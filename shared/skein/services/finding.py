@@ -190,8 +190,8 @@ def move_on(
 ) -> None:
     """Make an item due at `at`, if its mark is as it was read; its job may be sent then.
 
-    So it may when it is unclear whether the mark has moved: if it has, nobody else sends the job; if
-    not, it is sent twice, which does no harm.
+    So it may when it is unclear whether the mark has moved: if it has, nobody else sends the job;
+    if not, it is sent twice, which does no harm.
 
     Raises:
         ConditionFailed: Somebody else has moved or cleared the mark.

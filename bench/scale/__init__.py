@@ -1,0 +1,1 @@
+"""What Skein does at sizes that nobody has at home: computed, and simulated with the real code."""

@@ -1,0 +1,53 @@
+"""`make scale`: computes and simulates, prints it, and puts it into `docs/scale.md`."""
+
+import argparse
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+from bench.scale.assumptions import Assumptions
+from bench.scale.report import computed, filled, simulated
+from bench.scale.scenarios import SCENARIOS, Found, Script, played
+from bench.scale.traffic import Traffic
+from local.template import ROOT, Template
+from skein.adapters.tokens import Tokens
+
+PAGE = ROOT / "docs" / "scale.md"
+CORES = 2
+
+
+def simulation(script: Script) -> dict[str, Found]:
+    """All scenarios, two at a time, each in a process of its own."""
+    with ProcessPoolExecutor(CORES, max_tasks_per_child=1) as pool:
+        found = pool.map(partial(played, script), SCENARIOS)
+        return {one.scenario: one for one in found}
+
+
+def main(arguments: list[str]) -> None:
+    """Do it; a smaller size, or other paces, are printed and written nowhere."""
+    parser = argparse.ArgumentParser(prog="make scale", description=__doc__)
+    parser.add_argument("--wire-ms", type=float, help="how long a call to AWS takes")
+    parser.add_argument("--processor-ms", type=float, help="how long a processor works on it")
+    parser.add_argument("--size", type=float, default=1.0, help="of the simulation; 1 is all of it")
+    parser.add_argument("--tables", action="store_true", help="compute only, simulate nothing")
+    asked = parser.parse_args(arguments)
+    begun = time.monotonic()
+    other = asked.wire_ms is not None or asked.processor_ms is not None or asked.size < 1
+    assumed = Assumptions.load(wire_ms=asked.wire_ms, processor_ms=asked.processor_ms)
+    template = Template.load()
+    print("scale: what a message consumes", flush=True)
+    tables = dict(computed(assumed, template, Traffic(Tokens()).all()))
+    if not asked.tables:
+        print("scale: ten million chats (minutes)", flush=True)
+        tables |= simulated(simulation(Script(assumed.pace.of(0), asked.size)))
+    for name, table in tables.items():
+        print(f"\n{name}\n\n{table}")
+    if not other:
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    where = "written nowhere" if other else "written to docs/scale.md"
+    print(f"\nscale: {where}; {time.monotonic() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,279 @@
+"""A table of many millions of due items that holds only those that somebody has changed.
+
+Its pages of the due index, and the items that they point at, are made when they are asked for. It
+knows what the tick and the finders do and nothing more: whatever else is asked of it fails.
+`tests/unit/test_scale_simulation.py` holds its pages to those of the table in memory.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
+from heapq import merge
+from itertools import islice, product
+from typing import NamedTuple, NoReturn
+
+from bench.scale.crowds import Crowd
+from bench.scale.meter import CallMeter
+from bench.scale.units import (
+    EVENTUAL,
+    PAGE_BYTES,
+    read_units,
+    size_of,
+    write_units,
+)
+from skein.adapters.rules import Query, check_batch, check_key, check_write
+from skein.errors import ConditionFailed
+from skein.models.base import stable_hash
+from skein.models.due import DUE_SHARDS, due_partition
+from skein.models.storage import IndexName, Is, Item, Key, Page, Update, Write
+
+BLOCK = 4_096  # numbers whose shards are found out at once
+
+Place = tuple[str, Key]
+
+
+class GeneratedTable:
+    """A `Table` of crowds.
+
+    Args:
+        crowds: Who is there; no two of one kind and seed.
+        meter: Counts the calls and lets the time pass that they take.
+
+    Attributes:
+        changed: The items that somebody has written, and that are still due some time.
+        latest: By kind, the longest that an item had been due when its mark was moved, in seconds.
+    """
+
+    def __init__(self, crowds: Sequence[Crowd], meter: CallMeter) -> None:
+        self._crowds = tuple(crowds)
+        self._meter = meter
+        self._likes = {crowd: _Like.of(crowd) for crowd in crowds}
+        self._found = lru_cache(maxsize=BLOCK)(self._find)
+        self._touched = {crowd: bytearray(crowd.size // 8 + 1) for crowd in crowds}
+        self._untouched_from = dict.fromkeys(product(crowds, range(DUE_SHARDS)), 0)
+        self._moved: dict[str, list[Place]] = {}
+        self.changed: dict[Key, Item] = {}
+        self.latest: dict[str, float] = {}
+
+    # ------------------------------------------------------------------ reads
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        check_key(key)
+        item = self._item(key)
+        self._meter.call("get", reads=read_units(self._like(key).size if item else 0))
+        return item
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        check_batch(keys)
+        found = {key: item for key in dict.fromkeys(keys) if (item := self._item(key))}
+        sizes = [self._like(key).size if key in found else 0 for key in dict.fromkeys(keys)]
+        self._meter.call("get_many", reads=sum(map(read_units, sizes)), size=sum(sizes))
+        return found
+
+    def query_index(
+        self,
+        index: IndexName,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`; in pages of 1 MB, each of which is a call."""
+        query = Query(index, pk, first, last, limit, newest_first, start)
+        if newest_first or index != "gsi2":
+            self._refuse()
+        if query.impossible:
+            return Page(())
+        after = (start["gsi2sk"], Key(start["pk"], start["sk"])) if start else None
+        items, size = [], 0
+        for place in islice(self._places(pk, first, last, after), limit):
+            sort_key, key = place
+            items.append({"pk": key.pk, "sk": key.sk, "gsi2pk": pk, "gsi2sk": sort_key})
+            size += sum(map(len, (*items[-1], *items[-1].values())))
+            if size >= PAGE_BYTES:
+                self._meter.call("query_index", reads=EVENTUAL * read_units(size), size=size)
+                size = 0
+        self._meter.call("query_index", reads=EVENTUAL * read_units(size), size=size)
+        return Page(tuple(items), items[-1] if len(items) == limit else None)
+
+    def query(
+        self,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int | None = None,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """Nobody who looks for what is due asks for it."""
+        self._refuse()
+
+    # ------------------------------------------------------------------ writes
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`; updates of items, on condition of a value that was read."""
+        check_write(write)
+        if not (isinstance(write, Update) and isinstance(write.condition, Is)) or write.add:
+            self._refuse()
+        key, item = write.key, self._item(write.key)
+        if item is None or item.get(write.condition.attribute) != write.condition.value:
+            units = write_units(self._like(key).size if item else 0)
+            self._meter.call("write", writes=units)
+            raise ConditionFailed(frozenset({0}))
+        after = {n: v for n, v in (item | dict(write.set)).items() if v is not None}
+        like = self._like(key)
+        rows = like.row_units * (("gsi2sk" in item) + ("gsi2sk" in after))
+        same = item.get("gsi2sk") == after.get("gsi2sk")
+        self._meter.call("write", writes=write_units(like.size) + (0 if same else rows))
+        self._note_lateness(item)
+        self._replace(key, item, after)
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """Nobody who looks for what is due, and only sends it on, asks for it."""
+        self._refuse()
+
+    def finish(self, key: Key) -> bool:
+        """Let a worker end what an item stood for, so that it is not due any more.
+
+        Returns:
+            Whether it was still due.
+        """
+        item = self._item(key)
+        if item is None or "gsi2sk" not in item:
+            return False
+        self._replace(key, item, None)
+        return True
+
+    # ------------------------------------------------------------------ what is kept
+
+    def _replace(self, key: Key, before: Item, after: Item | None) -> None:
+        crowd, number = self._look_up(key)
+        if self._is_touched(crowd, number) and "gsi2sk" in before:
+            places = self._moved[before["gsi2pk"]]
+            del places[bisect_left(places, (before["gsi2sk"], key))]
+        self._touched[crowd][number >> 3] |= 1 << (number & 7)
+        self.changed.pop(key, None)
+        if after is not None:
+            self.changed[key] = after
+            if "gsi2sk" in after:
+                insort(self._moved.setdefault(after["gsi2pk"], []), (after["gsi2sk"], key))
+
+    def _note_lateness(self, item: Item) -> None:
+        due = datetime.fromisoformat(item["gsi2sk"].partition("#")[0])
+        kind = item["gsi2pk"].split("#")[1]
+        late = (self._meter.clock.now() - due).total_seconds()
+        self.latest[kind] = max(late, self.latest.get(kind, 0.0))
+
+    # ------------------------------------------------------------------ what is made
+
+    def _look_up(self, key: Key) -> tuple[Crowd, int]:
+        found = self._found(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def _find(self, key: Key) -> tuple[Crowd, int] | None:
+        for crowd in self._crowds:
+            number = crowd.number(key)
+            if number is not None:
+                return crowd, number
+        return None
+
+    def _item(self, key: Key) -> Item | None:
+        if key in self.changed:
+            return dict(self.changed[key])
+        found = self._found(key)
+        return None if found is None or self._is_touched(*found) else dict(_made(*found))
+
+    def _is_touched(self, crowd: Crowd, number: int) -> bool:
+        return bool(self._touched[crowd][number >> 3] & 1 << (number & 7))
+
+    def _like(self, key: Key) -> "_Like":
+        return self._likes[self._look_up(key)[0]]
+
+    def _places(self, pk: str, first: str, last: str, after: Place | None) -> Iterator[Place]:
+        """What stands in a partition of the index, in order, behind `after`."""
+        made = (
+            self._untouched(crowd, shard, max(first, after[0] if after else ""))
+            for crowd in self._crowds
+            for shard in range(DUE_SHARDS)
+            if due_partition(crowd.kind, shard) == pk
+        )
+        moved = self._moved.get(pk, [])
+        begin = bisect_left(moved, after or (first, Key("", "")))
+        kept = (moved[place] for place in range(begin, len(moved)))
+        for place in merge(kept, *made):
+            if place[0] > last:
+                return
+            if place[0] >= first and (after is None or place > after):
+                yield place
+
+    def _untouched(self, crowd: Crowd, shard: int, first: str) -> Iterator[Place]:
+        low = self._untouched_from[crowd, shard]
+        if crowd.sort_key(min(low, crowd.size - 1)) < first:
+            low = bisect_left(range(crowd.size), first, lo=low, key=crowd.sort_key)
+            leading = False
+        else:
+            leading = True  # so what is touched here need not be looked at ever again
+        while low < crowd.size:
+            for number in _numbers(crowd, low // BLOCK)[shard]:
+                if number < low:
+                    continue
+                if not self._is_touched(crowd, number):
+                    leading = False
+                    yield crowd.sort_key(number), crowd.key(number)
+                elif leading:
+                    self._untouched_from[crowd, shard] = number + 1
+            low = (low // BLOCK + 1) * BLOCK
+
+    @staticmethod
+    def _refuse() -> NoReturn:
+        raise NotImplementedError("the generated table knows the tick's and the finders' calls")
+
+
+class _Like(NamedTuple):
+    """What all items of a crowd are like.
+
+    Attributes:
+        size: The bytes of one that has been moved.
+        row_units: What a write of its row in the index consumes.
+    """
+
+    size: int
+    row_units: int
+
+    @classmethod
+    def of(cls, crowd: Crowd) -> "_Like":
+        mark = {"gsi2pk": due_partition(crowd.kind, 0), "gsi2sk": crowd.sort_key(0)}
+        size = size_of(crowd.item(0) | mark | {"due_tries": 1})
+        return cls(size, write_units(size_of(mark | crowd.key(0)._asdict())))
+
+
+@lru_cache(maxsize=BLOCK)
+def _made(crowd: Crowd, number: int) -> Item:
+    """An item that nobody has changed."""
+    return crowd.item(number) | {
+        "gsi2pk": due_partition(crowd.kind, _shard(crowd, number)),
+        "gsi2sk": crowd.sort_key(number),
+    }
+
+
+def _shard(crowd: Crowd, number: int) -> int:
+    key = crowd.key(number)
+    return stable_hash(f"{key.pk}|{key.sk}") % DUE_SHARDS
+
+
+@lru_cache(maxsize=64)
+def _numbers(crowd: Crowd, block: int) -> list[list[int]]:
+    """The numbers of a block, by shard."""
+    shards: list[list[int]] = [[] for _ in range(DUE_SHARDS)]
+    for number in range(block * BLOCK, min((block + 1) * BLOCK, crowd.size)):
+        shards[_shard(crowd, number)].append(number)
+    return shards

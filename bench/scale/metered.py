@@ -1,0 +1,159 @@
+"""A table in memory that knows what each call would consume, and in which partition.
+
+Amazon's engine tells units by table only; which key runs hot is told by nobody. So the rules are
+applied here, and `tests/unit/test_scale_units.py` holds their sum to what the engine consumed.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bench.scale.units import (
+    EVENTUAL,
+    TRANSACTION,
+    index_writes,
+    read_units,
+    size_of,
+    write_units,
+)
+from skein.adapters.memory_table import MemoryTable
+from skein.models.storage import Check, IndexName, Item, Key, Page, Write
+from skein.ports import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one call consumed in one partition of the table or of an index."""
+
+    operation: str
+    partition: str
+    reads: float = 0
+    writes: float = 0
+
+
+class MeteredTable:
+    """A `Table` in memory.
+
+    Args:
+        clock: By which items expire.
+
+    Attributes:
+        charges: What was consumed so far.
+        calls: How often each method was called.
+        stored: By how many bytes the table has grown.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._inner = MemoryTable(clock)
+        self._lock = threading.Lock()
+        self.charges: list[Charge] = []
+        self.calls: Counter[str] = Counter()
+        self.stored = 0
+
+    def clear(self) -> None:
+        """Begin anew to count."""
+        self.charges, self.calls, self.stored = [], Counter(), 0
+        self._inner.log.clear()
+
+    @property
+    def reads(self) -> float:
+        """All read units."""
+        return sum(charge.reads for charge in self.charges)
+
+    @property
+    def writes(self) -> float:
+        """All write units."""
+        return sum(charge.writes for charge in self.charges)
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        found = self._inner.get(key)
+        self._charge("get", [Charge("get", key.pk, reads=read_units(size_of(found)))])
+        return found
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        found = self._inner.get_many(keys)
+        each = (
+            Charge("get_many", key.pk, reads=read_units(size_of(found.get(key))))
+            for key in dict.fromkeys(keys)
+        )
+        if keys:
+            self._charge("get_many", each)
+        return found
+
+    def query(
+        self,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int | None = None,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`."""
+        page = self._inner.query(
+            pk, first=first, last=last, limit=limit, newest_first=newest_first, start=start
+        )
+        units = read_units(sum(map(size_of, page.items)))
+        self._charge("query", [Charge("query", pk, reads=units)])
+        return page
+
+    def query_index(
+        self,
+        index: IndexName,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`."""
+        page = self._inner.query_index(
+            index, pk, first=first, last=last, limit=limit, newest_first=newest_first, start=start
+        )
+        units = EVENTUAL * read_units(sum(map(size_of, page.items)))
+        self._charge("query_index", [Charge("query_index", pk, reads=units)])
+        return page
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        with self._lock:  # so that before and after are this write's own
+            before = self._inner.get_many([write.key])
+            try:
+                self._inner.write(write)
+            finally:
+                self._charge("write", self._written("write", [write], before, 1))
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """See `skein.ports.Table`."""
+        with self._lock:
+            before = self._inner.get_many([write.key for write in writes])
+            try:
+                self._inner.transact(writes)
+            finally:
+                if writes:
+                    charged = self._written("transact", writes, before, TRANSACTION)
+                    self._charge("transact", charged)
+
+    def _written(
+        self, operation: str, writes: Sequence[Write], before: dict[Key, Item], times: int
+    ) -> list[Charge]:
+        after = self._inner.get_many([write.key for write in writes])
+        charged = []
+        for write in writes:
+            was, now = before.get(write.key), after.get(write.key)
+            units = times * write_units(size_of(was), size_of(now))
+            charged.append(Charge(operation, write.key.pk, writes=units))
+            if not isinstance(write, Check):
+                self.stored += size_of(now) - size_of(was)
+                charged += [Charge(operation, pk, writes=n) for pk, n in index_writes(was, now)]
+        return charged
+
+    def _charge(self, method: str, charges: Iterable[Charge]) -> None:
+        self.calls[method] += 1
+        self.charges.extend(charges)

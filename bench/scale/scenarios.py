@@ -1,0 +1,244 @@
+"""What is asked of the tick and the finders in the simulation, and what came of it."""
+
+import resource
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from bench.scale.crowds import Crowd
+from bench.scale.meter import Pace
+from bench.scale.stage import Maker, Overtaken, Shape, Stage, deployment
+from skein.models.storage import Item
+from skein.services.consolidation_finder import ConsolidationFinder
+from skein.services.due import Tick
+from skein.services.finding import ALL_SHARDS
+from skein.services.reflection_finder import ReflectionFinder
+
+NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+CHATS = 10_000_000
+LONGEST_MINUTES = 24 * 60
+TURN_SECONDS = 5
+
+
+def _nothing(_item: Item, _now: datetime) -> None:
+    """Plans and merges are looked for, and there are none."""
+
+
+TICK: Maker = partial(Tick, firing={"plan": _nothing, "merge": _nothing})
+BEFORE = Shape("one after the other, 1,024 MB", 1_024, 45, (ALL_SHARDS,), threads=1)
+BEFORE_FINDER = Shape("one after the other, 1,024 MB", 1_024, 115, (ALL_SHARDS,), threads=1)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a scenario.
+
+    Attributes:
+        figures: By name, in the order in which they are told.
+        seconds: How long the simulation took.
+        peak_mib: The most memory that the process has had.
+    """
+
+    scenario: str
+    figures: Mapping[str, Any]
+    seconds: float = 0.0
+    peak_mib: float = 0.0
+
+
+@dataclass(frozen=True)
+class Script:
+    """How large everything is; 1 for the full size.
+
+    Attributes:
+        pace: How long a call takes.
+        size: By what everything is multiplied.
+    """
+
+    pace: Pace
+    size: float = 1.0
+    now: datetime = field(default=NOON)
+
+    def many(self, count: int) -> int:
+        """So many, or fewer."""
+        return max(1, round(count * self.size))
+
+    # ------------------------------------------------------------------ the tick
+
+    def rates(self) -> dict[str, Any]:
+        """What a tick does in its minute, by how it is deployed."""
+        deployed = Shape.deployed("Tick")
+        memory = f"{deployed.memory_mib:,} MB"
+        shapes = [
+            BEFORE,
+            Shape("16 threads, 1,024 MB", 1_024, deployed.seconds, (ALL_SHARDS,)),
+            Shape(f"16 threads, {memory}", deployed.memory_mib, deployed.seconds, (ALL_SHARDS,)),
+            Shape(
+                f"the same, {len(deployed.parts)} at once (as deployed)",
+                deployed.memory_mib,
+                deployed.seconds,
+                deployed.parts,
+            ),
+        ]
+        found = {}
+        for shape in shapes:
+            stage = self._stage([self._backlog(self.many(CHATS // 10))], shape)
+            sent, took = stage.look()
+            found[shape.name] = per_item(stage, sent) | {"seconds": took.total_seconds()}
+        return found
+
+    def backlog(self) -> dict[str, Any]:
+        """A million runs whose jobs are all lost; workers keep up with whatever is sent."""
+        count = self.many(CHATS // 10)
+        stage = self._stage([self._backlog(count)], Shape.deployed("Tick"))
+        minutes = 0
+        while stage.done < count and minutes < LONGEST_MINUTES:
+            stage.look()
+            stage.work()
+            minutes += 1
+            stage.clock.advance(MINUTE.total_seconds())
+        return {
+            "due": count,
+            "minutes": minutes,
+            "sent": stage.queues.sent["turns"],
+            "twice": stage.doubles,
+            "longest": stage.table.latest["run"] - self._age.total_seconds(),
+            "kept": len(stage.table.changed),
+        }
+
+    def mixture(self) -> dict[str, Any]:
+        """Texts become due behind a backlog of runs: whether they wait for it."""
+        runs, texts = self.many(CHATS // 20), self.many(1_000)
+        crowds = [
+            self._backlog(runs),
+            Crowd("delivery", texts, self.now - MINUTE, 20, timedelta(seconds=1), seed=2),
+        ]
+        stage = self._stage(crowds, Shape.deployed("Tick"))
+        stage.look()
+        return {
+            "runs": runs,
+            "texts": texts,
+            "texts_sent": stage.queues.sent["deliveries"],
+            "runs_sent": stage.queues.sent["turns"],
+            "text_late": stage.table.latest["delivery"],
+        }
+
+    def overlap(self) -> dict[str, Any]:
+        """A second tick does all of its work between the first one's readings and its writes."""
+        count = self.many(CHATS // 2_000)
+        shape = Shape("one", 1_769, 45, (ALL_SHARDS,))
+        stage = self._stage([self._backlog(count)], shape)
+        others: list[int] = []
+
+        def meanwhile() -> None:
+            others.append(stage.look()[0])
+
+        first, _ = stage.look(Overtaken(stage.table, meanwhile))
+        stage.work()
+        return {
+            "due": count,
+            "first": first,
+            "second": others[0],
+            "twice": stage.doubles,
+            "done": stage.done,
+            "calls_per_item": stage.meter.calls.total() / count,
+        }
+
+    def slow_workers(self) -> dict[str, Any]:
+        """More runs at once than workers can take: how often the tick sends what is queued."""
+        most = int(deployment().parameters()["TurnsConcurrency"])
+        per_minute = most * 60 // TURN_SECONDS
+        count = self.many(20_000)
+        crowd = Crowd("run", count, self.now)
+        stage = self._stage([crowd], Shape.deployed("Tick"))
+        stage.queues.waiting.extend(crowd.key(number) for number in range(count))
+        minutes = 0
+        while stage.done < count and minutes < LONGEST_MINUTES:
+            stage.look()
+            stage.work(max(1, round(per_minute * self.size)))
+            minutes += 1
+            stage.clock.advance(MINUTE.total_seconds())
+        return {
+            "due": count,
+            "per_minute": per_minute,
+            "minutes": minutes,
+            "again": stage.queues.sent["turns"] / count,
+            "twice": stage.doubles,
+        }
+
+    # ------------------------------------------------------------------ the finders
+
+    def consolidations(self) -> dict[str, Any]:
+        """Ten million chats, of which a 25th fall due in the same hour."""
+        deployed = Shape.deployed("ConsolidationFinder")
+        return {
+            shape.name: self._finding("consolidation", ConsolidationFinder, shape, HOUR)
+            for shape in (BEFORE_FINDER, deployed)
+        }
+
+    def reflections(self) -> dict[str, Any]:
+        """Ten million journal entries, of which a 25th are about to fade in a day."""
+        deployed = Shape.deployed("ReflectionFinder")
+        return {
+            shape.name: self._finding("fading", ReflectionFinder, shape, timedelta(days=1))
+            for shape in (BEFORE_FINDER, deployed)
+        }
+
+    def _finding(self, kind: Any, make: Maker, shape: Shape, every: timedelta) -> dict[str, Any]:
+        together = self.many(CHATS // 25)
+        crowd = Crowd(kind, self.many(CHATS), self.now, together, every)
+        stage = self._stage([crowd], shape, make)
+        sent, took = stage.look()
+        moved = stage.meter.calls["write"]
+        return per_item(stage, moved) | {
+            "due": together,
+            "sent": sent,
+            "left": together - moved,
+            "seconds": took.total_seconds(),
+        }
+
+    # ------------------------------------------------------------------ what they share
+
+    _age = timedelta(minutes=30)
+
+    def _backlog(self, count: int) -> Crowd:
+        """Runs that have become due evenly in the last half hour."""
+        seconds = int(self._age.total_seconds())
+        return Crowd("run", count, self.now - self._age, -(-count // seconds), timedelta(seconds=1))
+
+    def _stage(self, crowds: list[Crowd], shape: Shape, make: Maker = TICK) -> Stage:
+        return Stage(crowds, shape, make, self.pace, self.now)
+
+
+def per_item(stage: Stage, items: int) -> dict[str, Any]:
+    """What each item that was moved has cost."""
+    meter = stage.meter
+    return {
+        "moved": items,
+        "calls": meter.calls.total() / max(1, items),
+        "reads": meter.reads / max(1, items),
+        "writes": meter.writes / max(1, items),
+    }
+
+
+SCENARIOS = (
+    "backlog",
+    "consolidations",
+    "reflections",
+    "rates",
+    "slow_workers",
+    "mixture",
+    "overlap",
+)
+
+
+def played(script: Script, name: str) -> Found:
+    """Carry out one scenario."""
+    begun = time.monotonic()
+    play: Callable[[], dict[str, Any]] = getattr(script, name)
+    figures = play()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
+    return Found(name, figures, time.monotonic() - begun, peak)

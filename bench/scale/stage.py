@@ -1,0 +1,209 @@
+"""The tick and the finders as they are deployed, on a generated table, minute after minute."""
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Protocol
+
+from bench.scale.crowds import Crowd
+from bench.scale.generated import GeneratedTable
+from bench.scale.meter import CallMeter, Lanes, Pace
+from local.template import Template
+from skein.adapters.memory import FixedClock, MemoryMetrics
+from skein.adapters.sqs import BATCH_JOBS
+from skein.models.consolidation import Consolidation
+from skein.models.delivery import Delivery
+from skein.models.jobs import ConsolidationJob, DeliveryJob, Job, RunJob
+from skein.models.run import Run
+from skein.models.storage import Key
+from skein.ports import Clock, Metrics, Table
+from skein.services.at_once import THREADS, AtOnce
+from skein.services.dispatch import Dispatch
+from skein.services.finding import ALL_SHARDS, shards_of
+
+SPARE_SECONDS = 5  # as the functions have it
+
+Shards = tuple[int, ...]
+
+
+@cache
+def deployment() -> Template:
+    """The template, which takes its time to be read."""
+    return Template.load()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a function that looks for what is due is deployed.
+
+    Attributes:
+        seconds: For how long an invocation works.
+        parts: The shards of each of those that are invoked at the same time.
+        threads: Of each.
+    """
+
+    name: str
+    memory_mib: int
+    seconds: int
+    parts: tuple[Shards, ...]
+    threads: int = THREADS
+
+    @classmethod
+    def deployed(cls, logical_id: str, name: str = "as deployed") -> "Shape":
+        """As the template has it."""
+        [function] = [f for f in deployment().functions if f.logical_id == logical_id]
+        parts = tuple(
+            tuple(shards_of(json.loads(schedule.input or "{}"))) for schedule in function.schedules
+        )
+        return cls(name, function.memory, function.timeout - SPARE_SECONDS, parts)
+
+
+class Looking(Protocol):
+    """The tick, or a finder."""
+
+    def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
+        """Send what is due."""
+        ...
+
+
+class Maker(Protocol):
+    """Makes one of these."""
+
+    def __call__(
+        self, *, table: Table, clock: Clock, dispatch: Dispatch, metrics: Metrics, at_once: AtOnce
+    ) -> Looking:
+        """A new container of the function."""
+        ...
+
+
+class SentJobs:
+    """Queues whose jobs are kept by the key that they lead to.
+
+    Attributes:
+        waiting: What no worker has had yet.
+        sent: How often each kind of job was sent.
+    """
+
+    def __init__(self, meter: CallMeter) -> None:
+        self._meter = meter
+        self.waiting: deque[Key] = deque()
+        self.sent: Counter[str] = Counter()
+
+    def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
+        """See `skein.ports.Queues`."""
+        for _ in range(0, len(jobs), BATCH_JOBS):
+            self._meter.call("send")
+        for job in jobs:
+            self.sent[job.queue] += 1
+            key = key_of_job(job)
+            if key is not None:
+                self.waiting.append(key)
+
+
+def key_of_job(job: Job) -> Key | None:
+    """What a job leads to; None where it stands for several items."""
+    if isinstance(job, RunJob):
+        return Run.key_of(job.tenant, job.run_id)
+    if isinstance(job, DeliveryJob):
+        return Delivery.key_of(job.tenant, job.chat_id, job.delivery_id)
+    if isinstance(job, ConsolidationJob):
+        return Consolidation.key_of(job.tenant, job.chat_id)
+    return None
+
+
+class Stage:
+    """Crowds, a function that looks for what is due of them, and workers.
+
+    Args:
+        crowds: What is due, and when.
+        shape: How the function is deployed.
+        make: Makes the function's service.
+        pace: How long a call takes; the memory is the shape's.
+        now: When it begins.
+
+    Attributes:
+        table: The crowds.
+        clock: The time.
+        meter: What was called.
+        queues: What was sent.
+        metrics: What was counted.
+        done: How many items workers have ended.
+        doubles: How many jobs led to what was ended already.
+    """
+
+    def __init__(
+        self, crowds: Sequence[Crowd], shape: Shape, make: Maker, pace: Pace, now: datetime
+    ) -> None:
+        own_pace = Pace(pace.wire_ms, pace.processor_ms, shape.memory_mib)
+        self._shape = shape
+        self._make = make
+        self.clock = FixedClock(now)
+        self.meter = CallMeter(self.clock, own_pace)
+        self.table = GeneratedTable(crowds, self.meter)
+        self.queues = SentJobs(self.meter)
+        self.metrics = MemoryMetrics()
+        self.done = 0
+        self.doubles = 0
+
+    def look(self, table: Table | None = None) -> tuple[int, timedelta]:
+        """Invoke the function once for each of its parts, all at the same moment.
+
+        Returns:
+            How many jobs were sent, and how long the slowest part took.
+        """
+        begun, sent, longest = self.clock.now(), 0, timedelta(0)
+        for shards in self._shape.parts:
+            self.clock.set(begun)
+            service = self._make(
+                table=table or self.table,
+                clock=self.clock,
+                dispatch=Dispatch(queues=self.queues, metrics=self.metrics),
+                metrics=self.metrics,
+                at_once=Lanes(self.meter, self._shape.threads),
+            )
+            until = begun + timedelta(seconds=self._shape.seconds)
+            sent += service.run(until=until, shards=shards)
+            longest = max(longest, self.clock.now() - begun)
+        self.clock.set(begun)
+        return sent, longest
+
+    def work(self, most: int | None = None) -> None:
+        """Let workers have jobs that wait, in the order in which they were sent.
+
+        Args:
+            most: How many they end; all that there are, if not given.
+        """
+        ended = 0
+        while self.queues.waiting and (most is None or ended < most):
+            if self.table.finish(self.queues.waiting.popleft()):
+                ended += 1
+            else:
+                self.doubles += 1
+        self.done += ended
+
+
+Step = Callable[[], object]
+
+
+class Overtaken:
+    """A table on which somebody else does all of theirs between a read and what follows from it."""
+
+    def __init__(self, table: GeneratedTable, meanwhile: Step) -> None:
+        self._table = table
+        self._meanwhile: Step | None = meanwhile
+        self.get = table.get
+        self.query = table.query
+        self.query_index = table.query_index
+        self.write = table.write
+        self.transact = table.transact
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, dict[str, object]]:
+        """See `skein.ports.Table`."""
+        found = self._table.get_many(keys)
+        step, self._meanwhile = self._meanwhile, None
+        if step is not None:
+            step()
+        return found

@@ -1,0 +1,300 @@
+"""What one message, text or memory consumes, and in which partitions: measured on a metered table.
+
+The bench's own chat is used, and Skein's own doors; only the model is scripted.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+from bench.fills import filled_by_transactions
+from bench.scale.metered import MeteredTable
+from bench.scale.roles import role_of
+from bench.script import SYSTEM_PROMPT, text
+from bench.skein_chat import INVOCATION, TENANT, Kind, SkeinChat
+from bench.stand import BEGUN, Stand
+from skein.adapters.memory import FixedClock
+from skein.adapters.memory_outside import MemorySms
+from skein.bootstrap import build_app
+from skein.models.agent import Agent
+from skein.models.api import ChatChange
+from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage
+from skein.models.jobs import (
+    ConsolidationJob,
+    DeliveryJob,
+    Job,
+    QueueName,
+    RunJob,
+    SummaryJob,
+    UpkeepJob,
+)
+from skein.models.sms import InboundSms, SmsStatus, StatusReport
+from skein.models.storage import Put
+from skein.models.user import Line
+from skein.ports import Clock, ModelTokens
+from skein.services.chats import NewMessage
+
+J = TypeVar("J", bound=Job)
+
+MESSAGES = 100
+TIMES = 10
+TURNS_BETWEEN = 10  # so many make a summary stale
+STATUSES: tuple[SmsStatus, ...] = ("sent", "delivered")
+LINE, PHONE, ACCOUNT = "+15005550006", "+15005550100", "AC" + "0" * 32
+ROOM = timedelta(minutes=14)
+
+
+@dataclass
+class Share:
+    """What falls to one kind of partition."""
+
+    reads: float = 0.0
+    writes: float = 0.0
+
+
+@dataclass
+class Activity:
+    """What one thing that happens has consumed, on average.
+
+    Attributes:
+        shares: By role of partition.
+        calls: To the table, by the function that made them.
+        invocations: By function.
+        jobs: Messages, by queue.
+        stored: Bytes.
+    """
+
+    name: str
+    shares: defaultdict[str, Share] = field(default_factory=lambda: defaultdict(Share))
+    calls: Counter[str] = field(default_factory=Counter)
+    invocations: Counter[str] = field(default_factory=Counter)
+    jobs: Counter[str] = field(default_factory=Counter)
+    stored: int = 0
+    times: int = 0
+
+    @property
+    def reads(self) -> float:
+        """Read units of one."""
+        return sum(share.reads for share in self.shares.values()) / self.times
+
+    @property
+    def writes(self) -> float:
+        """Write units of one."""
+        return sum(share.writes for share in self.shares.values()) / self.times
+
+    def of(self, role: str) -> Share:
+        """What falls to one kind of partition in one."""
+        share = self.shares.get(role, Share())
+        return Share(share.reads / self.times, share.writes / self.times)
+
+    def each(self, total: float) -> float:
+        """Of one."""
+        return total / self.times
+
+
+class Remembering:
+    """A model for consolidation: two things are worth to be remembered."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def complete(self, request: ModelRequest) -> ModelAnswer:
+        """See `skein.ports.LanguageModel`."""
+        self._asked += 1
+        said = f'{{"journal": ["Run {self._asked} was hard."], "core": ["Race {self._asked}."]}}'
+        return ModelAnswer(model=request.model, text=said, usage=TokenUsage())
+
+
+class Traffic:
+    """Measures activities.
+
+    Args:
+        tokens: Counts tokens.
+    """
+
+    def __init__(self, tokens: ModelTokens) -> None:
+        self._tokens = tokens
+        self._table = MeteredTable(FixedClock(BEGUN))
+
+    def all(self) -> list[Activity]:
+        """Every one, the usual ones first."""
+        return [
+            self.turns("direct"),
+            self.turns("group"),
+            self._unanswered(),
+            self._texts(),
+            self._summaries(),
+            self._consolidations(),
+        ]
+
+    # ------------------------------------------------------------------ in the app
+
+    def turns(self, kind: Kind) -> Activity:
+        """A person's message, by the app's door, and its answer, by a worker new to the chat."""
+        stand, chat = self._chat(kind)
+        activity = Activity(f"a message in the app and its answer, {kind} chat")
+        for _ in range(TIMES):
+            with self._invoked(activity, stand, "MobileApi"):
+                job = chat.ask()
+            with self._invoked(activity, stand, "RunWorker"):
+                stand.new_app().turns.take(job, deadline=stand.clock.now() + INVOCATION)
+            chat.check(job)
+            chat.rest()
+            activity.times += 1
+        return activity
+
+    def _unanswered(self) -> Activity:
+        stand, chat = self._chat("group")
+        activity = Activity("a message in a group that wakes nobody")
+        change = ChatChange(respond="manual")
+        stand.app.rooms.change(TENANT, "chat_1", chat.person.ref, change)
+        for number in range(TIMES):
+            message = NewMessage(
+                tenant=TENANT,
+                chat_id="chat_1",
+                sender=chat.person.ref,
+                text=text(MESSAGES + number),
+                client_id=f"alone-{number}",
+            )
+            with self._invoked(activity, stand, "MobileApi"):
+                stand.app.posting.post(message)
+            stand.clock.advance(60)
+            activity.times += 1
+        return activity
+
+    def _summaries(self) -> Activity:
+        stand, chat = self._chat("direct")
+        activity = Activity("a round of upkeep: a chat's summaries are renewed")
+        for _ in range(TIMES):
+            for _ in range(TURNS_BETWEEN):
+                chat.check(chat.turn())
+                stand.clock.advance(60)
+            stand.clock.advance(stand.settings.summary_cooldown_seconds)
+            for upkeep in _jobs(stand, "upkeep", UpkeepJob)[-1:]:
+                with self._invoked(activity, stand, "UpkeepWorker"):
+                    stand.app.upkeep.keep(upkeep)
+            for summary in set(_jobs(stand, "summaries", SummaryJob)):
+                with self._invoked(activity, stand, "SummaryWorker"):
+                    stand.app.renewing.renew(summary)
+            activity.times += 1
+        return activity
+
+    # ------------------------------------------------------------------ by text
+
+    def _texts(self) -> Activity:
+        stand = self._stand()
+        sms = MemorySms(stand.clock)
+        app = build_app(stand.settings, **stand.ports, sms=sms)
+        _open_line(stand)
+        first = Activity("the first text of somebody, and its answer")
+        activity = Activity("a text and its answer by text")
+        for number in range(TIMES + 1):
+            here = activity if number else first
+            with self._invoked(here, stand, "SmsWebhook"):
+                app.ingest.receive(_text(number))
+            stand.clock.advance(stand.settings.line_reply_debounce_seconds)
+            [run] = _jobs(stand, "turns", RunJob)
+            with self._invoked(here, stand, "RunWorker"):
+                app.turns.take(run, deadline=stand.clock.now() + INVOCATION)
+            [delivery] = _jobs(stand, "deliveries", DeliveryJob)
+            with self._invoked(here, stand, "SmsDelivery"):
+                app.deliveries.deliver(delivery, deadline=stand.clock.now() + INVOCATION)
+            for status in STATUSES:
+                report = StatusReport(
+                    tenant=TENANT,
+                    chat_id=delivery.chat_id,
+                    delivery_id=delivery.delivery_id,
+                    part=0,
+                    sid=sms.taken[-1][1].sid,
+                    status=status,
+                )
+                with self._invoked(here, stand, "SmsStatus"):
+                    app.deliveries.report(report)
+            stand.clock.advance(60)
+            here.times += 1
+        return activity
+
+    # ------------------------------------------------------------------ memories
+
+    def _consolidations(self) -> Activity:
+        activity = Activity("a chat of 100 messages remembered")
+        for _ in range(TIMES):
+            stand, chat = self._chat("direct")
+            app = build_app(stand.settings, **(stand.ports | {"model": Remembering()}))
+            change = ChatChange(consolidate=True)
+            app.rooms.change(TENANT, "chat_1", chat.person.ref, change)
+            stand.clock.advance(7 * 3_600)
+            stand.queues.ready("upkeep")
+            with self._invoked(activity, stand, "ConsolidationFinder"):
+                app.consolidation_finder.run(until=stand.clock.now() + ROOM)
+            [job] = _jobs(stand, "consolidations", ConsolidationJob)
+            with self._invoked(activity, stand, "ConsolidationWorker"):
+                app.consolidator.consolidate(job, deadline=stand.clock.now() + ROOM)
+            activity.times += 1
+        return activity
+
+    # ------------------------------------------------------------------ how it is measured
+
+    def _stand(self) -> Stand:
+        def table(clock: Clock) -> MeteredTable:
+            self._table = MeteredTable(clock)
+            return self._table
+
+        return Stand(table, self._tokens)
+
+    def _chat(self, kind: Kind) -> tuple[Stand, SkeinChat]:
+        stand = self._stand()
+        chat = SkeinChat(stand, kind=kind)
+        chat.create(MESSAGES, filled_by_transactions(stand.table))
+        chat.check(chat.turn())
+        chat.rest()
+        return stand, chat
+
+    @contextmanager
+    def _invoked(self, activity: Activity, stand: Stand, *functions: str) -> Iterator[None]:
+        """What happens in the block falls to functions that are invoked for it."""
+        table = self._table
+        table.clear()
+        jobs = len(stand.queues.sent)
+        yield
+        activity.invocations.update(functions)
+        activity.calls[functions[0]] += table.calls.total()
+        activity.jobs.update(waiting.job.queue for waiting in stand.queues.sent[jobs:])
+        activity.stored += table.stored
+        for charge in table.charges:
+            share = activity.shares[role_of(charge.partition)]
+            share.reads += charge.reads
+            share.writes += charge.writes
+
+
+def _open_line(stand: Stand) -> None:
+    """A line whose agent answers in text."""
+    agent = Agent(
+        tenant=TENANT,
+        id="agt_line",
+        name="Coach",
+        system_prompt=SYSTEM_PROMPT,
+        reply_mode="text",
+        created_at=stand.clock.now(),
+    )
+    line = Line(tenant=TENANT, phone=LINE, agent_id=agent.id, created_at=stand.clock.now())
+    stand.table.write(Put(agent.key, agent.to_item()))
+    stand.table.write(Put(line.key, line.to_item()))
+
+
+def _text(number: int) -> InboundSms:
+    return InboundSms(
+        account_sid=ACCOUNT,
+        message_sid=f"SM{number:032d}",
+        sender=PHONE,
+        recipient=LINE,
+        body=text(number + 1),
+    )
+
+
+def _jobs(stand: Stand, queue: QueueName, job_type: type[J]) -> list[J]:
+    """Take the jobs off a queue."""
+    return [job for job in stand.queues.ready(queue) if isinstance(job, job_type)]
