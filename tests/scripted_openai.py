@@ -47,6 +47,7 @@ class Answer:
         hang_up: Close the connection instead of answering.
         latency: Seconds to wait first.
         usage: Input and output tokens.
+        cached: How many of the input a cache served; None where the provider does not say.
         raw: The body, in place of everything above.
     """
 
@@ -57,6 +58,7 @@ class Answer:
     hang_up: bool = False
     latency: float = 0.0
     usage: tuple[int, int] = (10, 5)
+    cached: int | None = None
     finish_reason: str | None = None
     raw: bytes | None = None
 
@@ -234,6 +236,8 @@ def _completion(answer: Answer, request: Mapping[str, Any]) -> dict[str, Any]:
         ]
     reason = answer.finish_reason or ("tool_calls" if answer.tool_calls else "stop")
     sent, received = answer.usage
+    cached = answer.cached
+    details = {} if cached is None else {"prompt_tokens_details": {"cached_tokens": cached}}
     return {
         "id": "chatcmpl-scripted",
         "object": "chat.completion",
@@ -244,5 +248,6 @@ def _completion(answer: Answer, request: Mapping[str, Any]) -> dict[str, Any]:
             "prompt_tokens": sent,
             "completion_tokens": received,
             "total_tokens": sent + received,
-        },
+        }
+        | details,
     }

@@ -45,7 +45,7 @@ from skein.models.storage import Key
 from skein.models.trigger import Trigger
 from skein.services.effective import resolved
 from skein.services.permits import Permits
-from skein.services.usage import UsageBook
+from skein.services.usage import COUNTS, UsageBook
 from skein.settings import PREFIX, Settings, variable
 
 DOCS = ROOT / "docs"
@@ -54,7 +54,7 @@ TEMPLATE = Template.load()
 SOURCES = sorted([*(ROOT / "shared" / "skein").rglob("*.py"), *(ROOT / "functions").glob("*.py")])
 
 LOCAL_VARIABLES = {"SKEIN_PORT", "SKEIN_DATA_DIR", "OPENAI_API_KEY", "OPENAI_BASE_URL"}
-SPREAD_FIELDS = {"answers", "input_tokens", "output_tokens"}  # logged by way of `**counts`
+SPREAD_FIELDS = set(COUNTS)  # logged by way of `**counts`
 
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 

@@ -131,7 +131,17 @@ def test_what_is_no_answer_is_an_outage_and_no_fault_of_the_run(
     assert "network" not in str(raised.value)
 
 
-@pytest.mark.parametrize("usage", ["null", "{}", '{"prompt_tokens": "7"}', '{"prompt_tokens": -7}'])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        "null",
+        "{}",
+        '{"prompt_tokens": "7"}',
+        '{"prompt_tokens": -7}',
+        '{"prompt_tokens_details": "none"}',
+        '{"prompt_tokens_details": {"cached_tokens": null}}',
+    ],
+)
 def test_an_answer_whose_tokens_nobody_counted_is_an_answer(
     server: ScriptedOpenAI, model: OpenAIModel, usage: str
 ) -> None:
@@ -149,3 +159,12 @@ def test_a_model_that_nobody_has_any_more_closes_its_connection(server: Scripted
     del model
     gc.collect()
     assert connection.is_closed
+
+
+@pytest.mark.parametrize(("cached", "counted"), [(None, 0), (0, 0), (1_024, 1_024)])
+def test_what_the_providers_cache_served_is_counted_where_it_says_so(
+    server: ScriptedOpenAI, model: OpenAIModel, cached: int | None, counted: int
+) -> None:
+    server.then(Answer("Hi", usage=(1_200, 5), cached=cached))
+    usage = model.complete(_request(None)).usage
+    assert usage == TokenUsage(input_tokens=1_200, output_tokens=5, cached_tokens=counted)

@@ -193,7 +193,7 @@ def test_a_run_shows_what_was_asked_and_answered(world: World, admin: Client) ->
     assert shown.status == 200
     assert shown.body["status"] == "done"
     assert shown.body["trigger"]["type"] == "chat_message"
-    assert shown.body["usage"] == {"input_tokens": 10, "output_tokens": 5}
+    assert shown.body["usage"] == {"input_tokens": 10, "output_tokens": 5, "cached_tokens": 0}
     assert [step["text"] for step in shown.body["steps"]] == ["Hello!"]
     prompt = shown.body["prompt"]
     assert prompt["total_tokens"] > 0

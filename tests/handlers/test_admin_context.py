@@ -146,6 +146,6 @@ def test_a_run_shows_each_step_with_its_calls_what_came_of_them_and_when(
             "content": "sent as msg:2",
         }
     ]
-    assert first["usage"] == {"input_tokens": 10, "output_tokens": 5}
+    assert first["usage"] == {"input_tokens": 10, "output_tokens": 5, "cached_tokens": 0}
     assert first["started_at"] <= first["ended_at"]
     assert (last["text"], last["tool_calls"], last["results"]) == ("[silence]", [], [])

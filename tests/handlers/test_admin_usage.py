@@ -10,7 +10,7 @@ DAY_SECONDS = 86_400
 def test_a_days_answers_and_tokens_are_added_up_whichever_counter_they_are_in() -> None:
     world = World()
     for number in range(40):
-        usage = TokenUsage(input_tokens=10, output_tokens=number)
+        usage = TokenUsage(input_tokens=10, output_tokens=number, cached_tokens=8)
         world.app.usage.add(TENANT, usage, spread_by=f"run_{number}")
     answer = operator(world).get("/v1/usage")
     assert answer.status == 200
@@ -19,6 +19,7 @@ def test_a_days_answers_and_tokens_are_added_up_whichever_counter_they_are_in() 
         "answers": 40,
         "input_tokens": 400,
         "output_tokens": sum(range(40)),
+        "cached_tokens": 320,
     }
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from httpx2 import Response
     from openai import OpenAI
+    from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion
 
 SDK_RETRIES = 1
@@ -164,7 +165,6 @@ def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:
     if not completion.choices:
         raise Unavailable("the model's answer has no choices")
     message = completion.choices[0].message
-    usage = completion.usage
     return ModelAnswer(
         model=completion.model or request.model,
         text=message.content or "",
@@ -173,10 +173,16 @@ def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:
             for call in message.tool_calls or ()
             if call.type == "function"
         ),
-        usage=TokenUsage(
-            input_tokens=_count(usage and usage.prompt_tokens),
-            output_tokens=_count(usage and usage.completion_tokens),
-        ),
+        usage=_usage(completion.usage),
+    )
+
+
+def _usage(told: CompletionUsage | None) -> TokenUsage:
+    details = getattr(told, "prompt_tokens_details", None)
+    return TokenUsage(
+        input_tokens=_count(told and told.prompt_tokens),
+        output_tokens=_count(told and told.completion_tokens),
+        cached_tokens=_count(getattr(details, "cached_tokens", None)),
     )
 
 

@@ -14,6 +14,7 @@ class UsageResource(Resource):
     answers: int
     input_tokens: int
     output_tokens: int
+    cached_tokens: int
 
     @classmethod
     def of(cls, usage: DayUsage) -> Self:

@@ -19,15 +19,21 @@ ModelText = Annotated[str, AfterValidator(well_formed)]
 
 
 class TokenUsage(Value):
-    """What a call cost, in tokens, as the provider counted them."""
+    """What a call cost, in tokens, as the provider counted them.
+
+    Attributes:
+        cached_tokens: How many of the input its prefix cache served; most charge less for those.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
 
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
         return TokenUsage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
         )
 
 

@@ -11,7 +11,7 @@ from skein.models.usage import DayUsage
 from skein.ports import Clock, Metrics, Table
 
 USAGE_SHARDS = 16
-COUNTS = ("answers", "input_tokens", "output_tokens")
+COUNTS = ("answers", "input_tokens", "output_tokens", "cached_tokens")
 
 logger = logging.getLogger(__name__)
 
@@ -37,11 +37,7 @@ class UsageBook:
         """
         day = f"{self._clock.now():%Y-%m-%d}"
         key = self.key_of(tenant, day, stable_hash(spread_by) % USAGE_SHARDS)
-        counts = {
-            "answers": 1,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-        }
+        counts = {"answers": 1} | usage.model_dump()
         try:
             self._table.write(Update(key, add=counts))
         except Transient:
