@@ -5,6 +5,7 @@ only the parent holds. When the parent is gone, even by `kill -9`, the pipe clos
 ends itself as if it had been sent SIGTERM.
 """
 
+import logging
 import os
 import runpy
 import signal
@@ -21,6 +22,8 @@ from local.template import ROOT
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.02
+
+logger = logging.getLogger(__name__)
 
 
 class Child:
@@ -44,6 +47,7 @@ class Child:
     ) -> None:
         self.name = name
         self._log = log
+        self._stopping = False
         with log.open("wb") as output:
             # A group of its own: Ctrl-C reaches the parent alone, which stops its children in turn.
             self._process = subprocess.Popen(
@@ -74,9 +78,19 @@ class Child:
             if time.monotonic() > give_up:
                 raise ChildFailedError(f"{self.name} is not ready after {seconds:.0f} s")
             time.sleep(POLL_SECONDS)
+        threading.Thread(target=self._watch, name=f"watch {self.name}", daemon=True).start()
+
+    def _watch(self) -> None:
+        """Tell the user if it ends although nobody has ended it."""
+        self._process.wait()
+        if not self._stopping:
+            logger.error(
+                "%s has ended by itself: press Ctrl-C and start again; see %s", self.name, self._log
+            )
 
     def stop(self) -> None:
         """End the child and wait until it is gone; stopping it twice is no error."""
+        self._stopping = True
         self._process.terminate()
         try:
             self._process.wait(STOP_SECONDS)

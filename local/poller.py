@@ -45,6 +45,7 @@ class Poller:
         self._asked = 0
         self._swept = 0
         self._quiet = False
+        self._readable = True
         self._thread = threading.Thread(target=self._loop, name="poller", daemon=True)
 
     def start(self) -> None:
@@ -108,21 +109,27 @@ class Poller:
             received = self._receive()
             with self._changed:
                 started = self._start_due()
-                self._quiet = not (busy or received or started or self._running.total())
+                nothing = received == 0 and not (busy or started)
+                self._quiet = nothing and not self._running.total()
                 self._swept = asked
                 self._changed.notify_all()
                 if not (received or started):
                     self._changed.wait_for(lambda: self._woken or self._stopping, self._pause())
 
-    def _receive(self) -> int:
+    def _receive(self) -> int | None:
+        """How many messages have come; None where nobody knows, which is told once."""
         try:
             self._inbox.renew()
-            return self._inbox.receive()
+            received = self._inbox.receive()
         except Exception as error:
             if not self._stopping:
-                logger.warning("the queues cannot be read: %s", error)
+                if self._readable:
+                    logger.warning("the queues cannot be read: %s", error)
                 time.sleep(POLL_SECONDS)
-            return 0
+            self._readable = False
+            return None
+        self._readable = True
+        return received
 
     def _pause(self) -> float:
         """Seconds until something may be due; whatever ends or arrives before wakes the loop."""

@@ -37,11 +37,13 @@ from local.quiet import Quiet
 from local.schedules import Schedules
 from local.server import HOST, Server
 from local.sms_log import Sms, SmsLog
+from local.telling import TellingModel
 from local.template import Template
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio_sandbox import TwilioSandbox
 from local.twilio_webhooks import TwilioWebhooks
 from skein import bootstrap
+from skein.adapters.openai_model import OpenAIModel
 from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
 
@@ -149,14 +151,15 @@ class Stack:
         settings = surroundings.settings(template)
         self.model = settings.default_model
         sqs = sqs_client(settings)
+        key = self.config.openai_api_key or NO_KEY
+        model = OpenAIModel(api_key=lambda: key, base_url=settings.openai_base_url)
+        parts.callback(model.close)
         app = bootstrap.build_app(
             settings,
             clock=clock,
             queues=SqsQueues(sqs, settings.queue_urls()),
-            secrets=LocalSecrets(
-                SecretsManager(secrets_client(settings), clock),
-                self.config.openai_api_key or NO_KEY,
-            ),
+            secrets=LocalSecrets(SecretsManager(secrets_client(settings), clock), key),
+            model=TellingModel(model, settings.openai_base_url or "api.openai.com"),
         )
         bootstrap.use(app)
         parts.callback(bootstrap.use, None)

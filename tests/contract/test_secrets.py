@@ -6,7 +6,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import (
+    BotoCoreError,
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+)
 from moto import mock_aws
 
 from skein.adapters.memory import FixedClock
@@ -91,11 +97,17 @@ def test_a_secret_of_bytes_is_no_secret(client: "SecretsManagerClient", clock: F
         SecretsManager(client, clock).get("bytes")
 
 
+@pytest.mark.parametrize(
+    "kind", [EndpointConnectionError, ConnectTimeoutError, ReadTimeoutError, ConnectionClosedError]
+)
 def test_a_store_that_is_not_reached_is_unavailable(
-    client: "SecretsManagerClient", clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+    client: "SecretsManagerClient",
+    clock: FixedClock,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[BotoCoreError],
 ) -> None:
     def unreachable(**_: str) -> None:
-        raise EndpointConnectionError(endpoint_url="https://secretsmanager.example.com")
+        raise kind(endpoint_url="https://secretsmanager.example.com")
 
     monkeypatch.setattr(client, "get_secret_value", unreachable)
     with pytest.raises(Unavailable):

@@ -210,3 +210,18 @@ def test_a_message_that_is_done_meanwhile_holds_up_no_other(sqs: "SQSClient") ->
     bench.inbox.release()
     (message,) = sqs.receive_message(QueueUrl=second.source.url)["Messages"]
     assert message["Body"] == second.message.body
+
+
+def test_queues_that_cannot_be_read_are_not_at_rest_and_that_is_told_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def unreadable() -> int:
+        raise ConnectionError("nobody is there")
+
+    bench.settle()
+    monkeypatch.setattr("local.poller.POLL_SECONDS", 0.01)
+    with caplog.at_level("WARNING", "local.poller"), monkeypatch.context() as broken:
+        broken.setattr(bench.inbox, "receive", unreadable)
+        assert not bench.poller.settle(until=time.monotonic() + 0.3)
+    assert caplog.messages == ["the queues cannot be read: nobody is there"]
+    bench.settle()

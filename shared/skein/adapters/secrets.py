@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import ClientError
+
 from skein.adapters.aws_errors import AWS_ERRORS, meaning_of
 from skein.errors import MissingSecret
 from skein.ports import Clock
@@ -73,13 +75,14 @@ class SecretsManager:
         if not name:
             raise MissingSecret("no secret is named in the settings")
         try:
-            answer = self._client.get_secret_value(SecretId=name)
+            found = self._client.get_secret_value(SecretId=name)
         except AWS_ERRORS as error:
-            code = getattr(error, "response", {}).get("Error", {}).get("Code")
-            if code in ABSENT:
+            # A time-out has a response, too, and it is None.
+            answer = error.response if isinstance(error, ClientError) else {}
+            if answer.get("Error", {}).get("Code") in ABSENT:
                 raise MissingSecret(f"there is no secret {name!r}") from error
             raise meaning_of(error, writing=False) from error
-        return parsed(name, answer.get("SecretString"))
+        return parsed(name, found.get("SecretString"))
 
 
 def parsed(name: str, text: str | None) -> Mapping[str, str]:
