@@ -10,7 +10,7 @@ import pytest
 
 from skein.errors import ModelRejected, Unavailable
 from skein.models.api import ChatChange
-from skein.models.base import NamedMember
+from skein.models.base import NamedMember, rfc3339
 from skein.models.completion import ModelRequest
 from skein.models.consolidation import Consolidation
 from skein.models.intent import Owner
@@ -743,6 +743,25 @@ def test_two_workers_at_once_ask_once() -> None:
     quiet(world)
     assert len(world.model.memory_requests) == 1
     assert texts(world) == ["Late"]
+
+
+def test_of_two_workers_that_claim_at_once_one_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = group()
+    world.post("Net-60 for Ahmad", HUSAM)
+    world.drain()
+    world.clock.advance(7 * 3_600)
+    until = rfc3339(world.clock.now() + LONG_INVOCATION)
+    write = world.table.write
+
+    def claimed_by_another(one: Write) -> None:
+        monkeypatch.undo()
+        beside = Consolidation.key_of(TENANT, "chat_1")
+        world.table.write(Update(beside, set={"busy_until": until}))
+        write(one)
+
+    monkeypatch.setattr(world.table, "write", claimed_by_another)
+    consolidate(world)
+    assert world.model.memory_requests == []
 
 
 def test_a_worker_that_comes_back_too_late_stores_nothing() -> None:
