@@ -12,13 +12,15 @@ from skein.models.api_admin import NewUser, UserChange
 from skein.models.audience import Audience
 from skein.models.base import MemberRef, NamedMember
 from skein.models.borrowed import Borrowed, BorrowedMessage
-from skein.models.chat import Membership
+from skein.models.chat import Membership, SmsAddress
+from skein.models.completion import ModelRequest
 from skein.models.document import DocumentReach, Folder
 from skein.models.intent import Goal, Owner, Plan, Reach, owned_partition
+from skein.models.jobs import SummaryJob
 from skein.models.memory import REVISION, Memory
 from skein.models.run import Run
 from skein.models.sms import InboundSms
-from skein.models.storage import Item, Key, Put, Update
+from skein.models.storage import Item, Key, Put, Update, Write
 from skein.models.summary import PinnedSummary, Summary
 from skein.models.user import Merge, PhoneOwner, User
 from skein.services import thread_changes as changes
@@ -27,7 +29,7 @@ from skein.services.document_changes import Maker
 from tests.acting import rival, settle
 from tests.api_client import Client
 from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
-from tests.doubles import MeanwhileTable, calls
+from tests.doubles import NOTHING_NEW, MeanwhileTable, calls
 
 ANN = person("usr_ann", "Ann")
 BEN = person("usr_ben", "Ben")
@@ -383,6 +385,28 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
     assert any("Borrowed words" in section for section in prompt)
 
 
+@pytest.mark.parametrize("agent_id", [COACH.id, None])
+def test_a_summary_that_is_being_made_for_the_caller_is_not_kept(agent_id: str | None) -> None:
+    world = called()
+    chat_id = text(world, "It is me").message.chat_id
+    for n in range(10):
+        text(world, f"Text {n}")
+    job = SummaryJob(tenant=TENANT, chat_id=chat_id, agent_id=agent_id)
+
+    def meanwhile(_: ModelRequest) -> str:
+        link(world)
+        return NOTHING_NEW
+
+    world.model.summaries.append(meanwhile)
+    world.app.renewing.renew(job)
+    assert world.stored_chat(chat_id).record is None
+    assert place(world, chat_id, COACH).summary is None
+    world.app.renewing.renew(job)
+    made = place(world, chat_id, COACH).summary if agent_id else world.stored_chat(chat_id).record
+    assert made is not None
+    assert made.audience.people == (ANN.id,)
+
+
 def test_a_run_that_has_not_started_answers_ann_and_keeps_what_it_makes_for_her() -> None:
     world = called(
         reply_mode="tools",
@@ -651,6 +675,28 @@ def test_nothing_goes_to_a_number_that_is_anns_no_more(how: str) -> None:
     answered(world)
     assert len(texts_to(world)) == sent
     assert (place(world, former).sms, place(world, current).sms) == (None, None)
+
+
+def test_answers_go_on_to_the_number_from_which_ann_texts_as_the_other_is_taken_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = called()
+    link(world)
+    link(world, SECOND)
+    chat_id = app_chat(world)
+    one, two = (SmsAddress(line=LINE, phone=phone) for phone in (PHONE, SECOND))
+    key = place(world, chat_id).key
+    world.table.write(Update(key, set={"sms": one.model_dump(mode="json")}))
+    write = world.table.write
+
+    def texts_from_the_other(last: Write) -> None:
+        monkeypatch.undo()
+        world.table.write(Update(key, set={"sms": two.model_dump(mode="json")}))
+        write(last)
+
+    monkeypatch.setattr(world.table, "write", texts_from_the_other)
+    unlink(world)
+    assert place(world, chat_id).sms == two
 
 
 def test_a_text_that_is_still_to_go_to_a_number_that_was_taken_away_is_withheld() -> None:

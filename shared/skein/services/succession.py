@@ -14,7 +14,7 @@ from skein.models.borrowed import Borrowed
 from skein.models.chat import Chat, Membership, chat_partition
 from skein.models.delivery import Delivery
 from skein.models.past import listed_as_left
-from skein.models.storage import Absent, Check, Is, Item, Missing, Put, Update, Write, all_of
+from skein.models.storage import Absent, Is, Item, Missing, Put, Update, Write, all_of
 from skein.ports import Table
 from skein.services.revisions import revise
 from skein.services.roster import Room
@@ -105,11 +105,11 @@ def _taken(room: Room, place: Membership, new: NamedMember, chat: Chat) -> Write
 def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
     """What an agent has noted, and what is about to start; nothing may have moved meanwhile."""
     stored = agent.attributes()
-    changes: dict[str, Any] = {}
+    # Whoever is about to make or renew a note goes by the old people, and does not keep it.
+    changes: dict[str, Any] = {"summary_state": None}
     if agent.summary is not None:
         audience = agent.summary.audience.renamed(old.id, new.id)
         changes["summary"] = agent.summary.model_copy(update={"audience": audience})
-        changes["summary_state"] = None  # whoever is about to renew it goes by the old people
     if agent.queued_run is not None:
         queued = agent.queued_run
         by = new.ref if queued.trigger.by == old else queued.trigger.by
@@ -120,8 +120,6 @@ def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
             }
         )
     as_read = all_of(slots_unchanged(agent), Is("summary", stored.get("summary")))
-    if not changes:
-        return Check(agent.key, as_read)
     changed = agent.model_copy(update=changes).attributes()
     change = {name: changed.get(name) for name in changes}
     return Update(agent.key, set=change, condition=as_read)
