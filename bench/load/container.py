@@ -1,14 +1,17 @@
 """Containers: `python -m bench.load.container SOCKET` is forked into one whenever the host asks.
 
-Everything is imported before, so that one that was killed is soon replaced. Each builds its app
-from what the host tells it, as a Lambda container does from its environment, with clients that fail
-as often as the storm has it, and handles one event after the other.
+Everything is imported and wired before, so that one that was killed is soon replaced; nothing is
+connected by then. Each has an app of its own, made from what the host tells, as a Lambda container
+makes its own from the environment, with clients that fail as often as the storm has it, and handles
+one event after the other.
 """
 
 import importlib
 import os
+import random
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from multiprocessing.connection import Client, Connection
@@ -57,8 +60,8 @@ class SharedClock(TurnableClock):
         return super().now()
 
 
-def wire(setup: Setup, storm: Storm) -> dict[str, Function]:
-    """Build the app; returns the functions that this container has."""
+def wire(setup: Setup, storm: Storm) -> None:
+    """Build the app."""
     settings = Settings.from_environment(setup.skein)
     clock = SharedClock(Path(setup.clock))
     dynamodb, sqs = dynamo_client(settings), sqs_client(settings)
@@ -74,45 +77,44 @@ def wire(setup: Setup, storm: Storm) -> dict[str, Function]:
         secrets=LocalSecrets(secrets, MODEL_KEY),
     )
     bootstrap.use(app)
-    known = {function.logical_id: function for function in Template.load().functions}
-    return {name: known[name] for name in setup.functions}
 
 
-def serve(host: Connection, functions: Functions) -> None:
+def serve(host: Connection, known: Mapping[str, Function], storm: Storm) -> None:
     """Handle one event after the other until the host is gone."""
-    setup: Setup = host.recv()
-    storm = Storm(setup.seed)
-    mine = wire(setup, storm)
-    host.send("ready")
+    functions = Functions(list(known.values()))
     while True:
         name, event, storm.raging = host.recv()
-        host.send((*_handled(functions, mine[name], event), storm.taken()))
-
-
-def _handled(functions: Functions, function: Function, event: Any) -> tuple[str, Any]:
-    try:
-        return "done", functions.invoke(function, event)
-    except Exception as error:
-        return "failed", f"{type(error).__name__}: {error}"
+        outcome: tuple[str, Any]
+        try:
+            outcome = "done", functions.invoke(known[name], event)
+        except Exception as error:
+            outcome = "failed", f"{type(error).__name__}: {error}"
+        host.send((*outcome, storm.taken()))
 
 
 def breed(path: str) -> None:
     """Become a container in a new process each time the host sends a number."""
-    functions = Functions(Template.load().functions)
+    known = {function.logical_id: function for function in Template.load().functions}
+    Functions(list(known.values()))  # which imports them
     for name in LATER:
         importlib.import_module(name)
     Tokens().count("")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever has died is not waited for
     with Client(path, family="AF_UNIX") as host:
         host.send((0, os.getpid()))
+        setup: Setup = host.recv()
+        storm = Storm(setup.seed)
+        wire(setup, storm)
         while True:
             number = host.recv()
             if os.fork() == 0:
                 break
     # Here is the new process, which has closed its copy of the connection.
+    random.seed()  # or all of them would wait for each other in the same steps
+    storm.begin(f"{setup.seed}-{number}")
     with Client(path, family="AF_UNIX") as connection:
         connection.send((number, os.getpid()))
-        serve(connection, functions)
+        serve(connection, known, storm)
 
 
 if __name__ == "__main__":

@@ -5,16 +5,15 @@ place. What runs in them is `bench.load.container`; they are forks of one proces
 """
 
 import itertools
-import logging
 import os
 import queue
 import random
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any, Literal
@@ -30,8 +29,6 @@ START_SECONDS = 60.0
 SPARE_SECONDS = 2.0  # a container that is over its time by this much is ended
 FOLDERS = (ROOT, ROOT / "shared", ROOT / "functions")
 
-logger = logging.getLogger(__name__)
-
 
 class ContainerLostError(LocalError):
     """The container died, or was ended, in the middle of an invocation."""
@@ -43,20 +40,18 @@ class InvocationFailedError(LocalError):
 
 @dataclass(frozen=True)
 class Setup:
-    """What a container is told when it starts.
+    """What containers are made from.
 
     Attributes:
         skein: Skein's own variables.
         clock: The file of the clock that all share.
         delays: Seconds by URL of a queue.
-        functions: The logical ids of those that it may be asked for.
-        seed: Of what fails in it.
+        seed: Of what fails in them.
     """
 
     skein: Mapping[str, str]
     clock: str
     delays: Mapping[str, int]
-    functions: tuple[str, ...]
     seed: str
 
 
@@ -68,19 +63,12 @@ class _Container:
     connection: Connection
 
 
-@dataclass
-class _Pool:
-    functions: tuple[str, ...]
-    free: "queue.SimpleQueue[_Container]" = field(default_factory=queue.SimpleQueue)
-
-
 class Containers:
     """Runs functions (see `local.functions.Invoker`) in containers: doors apart from workers.
 
     Args:
-        functions: All that the template names.
         sizes: How many containers of each kind there are.
-        setup: Makes what a container is told, of its functions and its number.
+        setup: What they are made from.
         storm: Decides which answers of doors are lost on their way.
         log: The file that takes what they print.
 
@@ -91,10 +79,9 @@ class Containers:
 
     def __init__(
         self,
-        functions: Sequence[Function],
         *,
         sizes: Mapping[Kind, int],
-        setup: Callable[[tuple[str, ...], int], Setup],
+        setup: Setup,
         storm: Storm,
         log: Path,
     ) -> None:
@@ -102,9 +89,8 @@ class Containers:
         self.killed = 0
         self._setup = setup
         self._storm = storm
-        self._pools: dict[Kind, _Pool] = {
-            kind: _Pool(tuple(f.logical_id for f in functions if _kind(f) == kind))
-            for kind in sizes
+        self._free: dict[Kind, queue.SimpleQueue[_Container]] = {
+            kind: queue.SimpleQueue() for kind in sizes
         }
         self._sizes = sizes
         self._lock = threading.Lock()
@@ -181,7 +167,7 @@ class Containers:
         return True
 
     def _ask(self, kind: Kind, function: Function, event: Event) -> tuple[str, Any]:
-        container = self._pools[kind].free.get(timeout=START_SECONDS)
+        container = self._free[kind].get(timeout=START_SECONDS)
         connection = container.connection
         with self._lock:
             self._busy.add(container.number)
@@ -198,7 +184,7 @@ class Containers:
             with self._lock:
                 self._busy.discard(container.number)
             if alive:
-                self._pools[kind].free.put(container)
+                self._free[kind].put(container)
             else:
                 self._replace(container)
         self._storm.drawn.update(drawn)
@@ -229,28 +215,17 @@ class Containers:
                 connection = self._listener.accept()
                 number, pid = connection.recv()
                 if number == 0:
+                    connection.send(self._setup)
                     self._mother = connection
                     for kind, size in self._sizes.items():
                         for _ in range(size):
                             self._breed(kind)
                 else:
-                    arguments = (number, pid, connection)
-                    threading.Thread(target=self._welcome, args=arguments, daemon=True).start()
-
-    def _welcome(self, number: int, pid: int, connection: Connection) -> None:
-        """Tell a container what it is, and let it be used once it is ready."""
-        container = _Container(number, self._kinds[number], os.pidfd_open(pid), connection)
-        pool = self._pools[container.kind]
-        try:
-            connection.send(self._setup(pool.functions, number))
-            connection.recv()
-        except (EOFError, OSError):
-            if not self._stopping:
-                logger.warning("container %d ended at once", number)
-            return
-        with self._lock:
-            self._containers[number] = container
-        pool.free.put(container)
+                    kind = self._kinds[number]
+                    container = _Container(number, kind, os.pidfd_open(pid), connection)
+                    with self._lock:
+                        self._containers[number] = container
+                    self._free[kind].put(container)
 
 
 def _kind(function: Function) -> Kind:

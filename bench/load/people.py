@@ -22,7 +22,7 @@ TENANT = "demo"
 CALL_SECONDS = 30.0
 MOST_TRIES = 25
 LONGEST_WAIT_SECONDS = 5.0
-LOOK_SECONDS = 1.0
+LOOK_SECONDS, LONGEST_LOOK_SECONDS = 1.0, 5.0  # less and less often, as apps do
 MOST_IN_A_BURST = 3
 LONGEST_GAP_SECONDS = 0.8  # so that a burst lies within a line's debounce
 OK = range(200, 300)
@@ -133,13 +133,15 @@ class Person:
             acknowledged = self._say(markers[-1])
             first_acknowledged = first_acknowledged or acknowledged
         give_up = time.time() + self._world.patience_seconds
+        look = LOOK_SECONDS
         while time.time() < give_up:
             if self._answered(markers):
                 waited = time.time() - first_acknowledged
                 self._world.told("answered", waited)
                 self._note("answered", burst=self._burst, seconds=waited)
                 return
-            time.sleep(LOOK_SECONDS)
+            time.sleep(look)
+            look = min(look * 1.25, LONGEST_LOOK_SECONDS)
         self._note("unanswered", burst=self._burst)
 
     def _say(self, marker: str) -> float:

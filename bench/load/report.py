@@ -17,8 +17,8 @@ each handler in a process of its own, one event at a time; people live in locust
 is one to three texts within {gap} seconds, a line's answer waits three seconds for more; the model
 answers after 0.3 s. A message counts as acknowledged when its sender was told so, retries under the
 same id included; an answer, from the acknowledgement of its burst's first message to when the
-person, who looks once a second, sees it. Afterwards the clock is turned until all is quiet, and the
-whole table is read.
+person, who looks every second at first, sees it. Afterwards the clock is turned until all is quiet,
+and the whole table is read.
 """
 STORM = """\
 

@@ -28,7 +28,7 @@ from local.stack import Stack, queue_delays
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from skein.adapters.twilio_sms import READ_SECONDS as TWILIO_SECONDS
 
-SIZES: dict[Kind, int] = {"door": 4, "worker": 8}
+SIZES: dict[Kind, int] = {"door": 12, "worker": 12}
 KILL_SECONDS = 5.0
 # The model is given up on sooner than deployed, or lost answers would take most of the three
 # minutes: each try of the SDK, of which there are two, has three seconds.
@@ -73,14 +73,11 @@ class LoadStack(Stack):
         }
         delays = queue_delays(self.template, surroundings)
 
-        def setup(functions: tuple[str, ...], number: int) -> Setup:
-            clock, seed = str(folder / "clock"), f"{self._seed}-{number}"
-            return Setup(skein, clock=clock, delays=delays, functions=functions, seed=seed)
-
         self.containers = Containers(
-            self.template.functions,
             sizes=self._sizes,
-            setup=setup,
+            setup=Setup(
+                skein, clock=str(folder / "clock"), delays=delays, seed=f"{self._seed}-container"
+            ),
             storm=self._storm,
             log=folder / "containers.log",
         )

@@ -43,8 +43,12 @@ class Storm:
     def __init__(self, seed: str) -> None:
         self.raging = False
         self.drawn: Counter[str] = Counter()
-        self._random = random.Random(seed)
         self._lock = threading.Lock()
+        self.begin(seed)
+
+    def begin(self, seed: str) -> None:
+        """Draw from the beginning, of another seed."""
+        self._random = random.Random(seed)
 
     def draw(self, whose: str) -> Fault | None:
         """What becomes of a call of somebody's; None lets it pass."""
