@@ -67,10 +67,10 @@ class Functions:
         return self._handlers[function.logical_id](event, LambdaContext(function))
 
 
-def concurrency(function: Function) -> int:
-    """How many batches of its queues a function handles at once."""
-    allowed = (source.concurrency or MOST_AT_ONCE for source in function.queues)
-    return min(MOST_AT_ONCE, max(allowed, default=MOST_AT_ONCE))
+def concurrency(function: Function, most: int = MOST_AT_ONCE) -> int:
+    """How many batches of its queues a function handles at once, of as many as there may be."""
+    allowed = (source.concurrency or most for source in function.queues)
+    return min(most, max(allowed, default=most))
 
 
 def _load(function: Function) -> Handler:

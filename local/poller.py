@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from local.events import failed_messages, sqs_event
-from local.functions import Invoker, concurrency
+from local.functions import MOST_AT_ONCE, Invoker, concurrency
 from local.inbox import Held, Inbox, Source
 from local.intrinsics import queue_arn
 from skein.ports import Clock
@@ -30,12 +30,21 @@ class Poller:
         inbox: Where the messages come from.
         functions: Where the functions run.
         clock: The local clock.
+        most_at_once: How many batches of a queue are handled at once, at most.
     """
 
-    def __init__(self, inbox: Inbox, *, functions: Invoker, clock: Clock) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        *,
+        functions: Invoker,
+        clock: Clock,
+        most_at_once: int = MOST_AT_ONCE,
+    ) -> None:
         self._inbox = inbox
         self._functions = functions
         self._clock = clock
+        self._most_at_once = most_at_once
         self._running: Counter[str] = Counter()
         self._batches = 0
         self._changed = threading.Condition()
@@ -143,7 +152,8 @@ class Poller:
         """Hand out what is due, as far as functions are free; returns the number of batches."""
         started = 0
         for source in self._inbox.sources:
-            while not self._stopping and self._running[source.url] < concurrency(source.function):
+            most = concurrency(source.function, self._most_at_once)
+            while not self._stopping and self._running[source.url] < most:
                 batch = self._inbox.take(source)
                 if not batch:
                     break

@@ -27,7 +27,7 @@ from local.environment import AUDIENCE, LocalSecrets, Surroundings, lambda_envir
 from local.errors import DataInUseError
 from local.events import Request, Response
 from local.flags import first_flags
-from local.functions import Functions, Invoker
+from local.functions import MOST_AT_ONCE, Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, Source
 from local.model_server import SETTINGS as MODEL_SETTINGS
@@ -64,11 +64,19 @@ class Stack:
     Args:
         config: How it is to be run.
         inbox: Makes what holds the queues' messages.
+        most_at_once: How many batches of a queue are handled at once, at most.
     """
 
-    def __init__(self, config: Config, *, inbox: Callable[..., Inbox] = Inbox) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        inbox: Callable[..., Inbox] = Inbox,
+        most_at_once: int = MOST_AT_ONCE,
+    ) -> None:
         self.config = config
         self._inbox = inbox
+        self._most_at_once = most_at_once
         self.template = Template.load(config.template)
         self.url = ""
         self.model = ""
@@ -186,6 +194,7 @@ class Stack:
             ),
             functions=functions,
             clock=clock,
+            most_at_once=self._most_at_once,
         )
         keep_delays(sqs, clock, queue_delays(template, surroundings), sent=poller.wake)
         schedules = Schedules(template.functions, functions=functions, clock=clock)
