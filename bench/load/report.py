@@ -108,7 +108,8 @@ def about(outcome: Outcome, machine: str) -> str:
         f"{plan.seconds:.0f} s, {plan.pause_seconds:.0f} s between an answer and the next burst; "
         f"seed {plan.seed}. They wrote and waited for {outcome.writing_seconds:.0f} s; quiet after "
         f"{outcome.drain_seconds:.0f} s more, in which the clock was turned by "
-        f"{outcome.turned_seconds / 60:.0f} minutes."
+        f"{outcome.turned_seconds / 60:.0f} minutes. At work on the machine meanwhile, others' "
+        f"included: {outcome.busy:.1f} (its load average)."
     )
 
 

@@ -106,6 +106,7 @@ class Outcome:
     writing_seconds: float
     drain_seconds: float
     turned_seconds: float
+    busy: float
     model_calls: int
     killed: int
     drawn: Mapping[str, int]
@@ -186,7 +187,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
                 storm.raging = True
             _let_live(plan, stack.url, theirs, ledger, folder)
         storm.raging = False
-        written = time.monotonic()
+        written, busy = time.monotonic(), os.getloadavg()[1]
         quiet = _drain(stack, caller, plan.time_to_rest)
         drained = time.monotonic()
         lines = ledger_of(ledger)
@@ -203,6 +204,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
             writing_seconds=written - begun,
             drain_seconds=drained - written,
             turned_seconds=stack.clock.ahead.total_seconds(),
+            busy=busy,
             model_calls=server.model.calls,
             killed=stack.containers.killed,
             drawn=dict(storm.drawn),
