@@ -78,6 +78,7 @@ def test_a_million_tokens_are_cut_in_ten_seconds() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_million_tokens_take_less_than_300_megabytes() -> None:
     tokens().count("warm")
     tracemalloc.start()
@@ -139,6 +140,7 @@ def test_a_chat_is_read_in_pages() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_chat_of_a_hundred_thousand_messages_is_consolidated_to_its_end() -> None:
     world = long_chat(100_000)
     consolidate(world)
