@@ -1,5 +1,7 @@
 """Two texts in a row, with a death at every call: each is read, and no answer comes twice."""
 
+import pytest
+
 import sms_webhook
 from skein.settings import Settings
 from tests.faults.deployment import every_death, named
@@ -7,6 +9,7 @@ from tests.faults.texting_story import TEXT, TextLine
 from tests.webhooks import SETTINGS
 
 FIRST, SECOND = "SM" + "1" * 32, "SM" + "2" * 32
+PARTS = 4  # of all deaths, so that none takes long where little else is free
 SECONDS = {"line_reply_debounce_seconds": 2, "line_reply_debounce_max_seconds": 3}
 
 
@@ -44,9 +47,10 @@ def undisturbed() -> list[str]:
     return list(world.fuse.calls)
 
 
-def test_wherever_a_function_dies_both_texts_are_answered() -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_wherever_a_function_dies_both_texts_are_answered(part: int) -> None:
     calls = undisturbed()
-    for strike in every_death(calls):
+    for strike in every_death(calls)[part::PARTS]:
         with named(strike, calls=calls):
             world = Burst()
             world.plan(strike)

@@ -5,6 +5,8 @@ import random
 import re
 from typing import Any
 
+import pytest
+
 import admin_api
 import consolidation_finder
 from skein.models.completion import ModelRequest
@@ -15,6 +17,7 @@ from tests.doubles import ScriptedModel
 from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
 
 PAIRS = 40
+PARTS = 3  # of all deaths, so that none takes long where little else is free
 HOURS = 10
 MESSAGES = "/v1/chats/chat_1/messages"
 FILLER = "word " * 700
@@ -105,9 +108,10 @@ def undisturbed() -> list[str]:
     return list(world.fuse.calls)
 
 
-def test_wherever_a_function_dies_no_memory_is_lost_and_none_made_twice() -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_wherever_a_function_dies_no_memory_is_lost_and_none_made_twice(part: int) -> None:
     calls = undisturbed()
-    for strike in deaths(calls):
+    for strike in deaths(calls)[part::PARTS]:
         with named(strike, calls=calls):
             world = Quiet()
             world.plan(strike)
