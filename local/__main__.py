@@ -1,8 +1,13 @@
 """`python -m local` serves the whole stack on this machine until Ctrl-C."""
 
+import signal
+
+if __name__ == "__main__":
+    # Ctrl-C while the rest is loaded, which takes a while, is answered with silence.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import logging
 import os
-import signal
 import sys
 import threading
 from contextlib import redirect_stdout

@@ -3,6 +3,8 @@
 import logging
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import deque
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from local.children import Child
 from local.telling import TellingModel
+from local.template import ROOT
 from skein.errors import Unavailable
 from skein.models.completion import ModelRequest
 from tests.doubles import ScriptedModel
@@ -56,3 +59,24 @@ def test_a_child_that_ends_by_itself_is_told_and_one_that_is_stopped_is_not(
         child.stop()
     told = f"the child has ended by itself: press Ctrl-C and start again; see {log}"
     assert caplog.messages == ([told] if killed else [])
+
+
+INTERRUPTED = """
+import os, runpy, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == "local.config":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+runpy.run_module("local", run_name="__main__", alter_sys=True)
+"""
+
+
+def test_an_interrupt_while_the_stack_is_being_loaded_ends_it_without_a_trace() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGINT
+    assert done.stdout + done.stderr == ""
