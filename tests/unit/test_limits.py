@@ -425,9 +425,10 @@ def test_in_a_group_the_run_says_why_and_nobody_is_told_of_another_ones_limit() 
     assert world.texts() == ["Hi"]
 
 
-def test_what_a_tenant_has_spent_stops_all_its_runs() -> None:
+@pytest.mark.parametrize("of_a_person", [0, 10_000])
+def test_what_a_tenant_has_spent_stops_all_its_runs(of_a_person: int) -> None:
     world = asked_directly()
-    tenant_says(world, tenant_tokens_per_day=40, user_tokens_per_day=0)
+    tenant_says(world, tenant_tokens_per_day=40, user_tokens_per_day=of_a_person)
     for n in range(4):
         world.post(f"Message {n}", HUSAM)
         world.drain()
