@@ -33,7 +33,7 @@ from skein.models.storage import Put
 from skein.models.user import Line, PhoneOwner, User
 from skein.services.chats import NewMessage, Posted
 from skein.settings import Settings
-from tests.doubles import ScriptedModel
+from tests.doubles import ScriptedModel, in_turn
 
 QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 TENANT = "acme"
@@ -77,6 +77,7 @@ class World:
                 "verifier": MemoryVerifier(),
                 "model": self.model,
                 "tokens": tokens(),
+                "at_once": in_turn,
             }
             | self.overrides,
         )

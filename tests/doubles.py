@@ -6,11 +6,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from skein.adapters.memory_table import MemoryTable
 from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.storage import Write
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,11 @@ class MeanwhileTable(MemoryTable):
             (_, happen), self.before = self.before, None
             happen()
         super().transact(writes)
+
+
+def in_turn(work: Callable[[A], B], over: Sequence[A]) -> list[B]:
+    """An `AtOnce` of one thread, which is quicker where no call takes any time."""
+    return [work(one) for one in over]
 
 
 class Killed(BaseException):

@@ -29,7 +29,7 @@ from skein.models.jobs import Job, QueueName
 from skein.models.storage import Item
 from tests.api_client import Answer, Client, Context, recorded
 from tests.builders import World, tokens
-from tests.doubles import Fuse, Killed
+from tests.doubles import Fuse, Killed, in_turn
 
 TICK_SECONDS = 50
 WEBHOOK_SECONDS = 29
@@ -118,7 +118,12 @@ class Deployment(World):
             name: self.fuse.guard(getattr(self.app, name), name, methods)
             for name, methods in PORTS.items()
         }
-        others = {"clock": self.clock, "ids": self.ids, "metrics": self.metrics}
+        others = {
+            "clock": self.clock,
+            "ids": self.ids,
+            "metrics": self.metrics,
+            "at_once": in_turn,
+        }
         return build_app(self.settings, tokens=tokens(), **others, **fused)
 
     # ------------------------------------------------------------------ what goes wrong

@@ -6,7 +6,7 @@ from skein.models.api import ChatChange
 from skein.models.jobs import ConsolidationJob
 from tests.builders import LONG_INVOCATION, TENANT, World
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import COACH, HUSAM
+from tests.patterns.worlds import COACH, HUSAM, threaded
 
 patterns = Patterns()
 
@@ -48,14 +48,14 @@ def _switch_on(meter: Meter) -> None:
 
 @patterns.named("find nothing to consolidate")
 def _find_nothing(meter: Meter) -> None:
-    world = spoken(hours=1)
+    world = threaded(spoken(hours=1))
     with meter(world):
         world.find_quiet()
 
 
 @patterns.named("find a chat to consolidate")
 def _find(meter: Meter) -> None:
-    world = spoken(hours=7)
+    world = threaded(spoken(hours=7))
     with meter(world):
         world.find_quiet()
 

@@ -17,7 +17,7 @@ from skein.services.permits import Permits
 from skein.services.recording import recording
 from tests.builders import INVOCATION, LINE, NOON, PHONE, TENANT, World, person
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of
+from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of, threaded
 from tests.texting import Texting
 
 patterns = Patterns()
@@ -303,14 +303,14 @@ def _time_out(meter: Meter) -> None:
 
 @patterns.named("a tick with nothing due")
 def _tick(meter: Meter) -> None:
-    world = group()
+    world = threaded(group())
     with meter(world):
         world.tick()
 
 
 @patterns.named("a tick with three runs due")
 def _busy_tick(meter: Meter) -> None:
-    world = World()
+    world = threaded(World())
     world.agent()
     for n in range(3):
         world.chat(HUSAM, COACH, chat_id=f"chat_{n}")

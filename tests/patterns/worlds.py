@@ -4,6 +4,7 @@ from typing import Any
 
 from skein.agent.foreseen import foreseen
 from skein.models.jobs import RunJob
+from skein.services.at_once import by_threads
 from skein.services.claims import Claim
 from tests.builders import INVOCATION, World, bot, person
 
@@ -39,3 +40,9 @@ def claimed(world: World) -> Claim:
     claim = world.app.runs.claim(job, lease_until=lease_until, beside=foreseen(job))
     assert claim is not None
     return claim
+
+
+def threaded(world: World) -> World:
+    """A world whose tick and finders work with threads, as everywhere but in tests."""
+    vars(world.app)["at_once"] = by_threads
+    return world

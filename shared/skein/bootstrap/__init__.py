@@ -189,6 +189,7 @@ class App(Doors, Privacy):
                 "plan": Firing(table=self.table, settings=self.settings).fire,
                 "merge": self.numbers.carry_on,
             },
+            at_once=self.at_once,
         )
 
     @cached_property

@@ -58,7 +58,11 @@ class Background(OnRecord):
     def consolidation_finder(self) -> ConsolidationFinder:
         """Finds chats of which something is to be remembered."""
         return ConsolidationFinder(
-            table=self.table, clock=self.clock, dispatch=self.dispatch, metrics=self.metrics
+            table=self.table,
+            clock=self.clock,
+            dispatch=self.dispatch,
+            metrics=self.metrics,
+            at_once=self.at_once,
         )
 
     @cached_property
@@ -89,7 +93,11 @@ class Background(OnRecord):
     def reflection_finder(self) -> ReflectionFinder:
         """Finds agents that are about to forget something."""
         return ReflectionFinder(
-            table=self.table, clock=self.clock, dispatch=self.dispatch, metrics=self.metrics
+            table=self.table,
+            clock=self.clock,
+            dispatch=self.dispatch,
+            metrics=self.metrics,
+            at_once=self.at_once,
         )
 
     @cached_property

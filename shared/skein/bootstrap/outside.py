@@ -18,6 +18,7 @@ from skein.ports import (
     Table,
     WebhookVerifier,
 )
+from skein.services.at_once import AtOnce, by_threads
 from skein.services.breaker import Breaker
 from skein.settings import Settings
 
@@ -34,6 +35,7 @@ PORTS = frozenset(
         "secrets",
         "metrics",
         "flags",
+        "at_once",
     }
 )
 
@@ -64,6 +66,11 @@ class Outside:
         from skein.adapters.dynamodb import DynamoTable, dynamo_client
 
         return DynamoTable(dynamo_client(self.settings), self.settings.table_name, self.clock)
+
+    @cached_property
+    def at_once(self) -> AtOnce:
+        """How much of the same is done."""
+        return by_threads
 
     @cached_property
     def queues(self) -> Queues:
