@@ -15,6 +15,7 @@ from skein.services import thread_changes as changes
 from skein.services.document_changes import Maker
 from skein.settings import Settings
 from tests.builders import NOON, TENANT, World
+from tests.doubles import MeanwhileTable
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")
 REACH = OWNER.reach
@@ -299,6 +300,20 @@ def test_a_retried_switch_does_not_take_back_what_another_run_switched_to_since(
     world.app.threads.switch(REACH, other.id, maker=Maker(effect="effect-2"))
     world.app.threads.switch(REACH, one.id, maker=maker)
     assert world.app.threads.active_id(REACH) == other.id
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_thread_that_is_begun_as_another_one_is_loses_neither(before: int) -> None:
+    table = MeanwhileTable()
+    world = World(overrides={"table": table})
+    for n in range(before):
+        begin(world, f"Number {n}")
+    table.before = ("ON#WORKBENCH", lambda: begin(world, "The other one"))
+    begin(world, "This one")
+    reach = Reach(tenant=TENANT, agent_id="agt_a")
+    concerns = {thread.concern for thread in world.app.threads.list(reach).items}
+    assert {"This one", "The other one"} <= concerns
+    assert len(concerns) == before + 2
 
 
 def test_two_that_switch_and_two_that_write_at_once_all_get_through() -> None:
