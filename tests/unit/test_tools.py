@@ -207,6 +207,13 @@ def test_end_run_stops_at_once_and_what_stands_behind_it_is_not_done() -> None:
     assert [result.status for result in step.results or ()] == ["done", "done", "failed"]
 
 
+def test_an_end_that_cannot_be_read_stops_nothing_that_stands_behind_it() -> None:
+    world = _asked(calls(("end_run", "[1"), ("send_message", {"text": "Still here"})), END)
+    assert world.texts() == ["Hello", "Still here"]
+    first, *_ = steps_of(world, the_run(world))
+    assert [result.status for result in first.results or ()] == ["correctable", "done"]
+
+
 def test_a_question_before_end_run_is_still_asked() -> None:
     world = stage(calls(("send_message", {"text": "May I?", "wait": True}), "end_run"))
     world.chat(HUSAM, COACH)

@@ -25,6 +25,7 @@ LAST_OF_BASIC_PLANE = "\uffff"
 ZERO_WIDTH_JOINER = "\u200d"
 SENTENCE_END = re.compile(r"[.!?\u2026]++[\"'\u2019\u201d)\]]*+(?=\s)|[\u3002\uff01\uff1f]++")
 LINE_END = re.compile(r"(?=[\n\r\u2028\u2029])")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 WORD_END = re.compile(r"(?=\s)")
 
 _gsm = Codec()
@@ -44,7 +45,8 @@ def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
     It is cut after a sentence where that leaves a part at least half full, else at the end of a
     line, else between words, else between characters; a character is what a reader takes for one,
     so accents, skin tones and joined emoji stay whole unless one alone is longer than a part.
-    White space at a cut, and around the whole, is left out; nothing else is.
+    White space at a cut, and around the whole, is left out, and so are control characters, which
+    no phone can show; nothing else is.
 
     Args:
         text: What is to be sent.
@@ -55,7 +57,7 @@ def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
         At least one part, unless there is nothing but white space.
     """
     parts = []
-    rest = text.strip()
+    rest = CONTROL.sub("", text).strip()
     while rest:
         fitting = _fitting(rest, limit)
         end = len(rest) if fitting == len(rest) else _cut(rest, fitting)

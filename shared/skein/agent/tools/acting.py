@@ -103,7 +103,7 @@ class _Asked:
     Attributes:
         first: In order; the waiting one is among them, where it stands.
         waits: The last question that waits.
-        ends: The first `end_run`.
+        ends: The first `end_run` that can be read; another one is refused where it stands.
     """
 
     first: range
@@ -114,7 +114,7 @@ class _Asked:
     def of(cls, step: Step, reading: Reading) -> "_Asked":
         enabled = reading.agent.enabled_tools
         calls = [call if call.name in enabled else None for call in step.tool_calls[:MOST_CALLS]]
-        ends = next((n for n, c in enumerate(calls) if c and c.name == end_run.name), None)
+        ends = next((n for n, call in enumerate(calls) if _ends(call)), None)
         first = range(len(calls) if ends is None else ends)
         waiting = [n for n in first if _waits(calls[n])]
         return cls(first, waiting[-1] if waiting else None, ends)
@@ -127,6 +127,16 @@ def _waits(call: ToolCall | None) -> bool:
         return bool(send_message.parse(call.arguments).get("wait"))
     except Correctable:
         return False
+
+
+def _ends(call: ToolCall | None) -> bool:
+    if call is None or call.name != end_run.name:
+        return False
+    try:
+        end_run.parse(call.arguments)
+    except Correctable:
+        return False
+    return True
 
 
 def _cut(result: ToolResult, most_bytes: int) -> ToolResult:
