@@ -10,7 +10,7 @@ from bench.report import markdown_table
 from bench.scale.assumptions import Assumptions
 from bench.scale.cost import Bill, Costs
 from bench.scale.limits import RATES, Bound, Limits
-from bench.scale.scenarios import Found
+from bench.scale.scenarios import CHATS, DUE_OF_ALL, Found
 from bench.scale.stage import SPARE_SECONDS
 from bench.scale.traffic import Activity
 from local.template import Function, Template
@@ -24,6 +24,7 @@ from skein.services.limits import MOST_SHARDS
 from skein.services.usage import USAGE_SHARDS
 
 MARK = re.compile(r"(<!-- scale: (?P<name>[a-z-]+) -->\n).*?(<!-- /scale -->)", re.DOTALL)
+HOUR_SECONDS = 3_600
 PLACES = ((100, 0), (10, 1))
 Tables = Mapping[str, str]
 Cells = list[list[str]]
@@ -200,6 +201,22 @@ def breaks(found: Sequence[Bound]) -> Cells:
     return [["messages a second", "for", "gives way as deployed", "still does, turned"], *rows]
 
 
+def remembering(memory: Activity, costs: Costs, template: Template) -> Cells:
+    """What it takes to remember all the chats that fall due within one hour."""
+    due, seconds = CHATS // DUE_OF_ALL, costs.seconds(memory)["ConsolidationWorker"]
+    now = int(template.parameters()["ConsolidationsConcurrency"])
+    rows = {
+        "chats that fall due": due,
+        "seconds that a worker has to do with one": seconds,
+        "workers at once to remember all of them within the hour": due * seconds / HOUR_SECONDS,
+        "hours that it takes `ConsolidationsConcurrency` as it is": due
+        * seconds
+        / HOUR_SECONDS
+        / now,
+    }
+    return [["", ""], *([name, number(value)] for name, value in rows.items())]
+
+
 # ---------------------------------------------------------------------- simulated
 
 
@@ -232,7 +249,7 @@ TOLD = {
     "backlog": {
         "due": "runs that are due at once, their jobs all lost",
         "minutes": "minutes until all are sent",
-        "longest": "seconds that the last one waits from the first tick on",
+        "longest": "seconds by which the longest wait of any of them grew meanwhile",
         "twice": "jobs that were sent twice",
     },
     "mixture": {
@@ -293,5 +310,6 @@ def computed(assumed: Assumptions, template: Template, found: Sequence[Activity]
         "keys": keys(limits),
         "bounds": bounds(all_bounds),
         "breaks": breaks(all_bounds),
+        "remembering": remembering(found[-1], costs, template),
     }
     return {name: markdown_table(cells) for name, cells in tables.items()}

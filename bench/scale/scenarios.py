@@ -20,6 +20,7 @@ from skein.services.reflection_finder import ReflectionFinder
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 CHATS = 10_000_000
+DUE_OF_ALL = 25  # of these chats one is due in the same hour
 LONGEST_MINUTES = 24 * 60
 TURN_SECONDS = 5
 
@@ -188,7 +189,7 @@ class Script:
         }
 
     def _finding(self, kind: Any, make: Maker, shape: Shape, every: timedelta) -> dict[str, Any]:
-        together = self.many(CHATS // 25)
+        together = self.many(CHATS // DUE_OF_ALL)
         crowd = Crowd(kind, self.many(CHATS), self.now, together, every)
         stage = self._stage([crowd], shape, make)
         sent, took = stage.look()
