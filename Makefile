@@ -49,8 +49,8 @@ test-slow: $(DEVELOPMENT) $(RANKS) ## Run the tests that `make test` leaves out
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
 .PHONY: bench
-bench: engine $(RANKS) $(PEERS) ## Measure turns beside what others use: bench/results.md (ten minutes)
-	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench
+bench: engine $(RANKS) $(PEERS) ## Measure turns beside what others use: bench/results.md (ten minutes; ONLY=imports ...)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench $(ONLY)
 
 .PHONY: load
 load: $(DEVELOPMENT) $(RANKS) $(LOAD) ## Let 250 people at the stack; FAULTS=1 lets everything fail meanwhile (five minutes)

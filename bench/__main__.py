@@ -1,6 +1,7 @@
 """`make bench`: measures everything, prints it, and writes `bench/results.md` and a plot.
 
-It ends within ten minutes: what is not measured by then is reported as not measured.
+It ends within ten minutes: what is not measured by then is reported as not measured. With the name
+of a part (`make bench ONLY=imports`) it measures that alone, prints it, and writes nothing.
 """
 
 import json
@@ -41,29 +42,48 @@ class Bench:
     give_up: float
     rows: list[Row] = field(default_factory=list)
     own_time: dict[str, dict[str, float]] = field(default_factory=dict)
+    starts: dict[str, imports.ColdStart] = field(default_factory=dict)
+    shares: dict[str, dict[str, float]] = field(default_factory=dict)
     memory: dict[str, float] | None = None
     failures: list[str] = field(default_factory=list)
 
-    def run(self) -> Results:
-        """Measure everything."""
+    def run(self, *parts: str) -> Results:
+        """Measure some parts, or everything."""
+        known = {
+            "prefix": self._prefix,
+            "imports": self._imports,
+            "turns": self._turns,
+            "memory": self._memory,
+        }
+        for part in parts or known:
+            known[part]()
+        return Results(
+            self.rows, self.own_time, self.starts, self.memory, self.shares, self.failures
+        )
+
+    def _prefix(self) -> None:
         print("bench: prompts of 200 turns", flush=True)
         tokens = Tokens()
-        shares = {
-            name: prefix.shares(prefix.conversation(kind, prompt, tokens, tools=tools), tokens)
-            for name, kind, prompt, tools in prefix.CONVERSATIONS
-        }
-        print("bench: imports", flush=True)
-        imported = imports.milliseconds(imports.modules())
+        for name, kind, prompt, tools in prefix.CONVERSATIONS:
+            conversation = prefix.conversation(kind, prompt, tokens, tools=tools)
+            self.shares[name] = prefix.shares(conversation, tokens)
+
+    def _imports(self) -> None:
+        print("bench: cold starts", flush=True)
+        self.starts |= imports.cold_starts(imports.modules())
+
+    def _turns(self) -> None:
         with engines() as (dynamodb, s3):
             for peer in PEERS:
                 for line in self._lines(PEERS_PYTHON, "bench.peers", peer, dynamodb, s3):
                     self.rows.append(Row(**line))
             for line in self._lines(Path(sys.executable), "bench.skein_turns", dynamodb):
                 self._take(line)
+
+    def _memory(self) -> None:
         with engines() as (dynamodb, _):
             for line in self._lines(Path(sys.executable), "bench.memory", dynamodb):
                 self.memory = dict(line)
-        return Results(self.rows, self.own_time, imported, self.memory, shares, self.failures)
 
     def _take(self, line: dict[str, Any]) -> None:
         kind = line.pop("own_time", None)
@@ -101,15 +121,17 @@ def _environment() -> Mapping[str, str]:
     return {"PYTHONPATH": ":".join(map(str, paths)), "PYTHONWARNINGS": "ignore"}
 
 
-def show(results: Results) -> None:
-    """Print the tables."""
+def show(results: Results, *, whole: bool) -> None:
+    """Print the tables that hold anything; of a part, only the goals that it has measured."""
+    verdicts = goal_cells(results)
     for cells in (
         table(results.rows),
-        goal_cells(results),
-        time_cells(results),
+        [row for row in verdicts if whole or "not measured" not in " ".join(row)],
+        time_cells(results) if results.own_time else [],
         import_cells(results),
     ):
-        print(f"\n{printed(cells)}")
+        if len(cells) > 1:
+            print(f"\n{printed(cells)}")
     for why in results.failures:
         print(f"not measured: {why}")
 
@@ -127,11 +149,13 @@ def draw(rows: Sequence[Row]) -> None:
         )
 
 
-def main() -> int:
+def main(*parts: str) -> int:
     """Run it; return 1 if anything could not be measured, whatever the goals."""
     begun = time.monotonic()
-    results = Bench(begun + SECONDS).run()
-    show(results)
+    results = Bench(begun + SECONDS).run(*parts)
+    show(results, whole=not parts)
+    if parts:
+        return int(bool(results.failures))
     draw(results.rows)
     about = (
         f"{datetime.now(UTC):%Y-%m-%d}, DynamoDB Local {VERSION}, Python "
@@ -144,4 +168,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -14,6 +14,7 @@ from local.aws import CREDENTIALS, HOST
 from local.children import Child
 from local.engine import DynamoDbLocal
 from local.template import Template
+from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import dynamo_client
 from skein.settings import Settings
 
@@ -67,7 +68,7 @@ def _s3(folder: Path) -> Iterator[str]:
 
 def client_of(url: str | None) -> Any:
     """A client as Skein's own table has it; None for one of AWS."""
-    return dynamo_client(Settings(aws_endpoint_url=url))
+    return dynamo_client(Aws(Settings(aws_endpoint_url=url)))
 
 
 def make_table(client: Any, name: str) -> None:

@@ -5,10 +5,13 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import app, preload
+from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.models.jobs import ConsolidationJob
-from skein.sqs_events import deadline_of, process
+from skein.sqs_events import process
+
+preload("consolidator")
 
 
 @logged

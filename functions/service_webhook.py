@@ -4,14 +4,16 @@ import base64
 import json
 from typing import Any
 
-from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import app, preload
 from skein.errors import Invalid, SkeinError, TooLarge
 from skein.http import JSON_HEADERS, error_response
 from skein.logs import logged
 from skein.models.source import MAX_PAYLOAD_BYTES
+from webhooks import Webhook
+
+preload("sources")
 
 MAX_BODY_CHARACTERS = MAX_PAYLOAD_BYTES * 4 // 3 + 4  # in base64
 
@@ -19,29 +21,29 @@ MAX_BODY_CHARACTERS = MAX_PAYLOAD_BYTES * 4 // 3 + 4  # in base64
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Take the delivery in; its runs start by themselves."""
-    request = APIGatewayProxyEventV2(event)
+    webhook = Webhook.of(event)
     try:
         run_ids = app().sources.receive(
-            request.path_parameters["service_id"],
-            body_of(request),
-            request.headers.get("x-skein-signature", ""),
+            webhook.parameters["service_id"],
+            body_of(webhook),
+            webhook.headers.get("x-skein-signature", ""),
         )
     except SkeinError as error:
         return error_response(error)
     return {"statusCode": 202, "headers": JSON_HEADERS, "body": json.dumps({"runs": run_ids})}
 
 
-def body_of(event: APIGatewayProxyEventV2) -> bytes:
+def body_of(webhook: Webhook) -> bytes:
     """The bytes that were signed.
 
     Raises:
         Invalid: The body is not what the gateway's event says.
         TooLarge: It is longer than any delivery may be.
     """
-    body = event.body or ""
+    body = webhook.body
     if len(body) > MAX_BODY_CHARACTERS:
         raise TooLarge(f"the body holds more than {MAX_PAYLOAD_BYTES:,} bytes")
     try:
-        return base64.b64decode(body, validate=True) if event.is_base64_encoded else body.encode()
+        return base64.b64decode(body, validate=True) if webhook.encoded else body.encode()
     except ValueError:
         raise Invalid("the body cannot be read") from None

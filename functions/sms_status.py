@@ -2,14 +2,16 @@
 
 from typing import Any
 
-from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import app, preload
 from skein.errors import SkeinError
 from skein.http import error_response
 from skein.logs import logged
 from twilio_http import signed_form, status_report
+from webhooks import Webhook
+
+preload("deliveries", "verifier", "secrets")
 
 HEARD = {"statusCode": 204}
 
@@ -17,10 +19,10 @@ HEARD = {"statusCode": 204}
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Record the status, unless it is one that nobody knows."""
-    request = APIGatewayProxyEventV2(event)
+    webhook = Webhook.of(event)
     try:
-        form = signed_form(request, app().verifier, app().settings.public_base_url)
-        report = status_report(request, form)
+        form = signed_form(webhook, app().verifier, app().settings.public_base_url)
+        report = status_report(webhook, form)
         if report is not None:
             app().deliveries.report(report)
     except SkeinError as error:

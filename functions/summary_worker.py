@@ -5,10 +5,12 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import app, preload
 from skein.logs import logged
 from skein.models.jobs import SummaryJob
 from skein.sqs_events import process
+
+preload("renewing")
 
 
 @logged

@@ -5,10 +5,12 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import app, preload
+from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.services.finding import shards_of
-from skein.sqs_events import deadline_of
+
+preload("tick")
 
 SPARE = timedelta(seconds=5)
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
-from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from pydantic import ValidationError
 
 from skein.errors import Forbidden, Invalid, TooLarge
 from skein.models.base import Value
 from skein.models.sms import InboundSms, StatusReport, known_status
 from skein.ports import WebhookVerifier
+from webhooks import Webhook
 
 MAX_BODY_CHARACTERS = 64 * 1024  # Twilio's longest are a few KiB
 MAX_FIELDS = 500
@@ -21,7 +21,7 @@ Form = Mapping[str, str]
 V = TypeVar("V", bound=Value)
 
 
-def signed_form(event: APIGatewayProxyEventV2, verifier: WebhookVerifier, base_url: str) -> Form:
+def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> Form:
     """The form fields of a webhook that comes from Twilio; of a repeated one, the first value.
 
     The URL that was signed is the one that Twilio was told: `base_url`, the route, and the query
@@ -32,13 +32,12 @@ def signed_form(event: APIGatewayProxyEventV2, verifier: WebhookVerifier, base_u
         Invalid: The body is no form in UTF-8.
         TooLarge: The body is longer than any of Twilio's.
     """
-    signature = event.headers.get("x-twilio-signature")
+    signature = webhook.headers.get("x-twilio-signature")
     if not signature:
         raise Forbidden("the signature is missing")
-    fields = _fields(event)
-    _, _, path = event.route_key.partition(" ")
-    query = f"?{event.raw_query_string}" if event.raw_query_string else ""
-    url = f"{base_url.rstrip('/')}{path}{query}"
+    fields = _fields(webhook)
+    query = f"?{webhook.query}" if webhook.query else ""
+    url = f"{base_url.rstrip('/')}{webhook.path}{query}"
     if not verifier.verify(url=url, parameters=fields, signature=signature):
         raise Forbidden("the signature is wrong")
     return dict(reversed(fields))
@@ -75,7 +74,7 @@ def inbound_sms(form: Form) -> InboundSms:
     )
 
 
-def status_report(event: APIGatewayProxyEventV2, form: Form) -> StatusReport | None:
+def status_report(webhook: Webhook, form: Form) -> StatusReport | None:
     """What a status callback tells of a part; None when it is a status that nobody knows.
 
     See https://www.twilio.com/docs/messaging/guides/track-outbound-message-status.
@@ -86,7 +85,7 @@ def status_report(event: APIGatewayProxyEventV2, form: Form) -> StatusReport | N
     status = known_status(form.get("MessageStatus", ""))
     if status is None:
         return None
-    named = dict(parse_qsl(event.raw_query_string, keep_blank_values=True))
+    named = dict(parse_qsl(webhook.query, keep_blank_values=True))
     return _valid(
         StatusReport,
         {
@@ -101,12 +100,12 @@ def status_report(event: APIGatewayProxyEventV2, form: Form) -> StatusReport | N
     )
 
 
-def _fields(event: APIGatewayProxyEventV2) -> list[tuple[str, str]]:
-    body = event.body or ""
+def _fields(webhook: Webhook) -> list[tuple[str, str]]:
+    body = webhook.body
     if len(body) > MAX_BODY_CHARACTERS:
         raise TooLarge("the body is too large")
     try:
-        if event.is_base64_encoded:
+        if webhook.encoded:
             body = base64.b64decode(body, validate=True).decode()
         return parse_qsl(body, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:

@@ -43,6 +43,7 @@ from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio_sandbox import TwilioSandbox
 from local.twilio_webhooks import TwilioWebhooks
 from skein import bootstrap
+from skein.adapters.aws import Aws
 from skein.adapters.openai_model import OpenAIModel
 from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
@@ -158,7 +159,8 @@ class Stack:
         clock = TurnableClock(folder / "clock")
         settings = surroundings.settings(template)
         self.model = settings.default_model
-        sqs = sqs_client(settings)
+        aws_clients = Aws(settings)
+        sqs = sqs_client(aws_clients)
         key = self.config.openai_api_key or NO_KEY
         model = OpenAIModel(api_key=lambda: key, base_url=settings.openai_base_url)
         parts.callback(model.close)
@@ -166,7 +168,7 @@ class Stack:
             settings,
             clock=clock,
             queues=SqsQueues(sqs, settings.queue_urls()),
-            secrets=LocalSecrets(SecretsManager(secrets_client(settings), clock), key),
+            secrets=LocalSecrets(SecretsManager(secrets_client(aws_clients), clock), key),
             model=TellingModel(model, settings.openai_base_url or "api.openai.com"),
         )
         bootstrap.use(app)

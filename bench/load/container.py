@@ -26,6 +26,7 @@ from local.environment import LocalSecrets
 from local.functions import Functions
 from local.template import Function, Template
 from skein import bootstrap
+from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
 from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
@@ -64,11 +65,12 @@ def wire(setup: Setup, storm: Storm) -> None:
     """Build the app."""
     settings = Settings.from_environment(setup.skein)
     clock = SharedClock(Path(setup.clock))
-    dynamodb, sqs = dynamo_client(settings), sqs_client(settings)
+    aws = Aws(settings)
+    dynamodb, sqs = dynamo_client(aws), sqs_client(aws)
     shake_aws(dynamodb, "dynamodb", storm)
     shake_aws(sqs, "sqs", storm)
     keep_delays(sqs, clock, setup.delays, sent=lambda: None)
-    secrets = SecretsManager(secrets_client(settings), clock)
+    secrets = SecretsManager(secrets_client(aws), clock)
     app = bootstrap.build_app(
         settings,
         clock=clock,
@@ -96,6 +98,7 @@ def breed(path: str) -> None:
     """Become a container in a new process each time the host sends a number."""
     known = {function.logical_id: function for function in Template.load().functions}
     Functions(list(known.values()))  # which imports them
+    bootstrap.preload(*bootstrap.parts())
     for name in LATER:
         importlib.import_module(name)
     Tokens().count("")

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from aws_lambda_powertools.utilities.batch import (
@@ -15,7 +14,6 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.models.jobs import Job
-from skein.ports import Clock
 
 J = TypeVar("J", bound=Job)
 
@@ -50,8 +48,3 @@ def process(
         processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False, logger=logger),
         context=context,
     )
-
-
-def deadline_of(context: LambdaContext, clock: Clock) -> datetime:
-    """The moment, on `clock`, at which Lambda ends this invocation."""
-    return clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())

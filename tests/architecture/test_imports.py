@@ -20,6 +20,7 @@ BESIDE = {  # what stands beside the row, and from where it may be imported
     "settings": {"functions", "bootstrap", "agent", "services", "adapters", "local"},
     "adapters": {"bootstrap", "local"},
     "http": {"functions"},
+    "invocations": {"functions"},
     "sqs_events": {"functions"},
     "logs": {"functions", "local"},
 }
@@ -80,27 +81,6 @@ def test_only_the_composition_root_and_the_local_stack_know_adapters() -> None:
     for path in _files(PACKAGE, ROOT / "functions"):
         if _room(path) not in {"bootstrap", "adapters"}:
             assert not any(name.startswith("skein.adapters") for name in _imports(path)), path
-
-
-@pytest.mark.parametrize(
-    "function", ["sms_webhook", "sms_status", "service_webhook", "mobile_api", "admin_api"]
-)
-def test_a_webhook_loads_neither_the_model_nor_the_tokenizer(function: str) -> None:
-    heavy = ("openai", "tiktoken", "twilio.rest", "boto3")
-    code = (
-        f"import sys; import {function}; "
-        f"loaded = [m for m in {heavy!r} if m in sys.modules]; "
-        "sys.exit(f'loaded: {loaded}' if loaded else 0)"
-    )
-    path = f"{ROOT / 'shared'}:{ROOT / 'functions'}"
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
 
 
 def test_importing_everything_reads_no_environment_and_opens_no_connection() -> None:

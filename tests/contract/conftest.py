@@ -12,6 +12,7 @@ from moto import mock_aws
 from bench.scale.metered import MeteredTable
 from local.engine import DynamoDbLocal, missing
 from local.template import Template
+from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
 from skein.adapters.memory import FixedClock
 from skein.adapters.memory_table import MemoryTable
@@ -88,4 +89,4 @@ def _client(endpoint_url: str | None) -> "DynamoDBClient":
         environment.setenv("AWS_ACCESS_KEY_ID", "test")
         environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
         environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        return dynamo_client(Settings(aws_endpoint_url=endpoint_url))
+        return dynamo_client(Aws(Settings(aws_endpoint_url=endpoint_url)))

@@ -8,6 +8,7 @@ import pytest
 
 from local import engine
 from local.engine import DynamoDbLocal, EngineFailedError, EngineMissingError
+from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import dynamo_client
 from skein.settings import Settings
 
@@ -80,7 +81,7 @@ def test_an_engine_with_a_folder_keeps_its_tables(
         return names
 
     with DynamoDbLocal(data_dir=tmp_path) as first:
-        client = dynamo_client(Settings(aws_endpoint_url=first.endpoint_url))
+        client = dynamo_client(Aws(Settings(aws_endpoint_url=first.endpoint_url)))
         client.create_table(
             TableName="kept",
             BillingMode="PAY_PER_REQUEST",
@@ -89,7 +90,7 @@ def test_an_engine_with_a_folder_keeps_its_tables(
         )
         assert tables(client) == ["kept"]
     with DynamoDbLocal(data_dir=tmp_path) as second:
-        client = dynamo_client(Settings(aws_endpoint_url=second.endpoint_url))
+        client = dynamo_client(Aws(Settings(aws_endpoint_url=second.endpoint_url)))
         assert tables(client) == ["kept"]
 
 

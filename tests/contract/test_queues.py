@@ -8,6 +8,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 from moto import mock_aws
 
+from skein.adapters.aws import Aws
 from skein.adapters.memory import FixedClock, MemoryQueues
 from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
@@ -92,7 +93,7 @@ class OnSqs:
 def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator["SQSClient"]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     with mock_aws():
-        client = sqs_client(Settings())
+        client = sqs_client(Aws(Settings()))
         yield client
         client.close()
 

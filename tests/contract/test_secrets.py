@@ -15,6 +15,7 @@ from botocore.exceptions import (
 )
 from moto import mock_aws
 
+from skein.adapters.aws import Aws
 from skein.adapters.memory import FixedClock
 from skein.adapters.memory_outside import MemorySecrets
 from skein.adapters.secrets import SecretsManager, secrets_client
@@ -36,7 +37,7 @@ def clock() -> FixedClock:
 @pytest.fixture
 def client() -> Iterator["SecretsManagerClient"]:
     with mock_aws():
-        made = secrets_client(Settings())
+        made = secrets_client(Aws(Settings()))
         made.create_secret(Name="twilio", SecretString=json.dumps(FIELDS))
         yield made
         made.close()

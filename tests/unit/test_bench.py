@@ -7,7 +7,7 @@ from bench.cost import Row, Turn, failed_row, row_of, series
 from bench.engines import client_of, make_table
 from bench.fills import filled_by_batches, filled_by_transactions
 from bench.goals import Goal, Results, goals
-from bench.imports import milliseconds, modules
+from bench.imports import cold_starts, modules
 from bench.prefix import conversation, shares
 from bench.prefix_parts import cells, parts
 from bench.report import page, printed, table
@@ -198,4 +198,7 @@ def test_parts_of_prompts_tell_where_the_rest_of_the_share_goes() -> None:
 
 def test_imports_are_those_of_the_functions_that_are_deployed() -> None:
     assert {"sms_webhook", "run_worker"} <= set(modules())
-    assert milliseconds(["sms_status"], times=1)["sms_status"] > 1
+    [start] = cold_starts(["sms_status"], times=1).values()
+    assert start.import_ms > 1
+    assert start.event_ms > 1
+    assert "skein.services.delivery_status" in start.in_all

@@ -1,1 +1,1 @@
-"""The outside: the only package that imports boto3, openai or twilio."""
+"""The outside: the only package that imports the libraries of AWS, OpenAI and Twilio."""

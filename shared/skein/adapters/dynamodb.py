@@ -13,6 +13,7 @@ from uuid import uuid4
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from skein.adapters.attributes import marshal, marshal_item, unmarshal_item
+from skein.adapters.aws import Aws
 from skein.adapters.aws_errors import AWS_ERRORS, InProgress, meaning_of
 from skein.adapters.expiry import living
 from skein.adapters.expressions import Expression, Request, request_for, spelled_key
@@ -27,12 +28,10 @@ from skein.adapters.rules import (
 from skein.errors import Ambiguous, Contention, Throttled, Transient, Unavailable
 from skein.models.storage import Check, Delete, IndexName, Item, Key, Page, Put, Update, Write
 from skein.ports import Clock
-from skein.settings import Settings
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-CONNECT_SECONDS = 1
 READ_SECONDS = 5
 CONNECTIONS = 25
 
@@ -53,25 +52,12 @@ Jitter = Callable[[float, float], float]
 T = TypeVar("T")
 
 
-def dynamo_client(settings: Settings) -> "DynamoDBClient":
-    """A client for DynamoDB with time-outs that leave a caller time to answer.
-
-    Region and credentials come from where AWS's SDK finds them.
-    """
-    # Half a second that a test without AWS need not spend.
-    from boto3.session import Session
-    from botocore.config import Config
-
-    return Session().client(
-        "dynamodb",
-        endpoint_url=settings.aws_endpoint_url,
-        config=Config(
-            connect_timeout=CONNECT_SECONDS,
-            read_timeout=READ_SECONDS,
-            max_pool_connections=CONNECTIONS,
-            retries={"mode": "standard", "total_max_attempts": 1},
-        ),
+def dynamo_client(aws: Aws) -> "DynamoDBClient":
+    """A client for DynamoDB, which never repeats a request on its own."""
+    client: DynamoDBClient = aws.client(
+        "dynamodb", read_seconds=READ_SECONDS, tries=1, max_pool_connections=CONNECTIONS
     )
+    return client
 
 
 class DynamoTable:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion
 
+LIBRARIES = ("openai",)  # loaded at the first question, or before it (`bootstrap.preload`)
 SDK_RETRIES = 1
 WORD = re.compile(r"[A-Za-z0-9_.:\[\]-]{1,80}")
 PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry

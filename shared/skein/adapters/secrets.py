@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
+from skein.adapters.aws import Aws
 from skein.adapters.aws_errors import AWS_ERRORS, meaning_of
 from skein.errors import MissingSecret
 from skein.ports import Clock
-from skein.settings import Settings
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
 KEPT_FOR = timedelta(minutes=5)
 
-CONNECT_SECONDS = 1
 READ_SECONDS = 3
 TRIES = 3
 
@@ -28,23 +27,12 @@ ABSENT = frozenset(
 )
 
 
-def secrets_client(settings: Settings) -> "SecretsManagerClient":
-    """A client for Secrets Manager with time-outs that leave a caller time to answer.
-
-    Region and credentials come from where AWS's SDK finds them.
-    """
-    from boto3.session import Session
-    from botocore.config import Config
-
-    return Session().client(
-        "secretsmanager",
-        endpoint_url=settings.aws_endpoint_url,
-        config=Config(
-            connect_timeout=CONNECT_SECONDS,
-            read_timeout=READ_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": TRIES},
-        ),
+def secrets_client(aws: Aws) -> "SecretsManagerClient":
+    """A client for Secrets Manager."""
+    client: SecretsManagerClient = aws.client(
+        "secretsmanager", read_seconds=READ_SECONDS, tries=TRIES
     )
+    return client
 
 
 class SecretsManager:

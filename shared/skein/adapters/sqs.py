@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from skein.adapters.aws import Aws
 from skein.adapters.aws_errors import AWS_ERRORS, meaning_of
 from skein.adapters.rules import check_jobs
 from skein.errors import Transient
 from skein.models.jobs import Job, QueueName
-from skein.settings import Settings
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -16,30 +16,18 @@ if TYPE_CHECKING:
 # SQS takes ten messages at a time, 256 KiB together; a job of the longest ids is below 5 KiB.
 BATCH_JOBS = 10
 
-CONNECT_SECONDS = 1
 READ_SECONDS = 5
 TRIES = 3
 
 
-def sqs_client(settings: Settings) -> "SQSClient":
-    """A client for SQS with time-outs that leave a caller time to answer.
+def sqs_client(aws: Aws) -> "SQSClient":
+    """A client for SQS.
 
-    Region and credentials come from where AWS's SDK finds them. It repeats a batch whose answer was
-    lost: a job that is sent twice does no harm, since it only says what to look at.
+    It repeats a batch whose answer was lost: a job that is sent twice does no harm, since it only
+    says what to look at.
     """
-    # Half a second that a test without AWS need not spend.
-    from boto3.session import Session
-    from botocore.config import Config
-
-    return Session().client(
-        "sqs",
-        endpoint_url=settings.aws_endpoint_url,
-        config=Config(
-            connect_timeout=CONNECT_SECONDS,
-            read_timeout=READ_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": TRIES},
-        ),
-    )
+    client: SQSClient = aws.client("sqs", read_seconds=READ_SECONDS, tries=TRIES)
+    return client
 
 
 class SqsQueues:

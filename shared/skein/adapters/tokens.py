@@ -11,6 +11,7 @@ from skein.errors import SkeinError
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
+LIBRARIES = ("tiktoken",)  # loaded at the first count, or before it (`bootstrap.preload`)
 LAYER_RANKS = Path("/opt/tiktoken")
 REPOSITORY_RANKS = Path(__file__).resolve().parents[3] / ".cache" / "tiktoken"
 ENCODING = "o200k_base"

@@ -14,6 +14,9 @@ from skein.settings import Settings
 if TYPE_CHECKING:
     from twilio.rest import Client
 
+# Loaded at the first text, or before it (`bootstrap.preload`).
+LIBRARIES = ("twilio.rest", "twilio.rest.api")
+
 API_URL = "https://api.twilio.com"
 CONNECT_SECONDS = 3.05
 READ_SECONDS = 10.0

@@ -1,61 +1,37 @@
 """The composition root: the only place where a service meets an adapter.
 
-Every part is built when it is first asked for, so a webhook never pays for the model's client. A
-test, or the local stack, gives some parts itself: `build_app(settings, model=..., clock=...)`.
+Every part is built when it is first asked for, and what it is made of is loaded then, so a webhook
+never pays for agents, let alone for the model's client; at the top of these modules stands what the
+type checker sees. What a function is sure to need it loads ahead (`preload`). A test, or the local
+stack, gives some parts itself: `build_app(settings, model=..., clock=...)`.
 """
+
+from __future__ import annotations
 
 import os
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from skein.agent.answers import Answers
-from skein.agent.cache import ContextCache
-from skein.agent.context import ContextBuilder
-from skein.agent.contexts import Contexts
-from skein.agent.preview import Preview
-from skein.agent.reading import Reader
-from skein.agent.tools.acting import Actor
-from skein.agent.tools.desk import Desk
-from skein.agent.training import Training
-from skein.agent.turn import Turns
-from skein.bootstrap.doors import Doors
-from skein.bootstrap.outside import PORTS
-from skein.bootstrap.privacy import Privacy
-from skein.services.apologies import Apologies
-from skein.services.asking import Asking
-from skein.services.delivery import Deliveries
-from skein.services.due import Tick
-from skein.services.firing import Firing
-from skein.services.last_words import LastWords
-from skein.services.memory_search import MemorySearch
-from skein.services.own_runs import OwnRuns
-from skein.services.permits import Permits
-from skein.services.profiles import Profiles
-from skein.services.respond import Respond
-from skein.services.rollout import Rollout
-from skein.services.rooms import Rooms
-from skein.services.runs import Runs
-from skein.services.sources import Sources
+from skein.bootstrap.outside import ADAPTERS, EVERYBODYS, PORTS, load_adapter
+from skein.bootstrap.turning import Turning
 from skein.settings import Settings
 
+if TYPE_CHECKING:
+    from skein.services.delivery import Deliveries
+    from skein.services.due import Tick
+    from skein.services.respond import Respond
+    from skein.services.rooms import Rooms
+    from skein.services.sources import Sources
 
-class App(Doors, Privacy):
+
+class App(Turning):
     """All of Skein, wired: services built from ports."""
-
-    @cached_property
-    def runs(self) -> Runs:
-        """The life of runs."""
-        return Runs(
-            table=self.table,
-            clock=self.clock,
-            dispatch=self.dispatch,
-            metrics=self.metrics,
-            endings=self.endings,
-            settings=self.settings,
-        )
 
     @cached_property
     def respond(self) -> Respond:
         """Runs started by hand."""
+        from skein.services.respond import Respond
+
         return Respond(
             table=self.table,
             clock=self.clock,
@@ -65,121 +41,11 @@ class App(Doors, Privacy):
         )
 
     @cached_property
-    def context_cache(self) -> ContextCache:
-        """What prompts were made from."""
-        return ContextCache(
-            clock=self.clock,
-            metrics=self.metrics,
-            max_bytes=self.settings.context_cache_bytes,
-        )
-
-    @cached_property
-    def reader(self) -> Reader:
-        """Reads what prompts are made from."""
-        return Reader(
-            table=self.context_table,
-            cache=self.context_cache,
-            clock=self.clock,
-            settings=self.settings,
-        )
-
-    @cached_property
-    def contexts(self) -> Contexts:
-        """Reads them in time, or makes do with less."""
-        return Contexts(
-            reader=self.reader,
-            rollout=Rollout(flags=self.flags, settings=self.settings),
-            table=self.table,
-            clock=self.clock,
-            metrics=self.metrics,
-            settings=self.settings,
-        )
-
-    @cached_property
-    def context(self) -> ContextBuilder:
-        """Makes prompts."""
-        return ContextBuilder(tokens=self.remembered_tokens, settings=self.settings)
-
-    @cached_property
-    def preview(self) -> Preview:
-        """Prompts for operators to look at."""
-        return Preview(
-            table=self.table, clock=self.clock, contexts=self.contexts, context=self.context
-        )
-
-    @cached_property
-    def training(self) -> Training:
-        """Completed threads as units of training."""
-        return Training(threads=self.threads, run_views=self.run_views)
-
-    @cached_property
-    def desk(self) -> Desk:
-        """What agents' tools may use."""
-        asking = Asking(
-            table=self.table,
-            clock=self.clock,
-            chats=self.chats,
-            endings=self.endings,
-            dispatch=self.dispatch,
-            settings=self.settings,
-        )
-        return Desk(
-            table=self.table,
-            clock=self.clock,
-            chats=self.chats,
-            asking=asking,
-            endings=self.endings,
-            own_runs=OwnRuns(table=self.table, clock=self.clock),
-            goals=self.goals,
-            plans=self.plans,
-            memories=self.memories,
-            memory_search=MemorySearch(table=self.table, clock=self.clock),
-            profiles=Profiles(table=self.table, clock=self.clock),
-            documents=self.documents,
-            skills=self.skills,
-            threads=self.threads,
-        )
-
-    @cached_property
-    def apologies(self) -> Apologies:
-        """Tells people on SMS, once, that their answer is late."""
-        return Apologies(
-            chats=self.chats,
-            breaker=self.model_breaker,
-            clock=self.clock,
-            metrics=self.metrics,
-            settings=self.settings,
-        )
-
-    @cached_property
-    def turns(self) -> Turns:
-        """What the run worker does."""
-        return Turns(
-            table=self.table,
-            runs=self.runs,
-            endings=self.endings,
-            permits=Permits(table=self.table, clock=self.clock),
-            contexts=self.contexts,
-            context=self.context,
-            actor=Actor(self.desk),
-            answers=Answers(
-                model=self.guarded_model,
-                clock=self.clock,
-                metrics=self.metrics,
-                settings=self.settings,
-            ),
-            last_words=LastWords(chats=self.chats, endings=self.endings),
-            apologies=self.apologies,
-            usage=self.usage,
-            spending=self.spending,
-            notices=self.notices,
-            clock=self.clock,
-            settings=self.settings,
-        )
-
-    @cached_property
     def tick(self) -> Tick:
         """Sends again, or fires, what is due."""
+        from skein.services.due import Tick
+        from skein.services.firing import Firing
+
         return Tick(
             table=self.table,
             clock=self.clock,
@@ -195,6 +61,8 @@ class App(Doors, Privacy):
     @cached_property
     def sources(self) -> Sources:
         """Services outside that wake agents."""
+        from skein.services.sources import Sources
+
         return Sources(
             table=self.table,
             clock=self.clock,
@@ -206,6 +74,8 @@ class App(Doors, Privacy):
     @cached_property
     def deliveries(self) -> Deliveries:
         """Texts on their way out."""
+        from skein.services.delivery import Deliveries
+
         return Deliveries(
             table=self.table,
             clock=self.clock,
@@ -218,6 +88,8 @@ class App(Doors, Privacy):
     @cached_property
     def rooms(self) -> Rooms:
         """Who is in which chat, and how it behaves."""
+        from skein.services.rooms import Rooms
+
         return Rooms(
             table=self.table,
             clock=self.clock,
@@ -243,6 +115,34 @@ def build_app(settings: Settings, **overrides: object) -> App:
     app = App(settings)
     vars(app).update(overrides)  # where cached_property looks before it builds
     return app
+
+
+def parts() -> tuple[str, ...]:
+    """The names of all parts, ports left out."""
+    made = (name for name in dir(App) if isinstance(getattr(App, name), cached_property))
+    return tuple(name for name in made if name not in {*PORTS, "aws"})
+
+
+def preload(*names: str) -> None:
+    """Load what parts and ports are made of, as a function does while Lambda starts it.
+
+    Lambda starts containers ahead of need, and with more processor than they pay for later, so what
+    every event of a function needs is loaded here, and what only some need at the first of those.
+    Nothing is connected, and no setting is read: the parts are wired with no ports behind them.
+
+    Args:
+        names: Of parts and ports, as `App` has them; the ports that everything needs are loaded,
+            too.
+
+    Raises:
+        AttributeError: There is no such part.
+    """
+    loose = build_app(Settings(), **dict.fromkeys(PORTS))
+    for name in (*EVERYBODYS, *names):
+        if name in ADAPTERS:
+            load_adapter(name)
+        else:
+            getattr(loose, name)
 
 
 class _Container:

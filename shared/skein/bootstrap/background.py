@@ -1,23 +1,23 @@
 """What goes on behind the messages and the runs: repairs, summaries, memories."""
 
-from functools import cached_property
+from __future__ import annotations
 
-from skein.agent.counting import RememberedTokens
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 from skein.bootstrap.records import OnRecord
-from skein.services.consolidation import Consolidator
-from skein.services.consolidation_finder import ConsolidationFinder
-from skein.services.consolidation_requests import ConsolidationRequests
-from skein.services.extraction import Extractor
-from skein.services.memory_book import MemoryBook
-from skein.services.recollection import Recollection
-from skein.services.records import Records
-from skein.services.reflection import Reflection
-from skein.services.reflection_finder import ReflectionFinder
-from skein.services.reflection_views import ReflectionViews
-from skein.services.renewing import Renewing
-from skein.services.summaries import Notes, Summarizer
-from skein.services.upkeep import Upkeep
-from skein.services.usage import UsageBook
+
+if TYPE_CHECKING:
+    from skein.agent.counting import RememberedTokens
+    from skein.services.consolidation import Consolidator
+    from skein.services.consolidation_finder import ConsolidationFinder
+    from skein.services.consolidation_requests import ConsolidationRequests
+    from skein.services.reflection import Reflection
+    from skein.services.reflection_finder import ReflectionFinder
+    from skein.services.reflection_views import ReflectionViews
+    from skein.services.renewing import Renewing
+    from skein.services.upkeep import Upkeep
+    from skein.services.usage import UsageBook
 
 
 class Background(OnRecord):
@@ -26,16 +26,22 @@ class Background(OnRecord):
     @cached_property
     def usage(self) -> UsageBook:
         """What agents cost by day."""
+        from skein.services.usage import UsageBook
+
         return UsageBook(table=self.table, clock=self.clock, metrics=self.metrics)
 
     @cached_property
     def remembered_tokens(self) -> RememberedTokens:
         """Token counts of what was counted before."""
+        from skein.agent.counting import RememberedTokens
+
         return RememberedTokens(self.tokens, self.settings.token_cache_bytes)
 
     @cached_property
     def upkeep(self) -> Upkeep:
         """Keeps lists of chats up to date."""
+        from skein.services.upkeep import Upkeep
+
         return Upkeep(
             table=self.table, clock=self.clock, dispatch=self.dispatch, settings=self.settings
         )
@@ -43,6 +49,10 @@ class Background(OnRecord):
     @cached_property
     def renewing(self) -> Renewing:
         """Renews summaries."""
+        from skein.services.records import Records
+        from skein.services.renewing import Renewing
+        from skein.services.summaries import Notes, Summarizer
+
         summarizer = Summarizer(
             model=self.guarded_model, usage=self.usage, metrics=self.metrics, settings=self.settings
         )
@@ -57,6 +67,8 @@ class Background(OnRecord):
     @cached_property
     def consolidation_finder(self) -> ConsolidationFinder:
         """Finds chats of which something is to be remembered."""
+        from skein.services.consolidation_finder import ConsolidationFinder
+
         return ConsolidationFinder(
             table=self.table,
             clock=self.clock,
@@ -68,6 +80,11 @@ class Background(OnRecord):
     @cached_property
     def consolidator(self) -> Consolidator:
         """Lets agents remember what was said."""
+        from skein.services.consolidation import Consolidator
+        from skein.services.extraction import Extractor
+        from skein.services.memory_book import MemoryBook
+        from skein.services.recollection import Recollection
+
         recollection = Recollection(
             table=self.table,
             clock=self.clock,
@@ -87,11 +104,15 @@ class Background(OnRecord):
     @cached_property
     def consolidation_requests(self) -> ConsolidationRequests:
         """Consolidation as operators ask for it and look at it."""
+        from skein.services.consolidation_requests import ConsolidationRequests
+
         return ConsolidationRequests(table=self.table, clock=self.clock, dispatch=self.dispatch)
 
     @cached_property
     def reflection_finder(self) -> ReflectionFinder:
         """Finds agents that are about to forget something."""
+        from skein.services.reflection_finder import ReflectionFinder
+
         return ReflectionFinder(
             table=self.table,
             clock=self.clock,
@@ -103,6 +124,8 @@ class Background(OnRecord):
     @cached_property
     def reflection(self) -> Reflection:
         """Lets agents keep for good what would fade."""
+        from skein.services.reflection import Reflection
+
         return Reflection(
             table=self.table,
             clock=self.clock,
@@ -117,4 +140,6 @@ class Background(OnRecord):
     @cached_property
     def reflection_views(self) -> ReflectionViews:
         """Reflections as operators look at them."""
+        from skein.services.reflection_views import ReflectionViews
+
         return ReflectionViews(table=self.table, clock=self.clock)

@@ -1,14 +1,19 @@
 """What stands at the doors: how messages come in, and how many."""
 
+from __future__ import annotations
+
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from skein.bootstrap.background import Background
-from skein.services.chats import Chats
-from skein.services.ingest import Ingest
-from skein.services.limits import Limits
-from skein.services.notices import Notices
-from skein.services.posting import Posting
-from skein.services.spending import Spending
+
+if TYPE_CHECKING:
+    from skein.services.chats import Chats
+    from skein.services.ingest import Ingest
+    from skein.services.limits import Limits
+    from skein.services.notices import Notices
+    from skein.services.posting import Posting
+    from skein.services.spending import Spending
 
 
 class Doors(Background):
@@ -17,6 +22,8 @@ class Doors(Background):
     @cached_property
     def chats(self) -> Chats:
         """The door by which messages enter chats."""
+        from skein.services.chats import Chats
+
         return Chats(
             table=self.table,
             clock=self.clock,
@@ -28,6 +35,8 @@ class Doors(Background):
     @cached_property
     def limits(self) -> Limits:
         """How much people may send."""
+        from skein.services.limits import Limits
+
         return Limits(
             table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
         )
@@ -35,6 +44,8 @@ class Doors(Background):
     @cached_property
     def spending(self) -> Spending:
         """How much models may be asked."""
+        from skein.services.spending import Spending
+
         return Spending(
             table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
         )
@@ -42,16 +53,22 @@ class Doors(Background):
     @cached_property
     def notices(self) -> Notices:
         """What people are told when nobody answers."""
+        from skein.services.notices import Notices
+
         return Notices(chats=self.chats, limits=self.limits, clock=self.clock)
 
     @cached_property
     def posting(self) -> Posting:
         """What people post in the app."""
+        from skein.services.posting import Posting
+
         return Posting(table=self.table, chats=self.chats, limits=self.limits)
 
     @cached_property
     def ingest(self) -> Ingest:
         """Texts on their way in."""
+        from skein.services.ingest import Ingest
+
         return Ingest(
             table=self.table,
             clock=self.clock,

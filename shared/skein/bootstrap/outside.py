@@ -1,43 +1,55 @@
 """The ports, each on its real adapter, which is imported when it is first asked for."""
 
+from __future__ import annotations
+
 from datetime import timedelta
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from skein.bootstrap.guards import GuardedModel, GuardedReads, GuardedSms
-from skein.ports import (
-    Clock,
-    Flags,
-    Ids,
-    LanguageModel,
-    Metrics,
-    ModelTokens,
-    Queues,
-    Secrets,
-    Sms,
-    Table,
-    WebhookVerifier,
-)
-from skein.services.at_once import AtOnce, by_threads
-from skein.services.breaker import Breaker
 from skein.settings import Settings
 
-PORTS = frozenset(
-    {
-        "clock",
-        "ids",
-        "table",
-        "queues",
-        "model",
-        "tokens",
-        "sms",
-        "verifier",
-        "secrets",
-        "metrics",
-        "flags",
-        "at_once",
-    }
-)
+if TYPE_CHECKING:
+    from skein.adapters.aws import Aws
+    from skein.ports import (
+        Clock,
+        Flags,
+        Ids,
+        LanguageModel,
+        Metrics,
+        ModelTokens,
+        Queues,
+        Secrets,
+        Sms,
+        Table,
+        WebhookVerifier,
+    )
+    from skein.services.at_once import AtOnce
+    from skein.services.breaker import Breaker
+
+ADAPTERS = {  # the ports, and where their real adapters are
+    "clock": "system",
+    "ids": "system",
+    "table": "dynamodb",
+    "queues": "sqs",
+    "model": "openai_model",
+    "tokens": "tokens",
+    "sms": "twilio_sms",
+    "verifier": "twilio_signature",
+    "secrets": "secrets",
+    "metrics": "metrics",
+    "flags": "system",
+}
+PORTS = frozenset({*ADAPTERS, "at_once"})
+EVERYBODYS = ("clock", "ids", "table", "queues", "metrics")
+
+
+def load_adapter(port: str) -> None:
+    """Load the real adapter of a port, and the library behind it, without making it."""
+    adapter = import_module(f"skein.adapters.{ADAPTERS[port]}")
+    for library in getattr(adapter, "LIBRARIES", ()):
+        import_module(library)
 
 
 class Outside:
@@ -61,15 +73,24 @@ class Outside:
         return UlidIds(self.clock)
 
     @cached_property
+    def aws(self) -> Aws:
+        """Where clients of AWS come from."""
+        from skein.adapters.aws import Aws
+
+        return Aws(self.settings)
+
+    @cached_property
     def table(self) -> Table:
         """The one table."""
         from skein.adapters.dynamodb import DynamoTable, dynamo_client
 
-        return DynamoTable(dynamo_client(self.settings), self.settings.table_name, self.clock)
+        return DynamoTable(dynamo_client(self.aws), self.settings.table_name, self.clock)
 
     @cached_property
     def at_once(self) -> AtOnce:
         """How much of the same is done."""
+        from skein.services.at_once import by_threads
+
         return by_threads
 
     @cached_property
@@ -77,14 +98,14 @@ class Outside:
         """The queues behind the workers."""
         from skein.adapters.sqs import SqsQueues, sqs_client
 
-        return SqsQueues(sqs_client(self.settings), self.settings.queue_urls())
+        return SqsQueues(sqs_client(self.aws), self.settings.queue_urls())
 
     @cached_property
     def secrets(self) -> Secrets:
         """Where credentials are kept."""
         from skein.adapters.secrets import SecretsManager, secrets_client
 
-        return SecretsManager(secrets_client(self.settings), self.clock)
+        return SecretsManager(secrets_client(self.aws), self.clock)
 
     @cached_property
     def model(self) -> LanguageModel:
@@ -148,11 +169,15 @@ class Outside:
     @cached_property
     def guarded_model(self) -> LanguageModel:
         """The language model, left alone for a while when it fails."""
+        from skein.bootstrap.guards import GuardedModel
+
         return GuardedModel(self.model, self.model_breaker)
 
     @cached_property
     def guarded_sms(self) -> Sms:
         """The SMS provider, likewise."""
+        from skein.bootstrap.guards import GuardedSms
+
         return GuardedSms(self.sms, self._breaker("Twilio"))
 
     @cached_property
@@ -161,10 +186,14 @@ class Outside:
 
         Other reads decide whether something may happen at all, so they are always tried.
         """
+        from skein.bootstrap.guards import GuardedReads
+
         slow = self.settings.context_read_seconds
         return GuardedReads(self.table, self._breaker("table reads", slow_seconds=slow))
 
     def _breaker(self, dependency: str, *, slow_seconds: float | None = None) -> Breaker:
+        from skein.services.breaker import Breaker
+
         return Breaker(
             dependency,
             clock=self.clock,

@@ -1,16 +1,17 @@
 """What becomes of a person's data: it is exported, and erased."""
 
+from __future__ import annotations
+
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from skein.bootstrap.background import Background
-from skein.services.endings import Endings
-from skein.services.eraser import Eraser
-from skein.services.erasing_chats import ChatEraser
-from skein.services.erasing_kept import KeptEraser
-from skein.services.erasing_places import Places
-from skein.services.erasing_runs import RunEraser
-from skein.services.erasures import Erasures
-from skein.services.exports import Exports
+
+if TYPE_CHECKING:
+    from skein.services.endings import Endings
+    from skein.services.eraser import Eraser
+    from skein.services.erasures import Erasures
+    from skein.services.exports import Exports
 
 
 class Privacy(Background):
@@ -19,6 +20,8 @@ class Privacy(Background):
     @cached_property
     def endings(self) -> Endings:
         """How runs end."""
+        from skein.services.endings import Endings
+
         return Endings(
             table=self.table,
             clock=self.clock,
@@ -31,11 +34,19 @@ class Privacy(Background):
     @cached_property
     def erasures(self) -> Erasures:
         """Erasures as operators ask for them."""
+        from skein.services.erasures import Erasures
+
         return Erasures(table=self.table, clock=self.clock, ids=self.ids, dispatch=self.dispatch)
 
     @cached_property
     def eraser(self) -> Eraser:
         """Erases people."""
+        from skein.services.eraser import Eraser
+        from skein.services.erasing_chats import ChatEraser
+        from skein.services.erasing_kept import KeptEraser
+        from skein.services.erasing_places import Places
+        from skein.services.erasing_runs import RunEraser
+
         runs = RunEraser(table=self.table, endings=self.endings)
         return Eraser(
             table=self.table,
@@ -55,4 +66,6 @@ class Privacy(Background):
     @cached_property
     def exports(self) -> Exports:
         """All that is on record of a person."""
+        from skein.services.exports import Exports
+
         return Exports(table=self.table)

@@ -1,25 +1,30 @@
 """The services that keep and show what is on record, and need nothing but ports and each other."""
 
+from __future__ import annotations
+
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from skein.bootstrap.outside import Outside
-from skein.services.agents import Agents
-from skein.services.audit import AuditBook
-from skein.services.chat_views import ChatViews
-from skein.services.dispatch import Dispatch
-from skein.services.documents import Documents
-from skein.services.goals import Goals
-from skein.services.lines import Lines
-from skein.services.memories import Memories
-from skein.services.numbers import Numbers
-from skein.services.pins import Pins
-from skein.services.plans import Plans
-from skein.services.renaming import Renaming
-from skein.services.run_views import RunViews
-from skein.services.skills import Skills
-from skein.services.tenant_settings import TenantBook
-from skein.services.threads import Threads
-from skein.services.users import Users
+
+if TYPE_CHECKING:
+    from skein.services.agents import Agents
+    from skein.services.audit import AuditBook
+    from skein.services.chat_views import ChatViews
+    from skein.services.dispatch import Dispatch
+    from skein.services.documents import Documents
+    from skein.services.goals import Goals
+    from skein.services.lines import Lines
+    from skein.services.memories import Memories
+    from skein.services.numbers import Numbers
+    from skein.services.pins import Pins
+    from skein.services.plans import Plans
+    from skein.services.renaming import Renaming
+    from skein.services.run_views import RunViews
+    from skein.services.skills import Skills
+    from skein.services.tenant_settings import TenantBook
+    from skein.services.threads import Threads
+    from skein.services.users import Users
 
 
 class OnRecord(Outside):
@@ -28,84 +33,118 @@ class OnRecord(Outside):
     @cached_property
     def dispatch(self) -> Dispatch:
         """Sends jobs after a commit."""
+        from skein.services.dispatch import Dispatch
+
         return Dispatch(queues=self.queues, metrics=self.metrics)
 
     @cached_property
     def renaming(self) -> Renaming:
         """Has new names copied into rosters."""
+        from skein.services.renaming import Renaming
+
         return Renaming(table=self.table, dispatch=self.dispatch)
 
     @cached_property
     def views(self) -> ChatViews:
         """Chats and messages as the API shows them."""
+        from skein.services.chat_views import ChatViews
+
         return ChatViews(table=self.table, clock=self.clock)
 
     @cached_property
     def agents(self) -> Agents:
         """The tenant's agents."""
+        from skein.services.agents import Agents
+
         return Agents(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
     @cached_property
     def audit(self) -> AuditBook:
         """Who read or changed what."""
+        from skein.services.audit import AuditBook
+
         return AuditBook(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
 
     @cached_property
     def users(self) -> Users:
         """The tenant's people."""
+        from skein.services.users import Users
+
         return Users(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
     @cached_property
     def numbers(self) -> Numbers:
         """Which numbers lead to whom."""
+        from skein.services.numbers import Numbers
+
         return Numbers(table=self.table, clock=self.clock, settings=self.settings)
 
     @cached_property
     def lines(self) -> Lines:
         """The tenant's phone numbers."""
+        from skein.services.lines import Lines
+
         return Lines(table=self.table, clock=self.clock)
 
     @cached_property
     def tenant_settings(self) -> TenantBook:
         """What tenants say of their settings."""
+        from skein.services.tenant_settings import TenantBook
+
         return TenantBook(table=self.table, clock=self.clock)
 
     @cached_property
     def run_views(self) -> RunViews:
         """Runs as the API shows them."""
+        from skein.services.run_views import RunViews
+
         return RunViews(table=self.table, clock=self.clock)
 
     @cached_property
     def goals(self) -> Goals:
         """What agents are after."""
+        from skein.services.goals import Goals
+
         return Goals(table=self.table, clock=self.clock, ids=self.ids)
 
     @cached_property
     def memories(self) -> Memories:
         """What agents have learnt."""
+        from skein.services.memories import Memories
+
         return Memories(table=self.table, clock=self.clock, ids=self.ids)
 
     @cached_property
     def plans(self) -> Plans:
         """What will wake agents."""
+        from skein.services.plans import Plans
+
         return Plans(table=self.table, clock=self.clock)
 
     @cached_property
     def documents(self) -> Documents:
         """What agents and chats work on."""
+        from skein.services.documents import Documents
+
         return Documents(table=self.table, clock=self.clock, ids=self.ids)
 
     @cached_property
     def skills(self) -> Skills:
         """How agents work."""
+        from skein.services.skills import Skills
+
         return Skills(table=self.table, clock=self.clock)
 
     @cached_property
     def threads(self) -> Threads:
         """What agents are at."""
+        from skein.services.threads import Threads
+
         return Threads(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
 
     @cached_property
     def pins(self) -> Pins:
         """Which threads chats pin."""
+        from skein.services.pins import Pins
+
         return Pins(table=self.table, clock=self.clock)

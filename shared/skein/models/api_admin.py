@@ -18,9 +18,7 @@ from skein.models.api import EntityId, Request, Resource
 from skein.models.base import E164, Instant, Name
 from skein.models.free_fields import Profile, ProfileFieldNames
 from skein.models.overrides import ChatOverridesChange, TenantOverrides
-from skein.models.user import Line, User
-
-MAX_PHONES = 20
+from skein.models.user import MAX_PHONES, Line, User
 
 _E164: TypeAdapter[str] = TypeAdapter(E164)
 

@@ -10,6 +10,8 @@ from skein.models.due import due_mark
 from skein.models.overrides import ChatOverrides
 from skein.models.storage import Item, Key
 
+MAX_PHONES = 20
+
 
 class User(Stored):
     """A person.

@@ -1,8 +1,9 @@
 """The agents of a tenant: made, changed, listed, and let go without breaking what mentions them."""
 
+from typing import TYPE_CHECKING
+
 from skein.errors import NotFound
 from skein.models.agent import Agent, agents_relation
-from skein.models.api_admin import AgentChange, NewAgent
 from skein.models.chat import Chat
 from skein.models.intent import Reach, private_scope
 from skein.models.storage import Absent, Check, Exists, Missing, Put, all_of
@@ -12,6 +13,10 @@ from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
 from skein.services.renaming import Renaming
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
+
+if TYPE_CHECKING:
+    # Only the API makes these, and only it loads them.
+    from skein.models.api_admin import AgentChange, NewAgent
 
 NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
 
@@ -25,7 +30,7 @@ class Agents:
         self._ids = ids
         self._renaming = renaming
 
-    def create(self, tenant: str, new: NewAgent) -> Agent:
+    def create(self, tenant: str, new: "NewAgent") -> Agent:
         """Make an agent."""
         agent = Agent(
             tenant=tenant,
@@ -86,7 +91,7 @@ class Agents:
             keep=lambda agent: agent.deleted_at is None,
         )
 
-    def change(self, tenant: str, agent_id: str, change: AgentChange) -> Agent:
+    def change(self, tenant: str, agent_id: str, change: "AgentChange") -> Agent:
         """Change some of an agent's fields; its chats come to call it by a new name.
 
         Raises:

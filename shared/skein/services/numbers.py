@@ -15,7 +15,6 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, NotFound, SkeinError
-from skein.models.api_admin import MAX_PHONES
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, member_relation, related_chat
 from skein.models.due import due_mark
@@ -31,7 +30,7 @@ from skein.models.storage import (
     Write,
     any_of,
 )
-from skein.models.user import Merge, PhoneChat, PhoneOwner, User, phone_partition
+from skein.models.user import MAX_PHONES, Merge, PhoneChat, PhoneOwner, User, phone_partition
 from skein.ports import Clock, Table
 from skein.services.cursors import ROWS, pages_of_relation
 from skein.services.heirlooms import move_owned, rename_owned

@@ -3,12 +3,12 @@
 import re
 import secrets
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
 
 from skein.errors import ConditionFailed, Forbidden, Invalid, NotFound, TooLarge, Unprocessable
 from skein.models.agent import Agent
-from skein.models.api_services import NewService, ServiceChange
 from skein.models.source import MAX_PAYLOAD_BYTES, SOURCE_ID, Source, sources_relation
 from skein.models.storage import Delete, Is, Missing, Put, Write
 from skein.models.trigger import ServiceTrigger, Trigger
@@ -21,6 +21,10 @@ from skein.services.retrying import optimistic
 from skein.services.revisions import revise
 from skein.services.signatures import verified
 from skein.settings import Settings
+
+if TYPE_CHECKING:
+    # Only the API makes these, and only it loads them.
+    from skein.models.api_services import NewService, ServiceChange
 
 SECRET_BYTES = 32
 NO_SECRET = secrets.token_hex(SECRET_BYTES)
@@ -40,7 +44,7 @@ class Sources:
         self._dispatch = dispatch
         self._settings = settings
 
-    def create(self, tenant: str, new: NewService) -> Source:
+    def create(self, tenant: str, new: "NewService") -> Source:
         """Register a service, with a secret that nobody is shown again.
 
         Raises:
@@ -85,7 +89,7 @@ class Sources:
             cursor=cursor,
         )
 
-    def change(self, tenant: str, source_id: str, change: ServiceChange) -> Source:
+    def change(self, tenant: str, source_id: str, change: "ServiceChange") -> Source:
         """Change a service's name, or whom it wakes.
 
         Raises:

@@ -1,0 +1,174 @@
+"""One container: an interpreter that imports a function's module and hands it its first event.
+
+`python -m bench.first_event MODULE SCENE` prints one line of JSON: the processor time of both, and
+which modules were loaded by then. Every real port that is asked for is made, client and all, and
+tried where nobody answers; then one in memory goes on in its place.
+"""
+
+import importlib
+import json
+import pickle
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from skein.models.completion import ModelAnswer, ModelRequest
+    from skein.models.sms import OutgoingSms, SentSms
+    from skein.ports import Clock, LanguageModel, Queues, Secrets, Sms, Table
+
+NOBODY = "http://127.0.0.1:9"  # nothing listens on the port of `discard`
+REMAINING_MILLISECONDS = 60_000
+REFUSED = 400  # and above: the statuses of refusals
+
+
+class Context:
+    """What Lambda tells a function about its invocation."""
+
+    function_name = "bench"
+    memory_limit_in_mb = 1_024
+    invoked_function_arn = "arn:aws:lambda:us-east-1:000000000000:function:bench"
+    aws_request_id = "52fdfc07-2182-154f-163f-5f0f9a621d72"
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Until the time-out."""
+        return REMAINING_MILLISECONDS
+
+
+class TriedModel:
+    """A model that is asked in vain, and another that answers."""
+
+    def __init__(self, real: "LanguageModel", answering: "LanguageModel") -> None:
+        self._real, self._answering = real, answering
+
+    def complete(self, request: "ModelRequest") -> "ModelAnswer":
+        """See `skein.ports.LanguageModel`."""
+        _in_vain(lambda: self._real.complete(request))
+        return self._answering.complete(request)
+
+
+class TriedSms:
+    """An SMS provider that is not reached, and another that takes the text."""
+
+    def __init__(self, real: "Sms", taking: "Sms") -> None:
+        self._real, self._taking = real, taking
+
+    def send(self, sms: "OutgoingSms") -> "SentSms":
+        """See `skein.ports.Sms`."""
+        _in_vain(lambda: self._real.send(sms))
+        return self._taking.send(sms)
+
+    def find(self, sms: "OutgoingSms", *, since: "datetime") -> "tuple[SentSms, ...]":
+        """See `skein.ports.Sms`."""
+        return self._taking.find(sms, since=since)
+
+
+def _in_vain(call: Any) -> None:
+    from skein.errors import Unavailable
+
+    try:
+        call()
+    except Unavailable:
+        return
+    raise AssertionError("somebody answers where nobody should")
+
+
+def use_first_app(told: dict[str, Any]) -> None:
+    """Let the function use an app that makes every real port that it is asked for.
+
+    Args:
+        told: The fields of a `bench.first_events.Scene`.
+    """
+    from datetime import datetime
+    from functools import cached_property
+
+    from skein import bootstrap
+    from skein.settings import Settings
+
+    class FirstApp(bootstrap.App):
+        @cached_property
+        def clock(self) -> "Clock":
+            _ = super().clock
+            from skein.adapters.memory import FixedClock
+
+            return FixedClock(datetime.fromisoformat(told["now"]))
+
+        @cached_property
+        def table(self) -> "Table":
+            real = super().table
+            from skein.adapters.memory_table import MemoryTable
+            from skein.models.storage import Key, Put
+
+            _in_vain(lambda: real.get(Key("nobody", "answers")))
+            table = MemoryTable(self.clock)
+            for item in told["items"]:
+                table.write(Put(Key(item["pk"], item["sk"]), item))
+            return table
+
+        @cached_property
+        def queues(self) -> "Queues":
+            _ = super().queues
+            from skein.adapters.memory import MemoryQueues
+
+            return MemoryQueues(self.clock)
+
+        @cached_property
+        def secrets(self) -> "Secrets":
+            _ = super().secrets
+            from skein.adapters.memory_outside import MemorySecrets
+
+            return MemorySecrets(told["secrets"])
+
+        @cached_property
+        def model(self) -> "LanguageModel":
+            real = super().model
+            from bench.stand import Scripted
+
+            return TriedModel(real, Scripted())
+
+        @cached_property
+        def sms(self) -> "Sms":
+            real = super().sms
+            from skein.adapters.memory_outside import MemorySms
+
+            return TriedSms(real, MemorySms(self.clock))
+
+    bootstrap.use(FirstApp(Settings(**told["settings"])))
+
+
+def milliseconds() -> float:
+    """Processor time so far."""
+    return time.process_time() * 1_000
+
+
+def check(answer: dict[str, Any]) -> None:
+    """See that the event was dealt with, since a refusal costs less.
+
+    Raises:
+        AssertionError: It was not.
+    """
+    if answer.get("statusCode", REFUSED - 1) >= REFUSED or answer.get("batchItemFailures"):
+        raise AssertionError(f"the event was not dealt with: {answer}")
+
+
+def main(module: str, path: str) -> None:
+    """Begin as a container begins."""
+    begun = milliseconds()
+    function = importlib.import_module(module)
+    import_ms, at_import = milliseconds() - begun, sorted(sys.modules)
+
+    told = pickle.loads(Path(path).read_bytes())  # noqa: S301 - our own, and it holds bytes
+    begun = milliseconds()
+    use_first_app(told)
+    answer = function.handler(told["events"][module], Context())
+    event_ms, in_all = milliseconds() - begun, sorted(sys.modules)
+    check(answer)
+    found = {"import_ms": import_ms, "event_ms": event_ms}
+    print(f"\n{json.dumps({**found, 'at_import': at_import, 'in_all': in_all})}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,244 @@
+"""The first event of each function, and the table that it is handled on.
+
+Everything is made by Skein itself: a person has texted a line and has had an answer, has texted
+again, and now whatever follows from that is about to happen.
+"""
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bench.first_event import NOBODY
+from bench.script import SYSTEM_PROMPT, text
+from bench.stand import BEGUN, Scripted
+from local.events import (
+    Event,
+    QueueMessage,
+    Request,
+    Response,
+    http_event,
+    schedule_event,
+    sqs_event,
+)
+from local.intrinsics import queue_arn
+from local.routes import Routes
+from local.template import Template
+from local.twilio_webhooks import TwilioWebhooks
+from skein.adapters.memory import FixedClock, MemoryMetrics, MemoryQueues
+from skein.adapters.memory_outside import MemorySecrets, MemorySms
+from skein.adapters.memory_table import MemoryTable
+from skein.adapters.system import UlidIds
+from skein.adapters.tokens import Tokens
+from skein.bootstrap import App, build_app
+from skein.models.api_admin import NewAgent, NewLine, NewUser
+from skein.models.api_services import NewService
+from skein.models.jobs import (
+    ConsolidationJob,
+    DeliveryJob,
+    ErasureJob,
+    Job,
+    ReflectionJob,
+    RunJob,
+    SummaryJob,
+    UpkeepJob,
+)
+from skein.models.sms import InboundSms
+from skein.models.source import Source
+from skein.models.storage import Item, Key, Write
+from skein.ports import Clock
+from skein.services.signatures import sign
+from skein.settings import Settings
+
+TENANT, LINE, PHONE = "bench", "+15005550006", "+15005550100"
+OPENAI = "openai"
+TWILIO, ACCOUNT = "twilio", {"account_sid": "AC" + "0" * 32, "auth_token": "0" * 32}
+BASE_URL = "http://127.0.0.1:8787"
+SETTINGS = Settings(twilio_secret=TWILIO, public_base_url=BASE_URL)
+INVOCATION = timedelta(seconds=60)
+UNTIL_ANSWERED = 10  # seconds; more than any text is waited for
+
+J = TypeVar("J", bound=Job)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a function finds when it is called for the first time.
+
+    Attributes:
+        now: The time, in ISO's form.
+        items: All of the table.
+        events: By the function's module.
+        settings: Of the deployment; all that is outside is where nobody answers.
+        secrets: By name.
+    """
+
+    now: str
+    items: Sequence[Item]
+    events: Mapping[str, Event]
+    settings: Mapping[str, Any]
+    secrets: Mapping[str, Mapping[str, str]]
+
+    def write(self, path: Path) -> None:
+        """Put it down for the process that `bench.first_event` is."""
+        path.write_bytes(pickle.dumps(asdict(self)))
+
+
+class _WrittenTable(MemoryTable):
+    """A table that knows all of its keys."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.keys: dict[Key, None] = {}
+
+    def write(self, write: Write) -> None:
+        self.transact([write])
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        super().transact(writes)
+        self.keys |= dict.fromkeys(write.key for write in writes)
+
+    def everything(self) -> list[Item]:
+        return [item for key in self.keys if (item := self.get(key)) is not None]
+
+
+def scene() -> Scene:
+    """Let it happen, up to the moment at which each function is called."""
+    story = _Story()
+    items, events = story.told()
+    settings = {
+        **SETTINGS.model_dump(include={"twilio_secret", "public_base_url"}),
+        "openai_secret": OPENAI,
+        "openai_base_url": f"{NOBODY}/v1",
+        "twilio_api_url": NOBODY,
+        "aws_endpoint_url": NOBODY,
+    }
+    secrets = {TWILIO: ACCOUNT, OPENAI: {"api_key": "none"}}
+    return Scene(story.now.isoformat(), items, events, settings, secrets)
+
+
+class _Story:
+    def __init__(self) -> None:
+        self._clock = FixedClock(BEGUN)
+        self._table = _WrittenTable(self._clock)
+        self._queues = MemoryQueues(self._clock)
+        self._app: App = build_app(
+            SETTINGS,
+            clock=self._clock,
+            table=self._table,
+            queues=self._queues,
+            sms=MemorySms(self._clock),
+            ids=UlidIds(self._clock),
+            model=Scripted(),
+            tokens=Tokens(),
+            secrets=MemorySecrets({TWILIO: ACCOUNT}),
+            metrics=MemoryMetrics(),
+        )
+        self._webhooks: list[Request] = []
+        self._twilio = TwilioWebhooks(ACCOUNT, base_url=BASE_URL, send=self._take)
+
+    @property
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    def told(self) -> tuple[list[Item], dict[str, Event]]:
+        app = self._app
+        agent = app.agents.create(TENANT, NewAgent(name="Coach", system_prompt=SYSTEM_PROMPT))
+        app.lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id))
+        self._receive(1)
+        app.turns.take(self._job(RunJob), deadline=self.now + INVOCATION)
+        answer = self._job(DeliveryJob)
+        app.deliveries.deliver(answer, deadline=self.now + INVOCATION)
+        self._receive(2)
+        app.turns.take(self._job(RunJob), deadline=self.now + INVOCATION)
+        self._receive(3)
+        source = app.sources.create(TENANT, NewService(name="Jira", agent_ids=(agent.id,)))
+        leaver = app.users.create(TENANT, NewUser(name="Mira"))
+        erasure = app.erasures.request(TENANT, leaver.id, by="usr_op")
+        chat, caller = answer.chat_id, {"sub": leaver.id}
+        where = {"tenant": TENANT, "chat_id": chat}
+        jobs = {
+            "run_worker": self._job(RunJob),
+            "sms_delivery": self._job(DeliveryJob),
+            "upkeep_worker": UpkeepJob(**where),
+            "summary_worker": SummaryJob(agent_id=agent.id, **where),
+            "consolidation_worker": ConsolidationJob(**where),
+            "reflection_worker": ReflectionJob(tenant=TENANT, agent_id=agent.id),
+            "erasure_worker": ErasureJob(tenant=TENANT, erasure_id=erasure.id),
+        }
+        schedules = ("tick", "consolidation_finder", "reflection_finder")
+        events = {
+            **{name: self._job_event(job) for name, job in jobs.items()},
+            **{name: schedule_event(name, self.now) for name in schedules},
+            "sms_webhook": self._text_event(),
+            "sms_status": self._status_event(answer),
+            "service_webhook": self._service_event(source),
+            "mobile_api": self._http_event(Request("GET", "/v1/chats"), "chat", caller),
+            "admin_api": self._http_event(Request("GET", "/v1/agents"), "admin", caller),
+            "api_docs": self._http_event(Request("GET", "/openapi.json"), "", caller),
+        }
+        return self._table.everything(), events
+
+    # ------------------------------------------------------------------ what happens
+
+    def _receive(self, number: int) -> None:
+        sms = InboundSms(
+            account_sid=ACCOUNT["account_sid"],
+            message_sid=f"SM{number:032}",
+            sender=PHONE,
+            recipient=LINE,
+            body=text(number),
+        )
+        self._app.ingest.receive(sms)
+        self._clock.advance(UNTIL_ANSWERED)
+
+    def _job(self, kind: type[J]) -> J:
+        [job] = self._queues.ready(kind.queue)
+        if not isinstance(job, kind):
+            raise TypeError(f"{job!r} is no {kind.__name__}")
+        return job
+
+    # ------------------------------------------------------------------ events of it
+
+    def _job_event(self, job: Job) -> Event:
+        message = QueueMessage("1", "1", job.model_dump_json(), "", {}, 1, self.now, self.now)
+        return sqs_event(queue_arn(job.queue), [message])
+
+    def _take(self, request: Request) -> Response:
+        self._webhooks.append(request)
+        return Response(200)
+
+    def _text_event(self) -> Event:
+        self._twilio.text(sender=PHONE, recipient=LINE, body=text(4))
+        return self._http_event(self._webhooks.pop())
+
+    def _status_event(self, delivery: DeliveryJob) -> Event:
+        query = f"tenant={TENANT}&chat={delivery.chat_id}&delivery={delivery.delivery_id}&part=0"
+        fields = {"MessageSid": f"SM{1:032x}", "MessageStatus": "delivered"}
+        self._twilio.post(f"{BASE_URL}/webhooks/twilio/status?{query}", fields)
+        return self._http_event(self._webhooks.pop())
+
+    def _service_event(self, source: Source) -> Event:
+        body, sent_at = b'{"issue": "SKEIN-1"}', str(int(self.now.timestamp()))
+        signature = f"t={sent_at},v1={sign(source.secret, sent_at, body)}"
+        headers = {"content-type": "application/json", "x-skein-signature": signature}
+        return self._http_event(
+            Request("POST", f"/webhooks/services/{source.id}", headers=headers, body=body)
+        )
+
+    def _http_event(
+        self, request: Request, scope: str = "", claims: Mapping[str, str] | None = None
+    ) -> Event:
+        match = Routes(Template.load().functions).match(request.method, request.path)
+        if match is None:
+            raise LookupError(f"no route leads to {request.path}")
+        claimed = {"tenant": TENANT, "scope": scope, **(claims or {})}
+        return http_event(
+            request,
+            route_key=match.key,
+            path_parameters=match.path_parameters,
+            authorizer={"jwt": {"claims": claimed, "scopes": None}} if scope else None,
+            now=self.now,
+        )

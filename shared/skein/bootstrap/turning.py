@@ -1,0 +1,179 @@
+"""What agents' turns are made of: runs, what an agent is shown, and what it can do."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from skein.bootstrap.doors import Doors
+from skein.bootstrap.privacy import Privacy
+
+if TYPE_CHECKING:
+    from skein.agent.cache import ContextCache
+    from skein.agent.context import ContextBuilder
+    from skein.agent.contexts import Contexts
+    from skein.agent.preview import Preview
+    from skein.agent.reading import Reader
+    from skein.agent.tools.desk import Desk
+    from skein.agent.training import Training
+    from skein.agent.turn import Turns
+    from skein.services.apologies import Apologies
+    from skein.services.runs import Runs
+
+
+class Turning(Doors, Privacy):
+    """Runs, contexts and tools."""
+
+    @cached_property
+    def runs(self) -> Runs:
+        """The life of runs."""
+        from skein.services.runs import Runs
+
+        return Runs(
+            table=self.table,
+            clock=self.clock,
+            dispatch=self.dispatch,
+            metrics=self.metrics,
+            endings=self.endings,
+            settings=self.settings,
+        )
+
+    @cached_property
+    def context_cache(self) -> ContextCache:
+        """What prompts were made from."""
+        from skein.agent.cache import ContextCache
+
+        return ContextCache(
+            clock=self.clock,
+            metrics=self.metrics,
+            max_bytes=self.settings.context_cache_bytes,
+        )
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Reads what prompts are made from."""
+        from skein.agent.reading import Reader
+
+        return Reader(
+            table=self.context_table,
+            cache=self.context_cache,
+            clock=self.clock,
+            settings=self.settings,
+        )
+
+    @cached_property
+    def contexts(self) -> Contexts:
+        """Reads them in time, or makes do with less."""
+        from skein.agent.contexts import Contexts
+        from skein.services.rollout import Rollout
+
+        return Contexts(
+            reader=self.reader,
+            rollout=Rollout(flags=self.flags, settings=self.settings),
+            table=self.table,
+            clock=self.clock,
+            metrics=self.metrics,
+            settings=self.settings,
+        )
+
+    @cached_property
+    def context(self) -> ContextBuilder:
+        """Makes prompts."""
+        from skein.agent.context import ContextBuilder
+
+        return ContextBuilder(tokens=self.remembered_tokens, settings=self.settings)
+
+    @cached_property
+    def preview(self) -> Preview:
+        """Prompts for operators to look at."""
+        from skein.agent.preview import Preview
+
+        return Preview(
+            table=self.table, clock=self.clock, contexts=self.contexts, context=self.context
+        )
+
+    @cached_property
+    def training(self) -> Training:
+        """Completed threads as units of training."""
+        from skein.agent.training import Training
+
+        return Training(threads=self.threads, run_views=self.run_views)
+
+    @cached_property
+    def desk(self) -> Desk:
+        """What agents' tools may use."""
+        from skein.agent.tools.desk import Desk
+        from skein.services.asking import Asking
+        from skein.services.memory_search import MemorySearch
+        from skein.services.own_runs import OwnRuns
+        from skein.services.profiles import Profiles
+
+        asking = Asking(
+            table=self.table,
+            clock=self.clock,
+            chats=self.chats,
+            endings=self.endings,
+            dispatch=self.dispatch,
+            settings=self.settings,
+        )
+        return Desk(
+            table=self.table,
+            clock=self.clock,
+            chats=self.chats,
+            asking=asking,
+            endings=self.endings,
+            own_runs=OwnRuns(table=self.table, clock=self.clock),
+            goals=self.goals,
+            plans=self.plans,
+            memories=self.memories,
+            memory_search=MemorySearch(table=self.table, clock=self.clock),
+            profiles=Profiles(table=self.table, clock=self.clock),
+            documents=self.documents,
+            skills=self.skills,
+            threads=self.threads,
+        )
+
+    @cached_property
+    def apologies(self) -> Apologies:
+        """Tells people on SMS, once, that their answer is late."""
+        from skein.services.apologies import Apologies
+
+        return Apologies(
+            chats=self.chats,
+            breaker=self.model_breaker,
+            clock=self.clock,
+            metrics=self.metrics,
+            settings=self.settings,
+        )
+
+    @cached_property
+    def turns(self) -> Turns:
+        """What the run worker does."""
+        from skein.agent.answers import Answers
+        from skein.agent.tools.acting import Actor
+        from skein.agent.turn import Turns
+        from skein.services.last_words import LastWords
+        from skein.services.permits import Permits
+
+        return Turns(
+            table=self.table,
+            runs=self.runs,
+            endings=self.endings,
+            permits=Permits(table=self.table, clock=self.clock),
+            contexts=self.contexts,
+            context=self.context,
+            actor=Actor(self.desk),
+            answers=Answers(
+                model=self.guarded_model,
+                clock=self.clock,
+                metrics=self.metrics,
+                settings=self.settings,
+            ),
+            last_words=LastWords(chats=self.chats, endings=self.endings),
+            apologies=self.apologies,
+            usage=self.usage,
+            spending=self.spending,
+            notices=self.notices,
+            clock=self.clock,
+            settings=self.settings,
+        )

@@ -1,0 +1,125 @@
+"""What a cold start of each function loads: what the function uses, and nothing else.
+
+No clock is read here: which modules a fresh container holds is the same on every machine.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from bench.first_events import scene
+from bench.imports import ColdStart, cold_start, modules
+
+ROOT = Path(__file__).resolve().parents[2]
+
+APIS = {"admin_api", "api_docs", "mobile_api"}
+WEBHOOKS = {"sms_webhook", "sms_status", "service_webhook"}
+OFTEN = WEBHOOKS | {"admin_api", "mobile_api", "run_worker"}  # the others are tried more rarely
+WAITED_FOR = {"run_worker", "sms_delivery"}  # and what they call has a large library
+BATCHES = WAITED_FOR | {
+    f"{name}_worker" for name in ("consolidation", "erasure", "reflection", "summary", "upkeep")
+}
+
+# Who may load what is heavy or none of their business, and who surely does.
+LOADED_BY = {
+    "boto3": set[str](),
+    "lunr": set[str](),
+    "openai": {"run_worker", "summary_worker"},
+    "tiktoken": {"run_worker"},
+    "twilio.rest": {"sms_delivery"},
+    "requests": {"sms_delivery"},
+    "gsm0338": {"sms_delivery", "sms_status"},
+    "phonenumbers": APIS | {"run_worker", "sms_webhook"},
+    "aws_lambda_powertools.event_handler": APIS,
+    "aws_lambda_powertools.utilities.data_classes": APIS | BATCHES,
+    "skein.models.api": APIS | {"run_worker"},
+    "skein.agent.turn": {"run_worker"},
+    "skein.agent.context": {"run_worker"},
+    "skein.agent.tools": {"run_worker"},
+    "skein.services.consolidation": {"consolidation_worker"},
+    "skein.services.eraser": {"erasure_worker"},
+    "skein.services.ingest": {"sms_webhook"},
+    "skein.services.reflection": {"reflection_worker"},
+    "skein.services.summaries": {"summary_worker"},
+}
+
+# How many modules of Skein's own they may hold: some more than they do, so that a new one that all
+# of them load is noticed, and one that is needed is not.
+MOST = {
+    "admin_api": 100,
+    "api_docs": 106,
+    "consolidation_finder": 62,
+    "consolidation_worker": 90,
+    "erasure_worker": 102,
+    "mobile_api": 92,
+    "reflection_finder": 60,
+    "reflection_worker": 80,
+    "run_worker": 200,
+    "service_webhook": 70,
+    "sms_delivery": 70,
+    "sms_status": 70,
+    "sms_webhook": 95,
+    "summary_worker": 80,
+    "tick": 90,
+    "upkeep_worker": 70,
+}
+
+# What stands in for the outside here.
+DOUBLES = {f"skein.adapters.{name}" for name in ("memory", "memory_outside", "memory_table")}
+
+
+@pytest.fixture(scope="module")
+def scene_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cold") / "scene"
+    scene().write(path)
+    return path
+
+
+def own(names: frozenset[str]) -> set[str]:
+    """Those that are Skein's."""
+    return {name for name in names if name.split(".")[0] == "skein"} - DOUBLES
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in modules()],
+)
+def test_a_cold_start_loads_what_the_function_uses(function: str, scene_path: Path) -> None:
+    start = cold_start(function, scene_path)
+    loaded = {name for name in LOADED_BY if name in start.in_all}
+    assert loaded == {name for name, users in LOADED_BY.items() if function in users}
+    assert len(own(start.in_all)) <= MOST[function]
+    if function not in APIS:
+        check_that_the_event_loads_nothing(function, start)
+
+
+def check_that_the_event_loads_nothing(function: str, start: ColdStart) -> None:
+    """What each event needs is there before the first: Lambda starts containers ahead of need.
+
+    Adapters of what only some events call come with the first that does. So do their libraries,
+    unless somebody waits for what the function does.
+    """
+    late = own(start.in_all - start.at_import)
+    assert not {name for name in late if not name.startswith("skein.adapters.")}, "preload it"
+    libraries = {"openai", "tiktoken", "twilio.rest.api"} if function in WAITED_FOR else set()
+    for library in {"botocore.session", *libraries & start.in_all}:
+        assert library in start.at_import
+
+
+def test_every_function_has_its_bound() -> None:
+    assert set(MOST) == set(modules())
+    assert max(MOST[webhook] for webhook in WEBHOOKS) < MOST["run_worker"] / 2
+
+
+def test_the_composition_root_loads_a_part_when_it_is_asked_for() -> None:
+    """At its top it may name what parts are made of to the type checker only."""
+    files = sorted((ROOT / "shared" / "skein" / "bootstrap").glob("*.py"))
+    assert files
+    for path in files:
+        if path.name == "guards.py":  # is itself a part
+            continue
+        at_top = ast.parse(path.read_text()).body
+        names = [node.module or "" for node in at_top if isinstance(node, ast.ImportFrom)]
+        parts = ("skein.agent", "skein.services", "skein.adapters", "skein.ports")
+        assert not [name for name in names if name.startswith(parts)], path.name
