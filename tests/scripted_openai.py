@@ -46,6 +46,7 @@ class Answer:
         headers: Sent along, e.g. `retry-after`.
         hang_up: Close the connection instead of answering.
         latency: Seconds to wait first.
+        trickle: Seconds to wait before each byte of the body.
         usage: Input and output tokens.
         cached: How many of the input a cache served; None where the provider does not say.
         raw: The body, in place of everything above.
@@ -57,6 +58,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     hang_up: bool = False
     latency: float = 0.0
+    trickle: float = 0.0
     usage: tuple[int, int] = (10, 5)
     cached: int | None = None
     finish_reason: str | None = None
@@ -189,9 +191,16 @@ class ScriptedOpenAI:
                     return
                 payload = _completion(answer, body) if answer.status == 200 else _error(answer.text)
                 data = json.dumps(payload).encode() if answer.raw is None else answer.raw
-                self._respond(answer.status, data, answer.headers)
+                self._respond(answer.status, data, answer.headers, trickle=answer.trickle)
 
-            def _respond(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
+            def _respond(
+                self,
+                status: int,
+                data: bytes,
+                headers: Mapping[str, str],
+                *,
+                trickle: float = 0.0,
+            ) -> None:
                 self.send_response(status)
                 for name, value in {
                     "content-type": "application/json",
@@ -200,7 +209,13 @@ class ScriptedOpenAI:
                 }.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(data)
+                if not trickle:
+                    self.wfile.write(data)
+                    return
+                for byte in data:
+                    if owner._closing.wait(trickle):
+                        return
+                    self.wfile.write(bytes([byte]))
 
             def log_message(self, *args: Any) -> None:
                 """Stay silent."""

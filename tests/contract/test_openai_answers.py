@@ -168,3 +168,13 @@ def test_what_the_providers_cache_served_is_counted_where_it_says_so(
     server.then(Answer("Hi", usage=(1_200, 5), cached=cached))
     usage = model.complete(_request(None)).usage
     assert usage == TokenUsage(input_tokens=1_200, output_tokens=5, cached_tokens=counted)
+
+
+def test_an_answer_that_trickles_in_has_no_more_time_than_any_other(
+    server: ScriptedOpenAI, model: OpenAIModel
+) -> None:
+    """Each byte comes in time, and the last one would come in a minute."""
+    server.then(Answer("Hello!", trickle=0.2))
+    request = _request(None).model_copy(update={"timeout_seconds": 1})
+    with pytest.raises(Unavailable, match="too long"):
+        model.complete(request)

@@ -7,6 +7,7 @@ import re
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from skein.adapters.system import done_within
 from skein.errors import ModelRejected, Throttled, Unavailable
 from skein.models.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage, ToolCall
 
@@ -52,7 +53,11 @@ class OpenAIModel:
         attempt_seconds = max((request.timeout_seconds - PAUSE_SECONDS) / (SDK_RETRIES + 1), 1.0)
         client = self._connected().with_options(timeout=attempt_seconds)
         try:
-            completion = client.chat.completions.create(**parameters)
+            completion = done_within(
+                request.timeout_seconds, lambda: client.chat.completions.create(**parameters)
+            )
+        except TimeoutError as error:  # the SDK's holds for each phase, not for all that trickles
+            raise Unavailable("the model's answer took too long") from error
         except openai.RateLimitError as error:
             raise Throttled(_reason(error)) from error
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextvars import copy_context
 from datetime import UTC, datetime
+from threading import Thread
 from typing import TypeVar
 
 from ulid import ULIDGenerator
@@ -17,13 +18,19 @@ T = TypeVar("T")
 def done_within(seconds: float, work: Callable[[], T]) -> T:
     """What `work` gives within so many seconds of real time; see `skein.ports.Clock`.
 
-    It is done in a thread of its own, which knows what is being followed through the logs.
+    It is done in a thread of its own, which knows what is being followed through the logs, and
+    which keeps no process from ending.
     """
-    pool = ThreadPoolExecutor(1, thread_name_prefix="within")
-    try:
-        return pool.submit(copy_context().run, work).result(seconds)
-    finally:
-        pool.shutdown(wait=False)
+    context, done = copy_context(), Future[T]()
+
+    def do() -> None:
+        try:
+            done.set_result(context.run(work))
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=do, name="within", daemon=True).start()
+    return done.result(seconds)
 
 
 class SystemClock:
