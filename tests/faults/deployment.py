@@ -212,22 +212,19 @@ class Deployment(World):
     @property
     def due(self) -> list[Item]:
         """The marks of everything that is due within a day."""
-        pages = [
-            self.table.query_index(
-                "gsi2",
-                due_partition(kind, shard),
-                last=due_before(self.clock.now() + SOON),
-                limit=100,
-            )
-            for kind in get_args(DueKind)
-            for shard in range(DUE_SHARDS)
-        ]
-        return [item for page in pages for item in page.items]
+        return list(self._due())
+
+    def _due(self) -> Iterator[Item]:
+        last = due_before(self.clock.now() + SOON)
+        for kind in get_args(DueKind):
+            for shard in range(DUE_SHARDS):
+                partition = due_partition(kind, shard)
+                yield from self.table.query_index("gsi2", partition, last=last, limit=100).items
 
     @property
     def at_rest(self) -> bool:
         """Whether nothing is queued and nothing due."""
-        return not self.queued and not self.due
+        return not self.queued and next(self._due(), None) is None
 
 
 class Phone(Client):

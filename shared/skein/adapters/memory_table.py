@@ -156,7 +156,10 @@ class MemoryTable:
             return Page(())
         schema = query.schema
         with self._lock:
-            positions = self._partitions.get((query.index, query.pk), [])
+            positions = self._partitions.get((query.index, query.pk))
+            if not positions:
+                self.log.append(Call("query" if query.index is None else "query_index", 0, 0))
+                return Page(())
             low = bisect_left(positions, query.first, key=lambda position: position[0])
             high = bisect_right(positions, query.last, key=lambda position: position[0])
             if query.start is not None:

@@ -69,7 +69,7 @@ class Query:
     start: Item | None
 
     def __post_init__(self) -> None:
-        _check_key_attributes({self.schema.pk: self.pk})
+        _check_key_attribute(self.schema.pk, self.pk)
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"a query needs a limit of at least 1, not {self.limit}")
 
@@ -156,10 +156,12 @@ def _check_update(update: Update) -> None:
 
 def _check_key_attributes(attributes: Mapping[str, Any]) -> None:
     for name, value in _given(attributes, _KEY_LIMITS):
-        if not isinstance(value, str) or not 0 < len(value.encode()) <= _KEY_LIMITS[name]:
-            raise ValueError(
-                f"{name} must be text of 1 to {_KEY_LIMITS[name]} bytes: {value!r:.80}"
-            )
+        _check_key_attribute(name, value)
+
+
+def _check_key_attribute(name: str, value: Any) -> None:
+    if not isinstance(value, str) or not 0 < len(value.encode()) <= _KEY_LIMITS[name]:
+        raise ValueError(f"{name} must be text of 1 to {_KEY_LIMITS[name]} bytes: {value!r:.80}")
 
 
 def _given(attributes: Mapping[str, Any], names: Iterable[str]) -> list[tuple[str, Any]]:

@@ -97,7 +97,7 @@ class Finder:
         failures: list[SkeinError] = []
         places = [Place(kind, shard) for kind, shard in product(kinds, shards)]
         while places and self._clock.now() < until:
-            pages = self._at_once(partial(self._page, now, failures), places)
+            pages = self._at_once(partial(self._page, due_before(now), failures), places)
             found = [
                 Mark(place.kind, pointer)
                 for place, page in zip(places, pages, strict=True)
@@ -115,12 +115,12 @@ class Finder:
             raise failures[0]
         return sent
 
-    def _page(self, now: datetime, failures: list[SkeinError], place: Place) -> Page:
+    def _page(self, last: str, failures: list[SkeinError], place: Place) -> Page:
         try:
             return self._table.query_index(
                 "gsi2",
                 due_partition(place.kind, place.shard),
-                last=due_before(now),
+                last=last,
                 limit=PAGE,
                 start=place.start,
             )
