@@ -9,11 +9,10 @@ import pytest
 import mobile_api
 import sms_webhook
 from skein.errors import Ambiguous, Contention, Throttled, Unavailable
-from tests.faults.deployment import WRITES, Deployment, Strike, named
+from tests.faults.deployment import PARTS, WRITES, Deployment, Strike, in_parts, named
 from tests.faults.team_story import STORIES, Team
 from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
 
-PARTS = 4  # every fourth write in each; those of the first stand for all in `make test`
 FAILURES = (Contention, Throttled, Unavailable, Ambiguous)
 
 
@@ -56,11 +55,6 @@ def believe_answers(world: Deployment) -> None:
 def stored(world: Deployment) -> int:
     """How many messages and runs there are."""
     return sum(sk.startswith(("MSG#", "RUN#")) for _, sk in world.table._items)
-
-
-in_parts = pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))]
-)
 
 
 @in_parts

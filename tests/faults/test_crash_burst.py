@@ -1,15 +1,12 @@
 """Two texts in a row, with a death at every call: each is read, and no answer comes twice."""
 
-import pytest
-
 import sms_webhook
 from skein.settings import Settings
-from tests.faults.deployment import every_death, named
+from tests.faults.deployment import PARTS, every_death, in_parts, named
 from tests.faults.texting_story import TEXT, TextLine
 from tests.webhooks import SETTINGS
 
 FIRST, SECOND = "SM" + "1" * 32, "SM" + "2" * 32
-PARTS = 4  # of all deaths, so that none takes long where little else is free
 SECONDS = {"line_reply_debounce_seconds": 2, "line_reply_debounce_max_seconds": 3}
 
 
@@ -47,7 +44,7 @@ def undisturbed() -> list[str]:
     return list(world.fuse.calls)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@in_parts
 def test_wherever_a_function_dies_both_texts_are_answered(part: int) -> None:
     calls = undisturbed()
     for strike in every_death(calls)[part::PARTS]:
@@ -59,12 +56,13 @@ def test_wherever_a_function_dies_both_texts_are_answered(part: int) -> None:
             world.check_both()
 
 
-def test_whoever_dies_once_both_are_read_leaves_one_answer() -> None:
+@in_parts
+def test_whoever_dies_once_both_are_read_leaves_one_answer(part: int) -> None:
     calls = undisturbed()
     answered = calls.index("model.complete") + 1
     deaths = [one for one in every_death(calls) if one.after and one.call >= answered]
     assert len(deaths) > 10
-    for strike in deaths:
+    for strike in deaths[part::PARTS]:
         with named(strike, calls=calls):
             world = Burst()
             world.plan(strike)

@@ -5,8 +5,6 @@ import random
 import re
 from typing import Any
 
-import pytest
-
 import admin_api
 import consolidation_finder
 from skein.models.completion import ModelRequest
@@ -14,10 +12,17 @@ from skein.settings import Settings
 from tests.api_client import Answer, Client
 from tests.builders import bot, person
 from tests.doubles import ScriptedModel
-from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
+from tests.faults.deployment import (
+    PARTS,
+    Deployment,
+    Phone,
+    deaths,
+    every_death,
+    in_parts,
+    named,
+)
 
 PAIRS = 40
-PARTS = 3  # of all deaths, so that none takes long where little else is free
 HOURS = 10
 MESSAGES = "/v1/chats/chat_1/messages"
 FILLER = "word " * 700
@@ -108,7 +113,7 @@ def undisturbed() -> list[str]:
     return list(world.fuse.calls)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@in_parts
 def test_wherever_a_function_dies_no_memory_is_lost_and_none_made_twice(part: int) -> None:
     calls = undisturbed()
     for strike in deaths(calls)[part::PARTS]:

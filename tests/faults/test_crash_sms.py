@@ -5,11 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.deployment import deaths, every_death, named
+from tests.faults.deployment import PARTS, deaths, every_death, in_parts, named
 from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
 
 PAIRS = 30
-PARTS = 4  # of all deaths, so that none takes long where little else is free
 
 Story = Callable[[], TextLine]
 
@@ -37,7 +36,7 @@ def test_when_all_goes_well_every_function_has_its_part() -> None:
     assert calls[-1] == "table.query_index"
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@in_parts
 @each_story
 def test_wherever_a_function_dies_one_answer_reaches_the_phone(story: Story, part: int) -> None:
     calls = undisturbed(story)

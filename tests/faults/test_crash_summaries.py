@@ -16,7 +16,7 @@ from skein.models.summary import Summary
 from skein.settings import Settings
 from tests.builders import TENANT, bot, person
 from tests.doubles import Said, ScriptedModel, calls
-from tests.faults.deployment import Deployment, Phone, deaths, named
+from tests.faults.deployment import PARTS, Deployment, Phone, deaths, in_parts, named
 
 PAIRS = 40
 COOLDOWN = timedelta(seconds=Settings().summary_cooldown_seconds)
@@ -177,10 +177,13 @@ def test_when_all_goes_well_each_summary_is_made_at_once_and_once_more_behind() 
     }
 
 
+@in_parts
 @each_story
-def test_wherever_a_function_dies_it_comes_to_the_same_end(story: Callable[[], Story]) -> None:
+def test_wherever_a_function_dies_it_comes_to_the_same_end(
+    story: Callable[[], Story], part: int
+) -> None:
     calls = undisturbed(story)
-    for strike in deaths(calls):
+    for strike in deaths(calls)[part::PARTS]:
         with named(strike, calls=calls):
             world = story()
             world.plan(strike)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.deployment import deaths, named
+from tests.faults.deployment import PARTS, deaths, in_parts, named
 from tests.faults.team_story import STORIES, Team
 
 PAIRS = 12
@@ -23,10 +23,11 @@ def undisturbed(story: Story) -> list[str]:
     return list(world.fuse.calls)
 
 
+@in_parts
 @each_story
-def test_wherever_a_function_dies_every_effect_happens_once(story: Story) -> None:
+def test_wherever_a_function_dies_every_effect_happens_once(story: Story, part: int) -> None:
     calls = undisturbed(story)
-    for strike in deaths(calls):
+    for strike in deaths(calls)[part::PARTS]:
         with named(strike, calls=calls):
             world = story()
             world.plan(strike)
