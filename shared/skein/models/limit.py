@@ -5,7 +5,7 @@ by itself, and what is taken moves that moment on. Each owner's stand in an item
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field
 
@@ -78,6 +78,11 @@ class Allowance(Stored):
     def key_of(tenant: str, owner: str) -> Key:
         """The key of an owner's buckets."""
         return Key(f"{key_part(tenant)}#LIMIT#{owner}", "META")
+
+    @classmethod
+    def found_in(cls, item: Item | None, tenant: str, owner: str) -> Self:
+        """An owner's buckets, from the item under their key; full ones, where there is none."""
+        return cls.from_item(item) if item else cls(tenant=tenant, owner=owner)
 
     @property
     def key(self) -> Key:

@@ -37,7 +37,7 @@ from skein.services.message_text import check_text
 from skein.services.outgoing import outgoing
 from skein.services.pace import paced
 from skein.services.retention import kept_until, message_days
-from skein.services.retrying import optimistic
+from skein.services.retrying import optimistic_on
 from skein.services.roster import Room, read_room
 from skein.services.sessions import brought_up, message_in_session
 from skein.services.slots import enqueue, slots_unchanged
@@ -127,13 +127,12 @@ class Chats:
         """
         check_text(new.text, new.client_id, has_media=bool(new.media))
         message_id = f"msg_{self._ids.ulid()}"
-        rooms = iter([known] if known is not None else [])
-
-        def attempt() -> Posted:
-            room = next(rooms, None) or read_room(self._table, new.tenant, new.chat_id)
-            return self._post_once(new, message_id, riders, room)
-
-        return optimistic(self._clock, attempt)
+        return optimistic_on(
+            self._clock,
+            known,
+            lambda: read_room(self._table, new.tenant, new.chat_id),
+            lambda room: self._post_once(new, message_id, riders, room),
+        )
 
     def _post_once(
         self, new: NewMessage, message_id: str, riders: Riders | None, room: Room

@@ -28,7 +28,7 @@ from skein.models.limit import (
 from skein.models.overrides import TenantLimits, TenantSettings
 from skein.models.storage import Item, Key
 from skein.ports import Clock, Metrics, Table
-from skein.services.retrying import optimistic
+from skein.services.retrying import optimistic, optimistic_on
 from skein.settings import Settings
 
 MOST_SHARDS = 16
@@ -203,15 +203,12 @@ class Limits:
         known: Mapping[Key, Item] | None = None,
     ) -> Refusal | Over | None:
         """Take one message from a person's bucket, then from the tenant's, as far as they hold."""
-        readings = iter([known] if known is not None else [])
-
-        def attempt() -> tuple[Refusal | Over | None, Rates]:
-            found = next(readings, None)
-            if found is None:
-                found = self._table.get_many(admission_keys(tenant, user_id))
-            return self._ask_person(tenant, user_id, found, by_text=by_text)
-
-        answer, rates = optimistic(self._clock, attempt)
+        answer, rates = optimistic_on(
+            self._clock,
+            known,
+            lambda: self._table.get_many(admission_keys(tenant, user_id)),
+            lambda found: self._ask_person(tenant, user_id, found, by_text=by_text),
+        )
         if answer is not None or not rates.limited:
             return answer
         owner = shard_owner(rates, f"{user_id} {rfc3339(self._clock.now())}")
@@ -222,7 +219,7 @@ class Limits:
     ) -> tuple[Refusal | Over | None, Rates]:
         said_key, own_key = admission_keys(tenant, user_id)
         rates = rates_of(TenantSettings.found_in(found.get(said_key)), self._settings)
-        allowance = _found(found.get(own_key), tenant, owner_of_user(user_id))
+        allowance = Allowance.found_in(found.get(own_key), tenant, owner_of_user(user_id))
         over = allowance.over
         if by_text and over is not None and self._clock.now() < over.until:
             return over, rates.together
@@ -245,16 +242,12 @@ class Limits:
         return refusal
 
     def _allowance(self, tenant: str, owner: str) -> Allowance:
-        return _found(self._table.get(Allowance.key_of(tenant, owner)), tenant, owner)
+        return Allowance.found_in(self._table.get(Allowance.key_of(tenant, owner)), tenant, owner)
 
 
 def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key]:
     """What decides whether a person is let in: the tenant's settings, and their own buckets."""
     return TenantSettings.key_of(tenant), Allowance.key_of(tenant, owner_of_user(user_id))
-
-
-def _found(item: Item | None, tenant: str, owner: str) -> Allowance:
-    return Allowance.from_item(item) if item else Allowance(tenant=tenant, owner=owner)
 
 
 def shard_owner(rates: Rates, spread_by: str) -> str:

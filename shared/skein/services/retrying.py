@@ -18,6 +18,7 @@ MAX_TRIES = 20
 FIRST_WAIT_SECONDS = 0.02
 LONGEST_WAIT_SECONDS = 1.0
 
+Reading = TypeVar("Reading")
 Result = TypeVar("Result")
 
 
@@ -43,3 +44,32 @@ def optimistic(clock: Clock, attempt: Callable[[], Result]) -> Result:
         return retrying(attempt)
     except RetryError as error:
         raise Contention(f"an optimistic write lost {MAX_TRIES} times") from error
+
+
+def optimistic_on(
+    clock: Clock,
+    known: Reading | None,
+    read: Callable[[], Reading],
+    attempt: Callable[[Reading], Result],
+) -> Result:
+    """Call `attempt` on what is known already, and from the second time on on a fresh reading.
+
+    Args:
+        clock: Lets time pass between the tries.
+        known: What the caller has read; None if nothing.
+        read: Reads it.
+        attempt: Decides and writes, as for `optimistic`.
+
+    Returns:
+        What `attempt` returns.
+
+    Raises:
+        Contention: 20 tries were all in vain.
+    """
+    readings = iter([] if known is None else [known])
+
+    def once() -> Result:
+        reading = next(readings, None)
+        return attempt(read() if reading is None else reading)
+
+    return optimistic(clock, once)

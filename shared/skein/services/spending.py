@@ -6,7 +6,7 @@ a person's message or wish has started. All runs are the tenant's.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skein.errors import Transient
@@ -17,7 +17,7 @@ from skein.models.run import Run
 from skein.models.storage import Item, Key
 from skein.ports import Clock, Metrics, Table
 from skein.services.limits import OverLimit, Rates, rates_of, refusal_of, shard_owner
-from skein.services.retrying import optimistic
+from skein.services.retrying import optimistic_on
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -77,31 +77,28 @@ class Account:
         tokens = usage.input_tokens + usage.output_tokens
         for purse in self._purses:
             try:
-                optimistic(self._clock, self._charging(purse, tokens))
+                self._take(purse, tokens)
             except Transient:
                 owner = purse.allowance.owner.partition(":")[0]
                 logger.warning(
                     "tokens not charged", extra={"tenant": purse.allowance.tenant, "owner": owner}
                 )
 
-    def _charging(self, purse: _Purse, tokens: int) -> Callable[[], None]:
-        """Writes on what is known and, if that is out of date, on what is read anew."""
-        tried = False
+    def _take(self, purse: _Purse, tokens: int) -> None:
+        """Take tokens on what is known and, if that is out of date, on what is read anew."""
+        buckets = purse.allowance
 
-        def once() -> None:
-            nonlocal tried
-            known = purse.allowance
-            if tried:
-                item = self._table.get(known.key)
-                fresh = Allowance(tenant=known.tenant, owner=known.owner)
-                known = Allowance.from_item(item) if item else fresh
-            tried = True
+        def take(known: Allowance) -> None:
             now = self._clock.now()
             full_at = purse.rates.tokens.after(known.tokens_full_at, tokens, now)
             purse.allowance, write = known.becoming(now, tokens_full_at=full_at)
             self._table.write(write)
 
-        return once
+        def read() -> Allowance:
+            item = self._table.get(buckets.key)
+            return Allowance.found_in(item, buckets.tenant, buckets.owner)
+
+        optimistic_on(self._clock, buckets, read, take)
 
 
 class Spending:
@@ -130,7 +127,6 @@ class Spending:
         if rates.together.tokens.limited:
             owner = shard_owner(rates.together, run.id)
             item = self._table.get(Allowance.key_of(run.tenant, owner))
-            fresh = Allowance(tenant=run.tenant, owner=owner)
-            shared = Allowance.from_item(item) if item else fresh
+            shared = Allowance.found_in(item, run.tenant, owner)
             purses.append(_Purse(shared, rates.together.of_shard))
         return Account(self._table, self._clock, self._metrics, purses)
