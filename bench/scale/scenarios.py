@@ -11,6 +11,7 @@ from typing import Any
 from bench.scale.crowds import Crowd
 from bench.scale.meter import Pace
 from bench.scale.stage import Maker, Overtaken, Shape, Stage, deployment
+from skein.adapters.memory import MemoryMetrics
 from skein.models.storage import Item
 from skein.services.consolidation_finder import ConsolidationFinder
 from skein.services.due import Tick
@@ -29,7 +30,7 @@ def _nothing(_item: Item, _now: datetime) -> None:
     """Plans and merges are looked for, and there are none."""
 
 
-TICK: Maker = partial(Tick, firing={"plan": _nothing, "merge": _nothing})
+TICK: Maker = partial(Tick, metrics=MemoryMetrics(), firing={"plan": _nothing, "merge": _nothing})
 BEFORE = Shape("one after the other, 1,024 MB", 1_024, 45, (ALL_SHARDS,), threads=1)
 BEFORE_FINDER = Shape("one after the other, 1,024 MB", 1_024, 115, (ALL_SHARDS,), threads=1)
 

@@ -19,10 +19,10 @@ from skein.models.delivery import Delivery
 from skein.models.jobs import ConsolidationJob, DeliveryJob, Job, RunJob
 from skein.models.run import Run
 from skein.models.storage import Key
-from skein.ports import Clock, Metrics, Table
-from skein.services.at_once import THREADS, AtOnce
+from skein.ports import Table
+from skein.services.at_once import THREADS
 from skein.services.dispatch import Dispatch
-from skein.services.finding import ALL_SHARDS, shards_of
+from skein.services.finding import ALL_SHARDS, Finder, shards_of
 
 SPARE_SECONDS = 5  # as the functions have it
 
@@ -72,9 +72,7 @@ class Looking(Protocol):
 class Maker(Protocol):
     """Makes one of these."""
 
-    def __call__(
-        self, *, table: Table, clock: Clock, dispatch: Dispatch, metrics: Metrics, at_once: AtOnce
-    ) -> Looking:
+    def __call__(self, *, table: Table, finder: Finder) -> Looking:
         """A new container of the function."""
         ...
 
@@ -157,15 +155,16 @@ class Stage:
         begun, sent, longest = self.clock.now(), 0, timedelta(0)
         for shards in self._shape.parts:
             self.clock.set(begun)
-            service = self._make(
-                table=table or self.table,
+            here = table or self.table
+            finder = Finder(
+                table=here,
                 clock=self.clock,
                 dispatch=Dispatch(queues=self.queues, metrics=self.metrics),
                 metrics=self.metrics,
                 at_once=Lanes(self.meter, self._shape.threads),
             )
             until = begun + timedelta(seconds=self._shape.seconds)
-            sent += service.run(until=until, shards=shards)
+            sent += self._make(table=here, finder=finder).run(until=until, shards=shards)
             longest = max(longest, self.clock.now() - begun)
         self.clock.set(begun)
         return sent, longest

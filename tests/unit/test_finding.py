@@ -105,8 +105,7 @@ class Due:
     def tick(self, *, shards: tuple[int, ...] = tuple(range(DUE_SHARDS))) -> int:
         tick = Tick(
             table=self.table,
-            clock=self.clock,
-            dispatch=self.dispatch,
+            finder=self.finder,
             metrics=self.metrics,
             firing={},
         )

@@ -48,14 +48,12 @@ class App(Turning):
 
         return Tick(
             table=self.table,
-            clock=self.clock,
-            dispatch=self.dispatch,
+            finder=self.finder,
             metrics=self.metrics,
             firing={
                 "plan": Firing(table=self.table, settings=self.settings).fire,
                 "merge": self.numbers.carry_on,
             },
-            at_once=self.at_once,
         )
 
     @cached_property

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from skein.services.consolidation import Consolidator
     from skein.services.consolidation_finder import ConsolidationFinder
     from skein.services.consolidation_requests import ConsolidationRequests
+    from skein.services.finding import Finder
     from skein.services.reflection import Reflection
     from skein.services.reflection_finder import ReflectionFinder
     from skein.services.reflection_views import ReflectionViews
@@ -65,17 +66,24 @@ class Background(OnRecord):
         return Renewing(notes=notes, records=records)
 
     @cached_property
-    def consolidation_finder(self) -> ConsolidationFinder:
-        """Finds chats of which something is to be remembered."""
-        from skein.services.consolidation_finder import ConsolidationFinder
+    def finder(self) -> Finder:
+        """Finds what is due; the tick and the finders tell it of what kind."""
+        from skein.services.finding import Finder
 
-        return ConsolidationFinder(
+        return Finder(
             table=self.table,
             clock=self.clock,
             dispatch=self.dispatch,
             metrics=self.metrics,
             at_once=self.at_once,
         )
+
+    @cached_property
+    def consolidation_finder(self) -> ConsolidationFinder:
+        """Finds chats of which something is to be remembered."""
+        from skein.services.consolidation_finder import ConsolidationFinder
+
+        return ConsolidationFinder(table=self.table, finder=self.finder)
 
     @cached_property
     def consolidator(self) -> Consolidator:
@@ -113,13 +121,7 @@ class Background(OnRecord):
         """Finds agents that are about to forget something."""
         from skein.services.reflection_finder import ReflectionFinder
 
-        return ReflectionFinder(
-            table=self.table,
-            clock=self.clock,
-            dispatch=self.dispatch,
-            metrics=self.metrics,
-            at_once=self.at_once,
-        )
+        return ReflectionFinder(table=self.table, finder=self.finder)
 
     @cached_property
     def reflection(self) -> Reflection:

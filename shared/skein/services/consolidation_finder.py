@@ -10,9 +10,7 @@ from skein.models.consolidation import Consolidation
 from skein.models.due import DueKind
 from skein.models.jobs import ConsolidationJob
 from skein.models.storage import Item
-from skein.ports import Clock, Metrics, Table
-from skein.services.at_once import AtOnce, by_threads
-from skein.services.dispatch import Dispatch
+from skein.ports import Table
 from skein.services.finding import ALL_SHARDS, Finder, move_on
 from skein.services.quiet import next_hour
 
@@ -20,19 +18,9 @@ from skein.services.quiet import next_hour
 class ConsolidationFinder:
     """Sends a job for each chat that is due; the worker looks whether it is quiet."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        dispatch: Dispatch,
-        metrics: Metrics,
-        at_once: AtOnce = by_threads,
-    ) -> None:
+    def __init__(self, *, table: Table, finder: Finder) -> None:
         self._table = table
-        self._finder = Finder(
-            table=table, clock=clock, dispatch=dispatch, metrics=metrics, at_once=at_once
-        )
+        self._finder = finder
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send one job for each chat that is due, until there is no more or `until` has come.

@@ -14,9 +14,7 @@ from skein.errors import ConditionFailed, SkeinError
 from skein.models.due import DueKind
 from skein.models.jobs import DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
 from skein.models.storage import Item
-from skein.ports import Clock, Metrics, Table
-from skein.services.at_once import AtOnce, by_threads
-from skein.services.dispatch import Dispatch
+from skein.ports import Metrics, Table
 from skein.services.finding import ALL_SHARDS, Finder, move_on
 
 BACKOFF_MINUTES = (1, 2, 4, 8, 15)
@@ -39,29 +37,23 @@ class Tick:
 
     Args:
         table: Where it is found.
-        clock: The time.
-        dispatch: Sends the jobs.
+        finder: Finds it, and has its jobs sent.
         metrics: Counts them.
         firing: The kinds that fire, each with its function.
-        at_once: How much of it is done at the same time.
     """
 
     def __init__(
         self,
         *,
         table: Table,
-        clock: Clock,
-        dispatch: Dispatch,
+        finder: Finder,
         metrics: Metrics,
         firing: Mapping[DueKind, Fire],
-        at_once: AtOnce = by_threads,
     ) -> None:
         self._table = table
         self._metrics = metrics
         self._firing = firing
-        self._finder = Finder(
-            table=table, clock=clock, dispatch=dispatch, metrics=metrics, at_once=at_once
-        )
+        self._finder = finder
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send what is due now, oldest first, until there is no more or `until` has come.

@@ -22,9 +22,8 @@ from skein.services.dispatch import Dispatch
 
 ALL_SHARDS = tuple(range(DUE_SHARDS))
 PAGE = 400  # marks of a kind and shard that are read at once; some 100 KB
-BATCH = (
-    50  # so that two pages, all that a tick finds if one kind has piled up, give all threads work
-)
+# So that two pages, all that a tick finds if one kind has piled up, give all threads work.
+BATCH = 50
 
 Handle = Callable[[DueKind, Item, datetime], Job | None]
 """Takes what one item is due for in hand, and moves or clears its mark on condition that it is as

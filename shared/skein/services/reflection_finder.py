@@ -11,28 +11,16 @@ from skein.models.base import stable_hash
 from skein.models.due import DueKind
 from skein.models.jobs import ReflectionJob
 from skein.models.storage import Item
-from skein.ports import Clock, Metrics, Table
-from skein.services.at_once import AtOnce, by_threads
-from skein.services.dispatch import Dispatch
+from skein.ports import Table
 from skein.services.finding import ALL_SHARDS, Finder, move_on
 
 
 class ReflectionFinder:
     """Sends a job for each partition of an agent in which something fades."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        dispatch: Dispatch,
-        metrics: Metrics,
-        at_once: AtOnce = by_threads,
-    ) -> None:
+    def __init__(self, *, table: Table, finder: Finder) -> None:
         self._table = table
-        self._finder = Finder(
-            table=table, clock=clock, dispatch=dispatch, metrics=metrics, at_once=at_once
-        )
+        self._finder = finder
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send the jobs for what is due, until there is no more or `until` has come.
