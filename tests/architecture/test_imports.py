@@ -115,13 +115,3 @@ def test_importing_everything_reads_no_environment_and_opens_no_connection() -> 
         check=False,
     )
     assert result.returncode == 0, result.stderr
-
-
-def test_no_source_file_is_too_long_to_read_in_one_sitting() -> None:
-    folders = [PACKAGE, ROOT / "functions", ROOT / "local"]
-    long = {
-        str(path.relative_to(ROOT)): length
-        for path in _files(*folders)
-        if (length := len(path.read_text().splitlines())) > 320
-    }
-    assert long == {}
