@@ -29,4 +29,5 @@ def last_words(claim: Claim, step: Step, reading: Reading) -> NewMessage | None:
         client_id=f"{claim.run.id}:{step.n}",
         depth=claim.run.chain_depth + 1,
         run_id=claim.run.id,
+        traced_to=claim.run.trigger.user_id,
     )

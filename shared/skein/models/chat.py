@@ -270,6 +270,7 @@ class Message(Stored):
         client_id: The sender's own id of it; the same sender and id is one message.
         depth: 0 from a person, one more for each agent that passed the word on.
         run_id: The run that said it, for an agent's message.
+        traced_to: The person that the run traces back to, for an agent's message.
         expects_reply: The sender waits for an answer.
         resets: A person asks to start anew; answered without the model.
         origin: Why it was said, where the sender was asked in another chat.
@@ -289,6 +290,7 @@ class Message(Stored):
     media: tuple[Media, ...] = ()
     depth: int = 0
     run_id: Identifier | None = None
+    traced_to: Identifier | None = None
     expects_reply: bool = False
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
     origin: Origin | None = None

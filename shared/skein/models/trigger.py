@@ -39,6 +39,8 @@ class Trigger(Value):
         seq: The message that the prompt marks: the newest by a person, else the newest.
         from_seq: The first of the messages that this run is to answer.
         by: Who wrote that message, or asked for the run.
+        traced_to: The person that an agent's message or a plan traces back to; None for a person's
+            own message, and where no person stands behind the trigger.
         plan: Of a plan's run: what it is to do.
         service: Of a service's run: what it was told.
     """
@@ -47,6 +49,7 @@ class Trigger(Value):
     seq: int | None = None
     from_seq: int | None = None
     by: MemberRef | None = None
+    traced_to: Identifier | None = None
     plan: PlanTrigger | None = None
     service: ServiceTrigger | None = None
 
@@ -57,8 +60,12 @@ class Trigger(Value):
 
     @property
     def user_id(self) -> str | None:
-        """The person's id, if a person it was."""
-        return self.by.id if self.by is not None and self.by_person else None
+        """The person that the trigger traces back to; None if there is none.
+
+        This person pays for the run. In a private chat that the run does not belong to, it writes
+        only if this person is a member.
+        """
+        return self.by.id if self.by is not None and self.by_person else self.traced_to
 
     def widened(self, newer: "Trigger") -> "Trigger":
         """This trigger after another one joined the same queued run.

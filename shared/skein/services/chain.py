@@ -28,7 +28,7 @@ def next_in_chain(
             continue
         member = Membership.from_item(item)
         if member.active and agent.id != run.agent_id:
-            trigger = Trigger(type="manual", by=run.trigger.by)
+            trigger = Trigger(type="manual", by=run.trigger.by, traced_to=run.trigger.traced_to)
             return enqueue(
                 member,
                 trigger,

@@ -58,6 +58,7 @@ class NewMessage(Value):
             read that; else it is read, for a person's message in a direct chat.
         depth: 0 from a person, one more for each agent that passed the word on.
         run_id: The run that says it, for an agent's message.
+        traced_to: The person that this run traces back to.
         expects_reply: The sender waits for an answer.
         origin: Why it is said, where the sender was asked in another chat.
     """
@@ -76,6 +77,7 @@ class NewMessage(Value):
     overrides: ChatOverrides | None = None
     depth: int = 0
     run_id: Identifier | None = None
+    traced_to: Identifier | None = None
     expects_reply: bool = False
     origin: Origin | None = None
 
@@ -221,7 +223,11 @@ class Chats:
         if message.kind != "text":
             return
         trigger = Trigger(
-            type="chat_message", seq=message.seq, from_seq=message.seq, by=message.sender.ref
+            type="chat_message",
+            seq=message.seq,
+            from_seq=message.seq,
+            by=message.sender.ref,
+            traced_to=message.traced_to,
         )
         audience = audience_of(room.chat, since_seq=message.seq)
         debounce = debounce_in(room.chat, self._settings) if texted else None
@@ -286,6 +292,7 @@ def _numbered(
         media=new.media,
         depth=new.depth,
         run_id=new.run_id,
+        traced_to=new.traced_to,
         expects_reply=new.expects_reply,
         origin=new.origin,
         expires_at=kept_until(now, message_days(chat.retention)),

@@ -103,6 +103,7 @@ def tombstone(message: Message) -> dict[str, Any]:
         "media": [],
         "expects_reply": False,
         "origin": None,
+        "traced_to": None,
         "correlation_id": None,
     }
 

@@ -59,12 +59,15 @@ class ChatEraser:
         if is_to_go(sweep, sweep.chats[chat_id], message, suspect=suspect):
             self._table.write(Update(message.key, set=tombstone(message), condition=Exists()))
             sweep.found.counts["messages"] += 1
-        elif message.origin is not None and (
+            return
+        if message.origin is not None and (
             message.origin.chat_id in sweep.chats
             or sweep.mentions_them(message.origin.model_dump(mode="json"))
         ):
             self._table.write(Update(message.key, set={"origin": None}, condition=Exists()))
             sweep.found.counts["origins"] += 1
+        if message.traced_to in sweep.subject.ids:
+            self._table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
 
     def _remember_first(self, sweep: Sweep, chat_id: str, message: Message) -> None:
         """What rests on their words cannot be older; kept, since the words are about to go."""

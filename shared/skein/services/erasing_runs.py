@@ -205,6 +205,8 @@ class RunEraser:
         """Take away why a message was sent; a note stays that runs there may have been shown it."""
         item = self._table.get(Message.key_of(sweep.tenant, chat_id, seq))
         message = Message.from_item(item) if item else None
+        if message is not None and message.traced_to in sweep.subject.ids:
+            self._table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
         origin = message.origin if message else None
         note = sweep.chats.get(origin.chat_id) if origin else None
         if message is None or note is None:

@@ -54,7 +54,7 @@ class Firing:
         started = agent_run(
             tenant=plan.tenant,
             agent_id=plan.agent_id,
-            trigger=Trigger(type="plan", plan=trigger),
+            trigger=Trigger(type="plan", plan=trigger, traced_to=plan.set_by),
             cause=("plan", plan.id, rfc3339(plan.next_at)),
             now=now,
             settings=self._settings,

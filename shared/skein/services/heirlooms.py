@@ -104,6 +104,8 @@ def _moved(
         plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name)
         key = plan.model_copy(update={"id": plan_id}).key
         moved["id"] = plan_id
+        if moved.get("set_by") == old:
+            moved["set_by"] = new
     if "gsi2sk" in item:
         kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
         due_at = datetime.fromisoformat(str(item["gsi2sk"]).split("#", 1)[0])

@@ -51,6 +51,7 @@ class Plans:
         scheduled_at: str | None = None,
         cron: str | None = None,
         time_zone: str = "UTC",
+        set_by: str | None = None,
         effect: str | None = None,
         guard: Check | None = None,
     ) -> Plan:
@@ -64,6 +65,7 @@ class Plans:
             scheduled_at: RFC 3339, or a local time of `time_zone`; in the future.
             cron: Five fields in `time_zone`; it first fires at its next time, not at once.
             time_zone: IANA name.
+            set_by: The person whose run sets it.
             effect: The id of a run's effect; the same one again changes nothing.
             guard: A check on the run that sets it.
 
@@ -91,6 +93,7 @@ class Plans:
                 **{kind: next_at if kind == "scheduled_at" else " ".join(text.split())},
                 time_zone=time_zone,
                 next_at=next_at,
+                set_by=set_by,
                 created_at=now,
             )
         except ValidationError as error:

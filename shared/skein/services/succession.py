@@ -113,9 +113,10 @@ def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
     if agent.queued_run is not None:
         queued = agent.queued_run
         by = new.ref if queued.trigger.by == old else queued.trigger.by
+        traced_to = new.id if queued.trigger.traced_to == old.id else queued.trigger.traced_to
         changes["queued_run"] = queued.model_copy(
             update={
-                "trigger": queued.trigger.model_copy(update={"by": by}),
+                "trigger": queued.trigger.model_copy(update={"by": by, "traced_to": traced_to}),
                 "audience": queued.audience.renamed(old.id, new.id),
             }
         )

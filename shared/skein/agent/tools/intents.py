@@ -82,6 +82,7 @@ def set_plan(
             scheduled_at=scheduled_at,
             cron=cron,
             time_zone=time_zone or call.reading.agent.time_zone,
+            set_by=call.work.run.trigger.user_id,
             effect=effect_id(call.effect),
             guard=call.work.claim.guard,
         )

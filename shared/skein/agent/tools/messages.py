@@ -53,6 +53,7 @@ def send_message(
         reply_to=reply_to,
         depth=run.chain_depth + 1,
         run_id=run.id,
+        traced_to=run.trigger.user_id,
         expects_reply=bool(wait),
         origin=_origin(call, target),
     )
