@@ -154,8 +154,8 @@ def test_an_answer_whose_tokens_nobody_counted_is_an_answer(
 def test_a_model_that_nobody_has_any_more_closes_its_connection(server: ScriptedOpenAI) -> None:
     model = OpenAIModel(api_key=lambda: "key", base_url=server.base_url)
     model.complete(_request(None))
-    assert model._client is not None
-    connection = model._client._client
+    assert model._connection is not None
+    connection = model._connection.client._client
     del model
     gc.collect()
     assert connection.is_closed

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import weakref
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skein.adapters.system import done_within
@@ -12,7 +15,7 @@ from skein.errors import ModelRejected, Throttled, Unavailable
 from skein.models.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from httpx2 import Response
     from openai import OpenAI
@@ -25,8 +28,25 @@ WORD = re.compile(r"[A-Za-z0-9_.:\[\]-]{1,80}")
 PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry
 
 
+@dataclass(slots=True)
+class _Connection:
+    """One client of the SDK and the calls that use it now.
+
+    Attributes:
+        calls: How many calls are in flight.
+        given_up: No further call may use it; the last one in flight closes it.
+    """
+
+    client: OpenAI
+    calls: int = 0
+    given_up: bool = False
+
+
 class OpenAIModel:
     """Asks through the official SDK, which is loaded and connected at the first question.
+
+    Many threads may ask at once. They share one client, which is made under a lock and is never
+    closed while a call uses it.
 
     Args:
         api_key: Gives the key when it is needed, so that no secret is read before.
@@ -36,7 +56,8 @@ class OpenAIModel:
     def __init__(self, *, api_key: Callable[[], str], base_url: str | None) -> None:
         self._api_key = api_key
         self._base_url = base_url
-        self._client: OpenAI | None = None
+        self._connection: _Connection | None = None
+        self._lock = threading.Lock()
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
         """Ask once; the SDK tries a failed request a second time within the same time-out.
@@ -47,21 +68,38 @@ class OpenAIModel:
                 that is the run's fault, so the run waits instead of failing.
             ModelRejected: It refuses this very request.
         """
+        parameters = _parameters(request)
+        with self._connected() as connection:
+            completion = self._completion(connection, parameters, request.timeout_seconds)
+        try:
+            return _answer(completion, request)
+        except (AttributeError, TypeError, ValueError) as error:  # the SDK checks nothing of it
+            raise Unavailable("the model's answer has another form than it should") from error
+
+    def close(self) -> None:
+        """Give up the connection; calls in flight end first, and the next one makes a new one."""
+        with self._lock:
+            if self._connection is not None:
+                self._give_up(self._connection)
+
+    def _completion(
+        self, connection: _Connection, parameters: dict[str, Any], seconds: float
+    ) -> ChatCompletion:
         import openai
 
-        parameters = _parameters(request)
-        attempt_seconds = max((request.timeout_seconds - PAUSE_SECONDS) / (SDK_RETRIES + 1), 1.0)
-        client = self._connected().with_options(timeout=attempt_seconds)
+        attempt_seconds = max((seconds - PAUSE_SECONDS) / (SDK_RETRIES + 1), 1.0)
+        client = connection.client.with_options(timeout=attempt_seconds)
         try:
-            completion = done_within(
-                request.timeout_seconds, lambda: client.chat.completions.create(**parameters)
+            completion: ChatCompletion = done_within(
+                seconds, lambda: client.chat.completions.create(**parameters)
             )
         except TimeoutError as error:  # the SDK's holds for each phase, not for all that trickles
             raise Unavailable("the model's answer took too long") from error
         except openai.RateLimitError as error:
             raise Throttled(_reason(error)) from error
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
-            self.close()  # the key may have been changed: ask for it anew
+            with self._lock:
+                self._give_up(connection)  # the key may have been changed: ask for it again
             raise Unavailable(_reason(error)) from error
         except (
             openai.APIConnectionError,
@@ -75,31 +113,50 @@ class OpenAIModel:
             raise Unavailable(_reason(error)) from error
         except ValueError as error:
             raise Unavailable("the model's answer is no JSON") from error
+        return completion
+
+    @contextmanager
+    def _connected(self) -> Iterator[_Connection]:
+        """The shared connection, which stays open until the caller has finished."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = _Connection(self._client())
+            connection = self._connection
+            connection.calls += 1
         try:
-            return _answer(completion, request)
-        except (AttributeError, TypeError, ValueError) as error:  # the SDK checks nothing of it
-            raise Unavailable("the model's answer has another form than it should") from error
+            yield connection
+        finally:
+            with self._lock:
+                connection.calls -= 1
+                if connection.given_up:
+                    self._give_up(connection)
 
-    def close(self) -> None:
-        """Give up the connection; the next question makes a new one."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
+    def _give_up(self, connection: _Connection) -> None:
+        """Offer a connection to no further call, and close it once no call uses it.
 
-    def _connected(self) -> OpenAI:
-        if self._client is None:
-            from openai import DefaultHttpxClient, OpenAI
+        Another thread may have replaced the connection by now; the new one stays. The caller holds
+        the lock.
+        """
+        connection.given_up = True
+        if self._connection is connection:
+            self._connection = None
+        if not connection.calls:
+            connection.client.close()
 
-            connection = DefaultHttpxClient(event_hooks={"response": [_no_long_pause]})
-            self._client = OpenAI(
-                api_key=self._api_key(),
-                base_url=self._base_url,
-                max_retries=SDK_RETRIES,
-                http_client=connection,
-            )
-            # What is the SDK's own it closes itself in the end, what it was given it does not.
-            weakref.finalize(self._client, connection.close)
-        return self._client
+    def _client(self) -> OpenAI:
+        from openai import DefaultHttpxClient, OpenAI
+
+        api_key = self._api_key()  # first, since it may raise
+        http_client = DefaultHttpxClient(event_hooks={"response": [_no_long_pause]})
+        client = OpenAI(
+            api_key=api_key,
+            base_url=self._base_url,
+            max_retries=SDK_RETRIES,
+            http_client=http_client,
+        )
+        # The SDK closes its own HTTP client in the end, but not one that it was given.
+        weakref.finalize(client, http_client.close)
+        return client
 
 
 def _no_long_pause(response: Response) -> None:

@@ -9,10 +9,11 @@ stack, gives some parts itself: `build_app(settings, model=..., clock=...)`.
 from __future__ import annotations
 
 import os
-from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from skein.bootstrap.outside import ADAPTERS, EVERYBODYS, PORTS, load_adapter
+from skein.bootstrap.part import part
 from skein.bootstrap.turning import Turning
 from skein.settings import Settings
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 class App(Turning):
     """All of Skein, wired: services built from ports."""
 
-    @cached_property
+    @part
     def respond(self) -> Respond:
         """Runs started by hand."""
         from skein.services.respond import Respond
@@ -40,7 +41,7 @@ class App(Turning):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def tick(self) -> Tick:
         """Sends again, or fires, what is due."""
         from skein.services.due import Tick
@@ -56,7 +57,7 @@ class App(Turning):
             },
         )
 
-    @cached_property
+    @part
     def sources(self) -> Sources:
         """Services outside that wake agents."""
         from skein.services.sources import Sources
@@ -69,7 +70,7 @@ class App(Turning):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def deliveries(self) -> Deliveries:
         """Texts on their way out."""
         from skein.services.delivery import Deliveries
@@ -83,7 +84,7 @@ class App(Turning):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def rooms(self) -> Rooms:
         """Who is in which chat, and how it behaves."""
         from skein.services.rooms import Rooms
@@ -111,13 +112,13 @@ def build_app(settings: Settings, **overrides: object) -> App:
     if unknown:
         raise TypeError(f"no such port: {', '.join(sorted(unknown))}")
     app = App(settings)
-    vars(app).update(overrides)  # where cached_property looks before it builds
+    vars(app).update(overrides)  # where a part is kept once it is built
     return app
 
 
 def parts() -> tuple[str, ...]:
     """The names of all parts, ports left out."""
-    made = (name for name in dir(App) if isinstance(getattr(App, name), cached_property))
+    made = (name for name in dir(App) if isinstance(getattr(App, name), part))
     return tuple(name for name in made if name not in {*PORTS, "aws"})
 
 
@@ -147,12 +148,15 @@ class _Container:
     """What one Lambda container, or one test, holds on to between invocations."""
 
     app: App | None = None
+    building: Lock = Lock()
 
 
 def app() -> App:
-    """The container's app, built from the environment when it is first asked for."""
+    """The container's app, built once from the environment when it is first asked for."""
     if _Container.app is None:
-        _Container.app = build_app(Settings.from_environment(os.environ))
+        with _Container.building:
+            if _Container.app is None:
+                _Container.app = build_app(Settings.from_environment(os.environ))
     return _Container.app
 
 

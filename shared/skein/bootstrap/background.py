@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from skein.bootstrap.part import part
 from skein.bootstrap.records import OnRecord
 
 if TYPE_CHECKING:
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 class Background(OnRecord):
     """Services that nobody waits for, and what they share with all others."""
 
-    @cached_property
+    @part
     def usage(self) -> UsageBook:
         """What agents cost by day."""
         from skein.services.usage import UsageBook
 
         return UsageBook(table=self.table, clock=self.clock, metrics=self.metrics)
 
-    @cached_property
+    @part
     def remembered_tokens(self) -> RememberedTokens:
         """Token counts of what was counted before."""
         from skein.agent.counting import RememberedTokens
 
         return RememberedTokens(self.tokens, self.settings.token_cache_bytes)
 
-    @cached_property
+    @part
     def upkeep(self) -> Upkeep:
         """Keeps lists of chats up to date."""
         from skein.services.upkeep import Upkeep
@@ -47,7 +47,7 @@ class Background(OnRecord):
             table=self.table, clock=self.clock, dispatch=self.dispatch, settings=self.settings
         )
 
-    @cached_property
+    @part
     def renewing(self) -> Renewing:
         """Renews summaries."""
         from skein.services.records import Records
@@ -65,7 +65,7 @@ class Background(OnRecord):
         )
         return Renewing(notes=notes, records=records)
 
-    @cached_property
+    @part
     def finder(self) -> Finder:
         """Finds what is due; the tick and the finders tell it of what kind."""
         from skein.services.finding import Finder
@@ -78,14 +78,14 @@ class Background(OnRecord):
             at_once=self.at_once,
         )
 
-    @cached_property
+    @part
     def consolidation_finder(self) -> ConsolidationFinder:
         """Finds chats of which something is to be remembered."""
         from skein.services.consolidation_finder import ConsolidationFinder
 
         return ConsolidationFinder(table=self.table, finder=self.finder)
 
-    @cached_property
+    @part
     def consolidator(self) -> Consolidator:
         """Lets agents remember what was said."""
         from skein.services.consolidation import Consolidator
@@ -109,21 +109,21 @@ class Background(OnRecord):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def consolidation_requests(self) -> ConsolidationRequests:
         """Consolidation as operators ask for it and look at it."""
         from skein.services.consolidation_requests import ConsolidationRequests
 
         return ConsolidationRequests(table=self.table, clock=self.clock, dispatch=self.dispatch)
 
-    @cached_property
+    @part
     def reflection_finder(self) -> ReflectionFinder:
         """Finds agents that are about to forget something."""
         from skein.services.reflection_finder import ReflectionFinder
 
         return ReflectionFinder(table=self.table, finder=self.finder)
 
-    @cached_property
+    @part
     def reflection(self) -> Reflection:
         """Lets agents keep for good what would fade."""
         from skein.services.reflection import Reflection
@@ -139,7 +139,7 @@ class Background(OnRecord):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def reflection_views(self) -> ReflectionViews:
         """Reflections as operators look at them."""
         from skein.services.reflection_views import ReflectionViews

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skein.bootstrap.background import Background
+from skein.bootstrap.part import part
 
 if TYPE_CHECKING:
     from skein.services.chats import Chats
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Doors(Background):
     """The ways by which messages enter chats, and what limits them."""
 
-    @cached_property
+    @part
     def chats(self) -> Chats:
         """The door by which messages enter chats."""
         from skein.services.chats import Chats
@@ -32,7 +32,7 @@ class Doors(Background):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def limits(self) -> Limits:
         """How much people may send."""
         from skein.services.limits import Limits
@@ -41,7 +41,7 @@ class Doors(Background):
             table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
         )
 
-    @cached_property
+    @part
     def spending(self) -> Spending:
         """How much models may be asked."""
         from skein.services.spending import Spending
@@ -50,21 +50,21 @@ class Doors(Background):
             table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
         )
 
-    @cached_property
+    @part
     def notices(self) -> Notices:
         """What people are told when nobody answers."""
         from skein.services.notices import Notices
 
         return Notices(chats=self.chats, limits=self.limits, clock=self.clock)
 
-    @cached_property
+    @part
     def posting(self) -> Posting:
         """What people post in the app."""
         from skein.services.posting import Posting
 
         return Posting(table=self.table, chats=self.chats, limits=self.limits)
 
-    @cached_property
+    @part
     def ingest(self) -> Ingest:
         """Texts on their way in."""
         from skein.services.ingest import Ingest

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING
 
+from skein.bootstrap.part import part
 from skein.settings import Settings
 
 if TYPE_CHECKING:
@@ -57,57 +58,58 @@ class Outside:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.building = RLock()
 
-    @cached_property
+    @part
     def clock(self) -> Clock:
         """The time."""
         from skein.adapters.system import SystemClock
 
         return SystemClock()
 
-    @cached_property
+    @part
     def ids(self) -> Ids:
         """The source of new ids."""
         from skein.adapters.system import UlidIds
 
         return UlidIds(self.clock)
 
-    @cached_property
+    @part
     def aws(self) -> Aws:
         """Where clients of AWS come from."""
         from skein.adapters.aws import Aws
 
         return Aws(self.settings)
 
-    @cached_property
+    @part
     def table(self) -> Table:
         """The one table."""
         from skein.adapters.dynamodb import DynamoTable, dynamo_client
 
         return DynamoTable(dynamo_client(self.aws), self.settings.table_name, self.clock)
 
-    @cached_property
+    @part
     def at_once(self) -> AtOnce:
         """How much of the same is done."""
         from skein.services.at_once import by_threads
 
         return by_threads
 
-    @cached_property
+    @part
     def queues(self) -> Queues:
         """The queues behind the workers."""
         from skein.adapters.sqs import SqsQueues, sqs_client
 
         return SqsQueues(sqs_client(self.aws), self.settings.queue_urls())
 
-    @cached_property
+    @part
     def secrets(self) -> Secrets:
         """Where credentials are kept."""
         from skein.adapters.secrets import SecretsManager, secrets_client
 
         return SecretsManager(secrets_client(self.aws), self.clock)
 
-    @cached_property
+    @part
     def model(self) -> LanguageModel:
         """The language model."""
         from skein.adapters.openai_model import OpenAIModel
@@ -117,35 +119,35 @@ class Outside:
             base_url=self.settings.openai_base_url,
         )
 
-    @cached_property
+    @part
     def tokens(self) -> ModelTokens:
         """Exact token counts."""
         from skein.adapters.tokens import Tokens
 
         return Tokens()
 
-    @cached_property
+    @part
     def sms(self) -> Sms:
         """The SMS provider."""
         from skein.adapters.twilio_sms import TwilioSms
 
         return TwilioSms(self.secrets, self.settings)
 
-    @cached_property
+    @part
     def verifier(self) -> WebhookVerifier:
         """Knows the SMS provider's signature."""
         from skein.adapters.twilio_signature import TwilioSignature
 
         return TwilioSignature(self.secrets, self.settings)
 
-    @cached_property
+    @part
     def metrics(self) -> Metrics:
         """Counters for the operator."""
         from skein.adapters.metrics import EmfMetrics
 
         return EmfMetrics()
 
-    @cached_property
+    @part
     def flags(self) -> Flags:
         """The operator's switches: in AppConfig, else in a file, else the settings alone."""
         from skein.adapters.system import NoFlags
@@ -161,26 +163,26 @@ class Outside:
 
     # ------------------------------------------------------------------ behind circuit breakers
 
-    @cached_property
+    @part
     def model_breaker(self) -> Breaker:
         """Stands before the model's API; a deployment asks one."""
         return self._breaker(f"model {self.settings.openai_base_url or 'OpenAI'}")
 
-    @cached_property
+    @part
     def guarded_model(self) -> LanguageModel:
         """The language model, left alone for a while when it fails."""
         from skein.bootstrap.guards import GuardedModel
 
         return GuardedModel(self.model, self.model_breaker)
 
-    @cached_property
+    @part
     def guarded_sms(self) -> Sms:
         """The SMS provider, likewise."""
         from skein.bootstrap.guards import GuardedSms
 
         return GuardedSms(self.sms, self._breaker("Twilio"))
 
-    @cached_property
+    @part
     def context_table(self) -> Table:
         """The table for reading contexts, which agents can do without when it fails or is slow.
 

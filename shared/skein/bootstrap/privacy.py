@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skein.bootstrap.background import Background
+from skein.bootstrap.part import part
 
 if TYPE_CHECKING:
     from skein.services.endings import Endings
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Privacy(Background):
     """Erasures and exports."""
 
-    @cached_property
+    @part
     def endings(self) -> Endings:
         """How runs end."""
         from skein.services.endings import Endings
@@ -31,14 +31,14 @@ class Privacy(Background):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def erasures(self) -> Erasures:
         """Erasures as operators ask for them."""
         from skein.services.erasures import Erasures
 
         return Erasures(table=self.table, clock=self.clock, ids=self.ids, dispatch=self.dispatch)
 
-    @cached_property
+    @part
     def eraser(self) -> Eraser:
         """Erases people."""
         from skein.services.eraser import Eraser
@@ -63,7 +63,7 @@ class Privacy(Background):
             runs=runs,
         )
 
-    @cached_property
+    @part
     def exports(self) -> Exports:
         """All that is on record of a person."""
         from skein.services.exports import Exports

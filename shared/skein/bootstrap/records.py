@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skein.bootstrap.outside import Outside
+from skein.bootstrap.part import part
 
 if TYPE_CHECKING:
     from skein.services.agents import Agents
@@ -30,119 +30,119 @@ if TYPE_CHECKING:
 class OnRecord(Outside):
     """What tenants keep, and what is seen of it."""
 
-    @cached_property
+    @part
     def dispatch(self) -> Dispatch:
         """Sends jobs after a commit."""
         from skein.services.dispatch import Dispatch
 
         return Dispatch(queues=self.queues, metrics=self.metrics)
 
-    @cached_property
+    @part
     def renaming(self) -> Renaming:
         """Has new names copied into rosters."""
         from skein.services.renaming import Renaming
 
         return Renaming(table=self.table, dispatch=self.dispatch)
 
-    @cached_property
+    @part
     def views(self) -> ChatViews:
         """Chats and messages as the API shows them."""
         from skein.services.chat_views import ChatViews
 
         return ChatViews(table=self.table, clock=self.clock)
 
-    @cached_property
+    @part
     def agents(self) -> Agents:
         """The tenant's agents."""
         from skein.services.agents import Agents
 
         return Agents(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
-    @cached_property
+    @part
     def audit(self) -> AuditBook:
         """Who read or changed what."""
         from skein.services.audit import AuditBook
 
         return AuditBook(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
 
-    @cached_property
+    @part
     def users(self) -> Users:
         """The tenant's people."""
         from skein.services.users import Users
 
         return Users(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
-    @cached_property
+    @part
     def numbers(self) -> Numbers:
         """Which numbers lead to whom."""
         from skein.services.numbers import Numbers
 
         return Numbers(table=self.table, clock=self.clock, settings=self.settings)
 
-    @cached_property
+    @part
     def lines(self) -> Lines:
         """The tenant's phone numbers."""
         from skein.services.lines import Lines
 
         return Lines(table=self.table, clock=self.clock)
 
-    @cached_property
+    @part
     def tenant_settings(self) -> TenantBook:
         """What tenants say of their settings."""
         from skein.services.tenant_settings import TenantBook
 
         return TenantBook(table=self.table, clock=self.clock)
 
-    @cached_property
+    @part
     def run_views(self) -> RunViews:
         """Runs as the API shows them."""
         from skein.services.run_views import RunViews
 
         return RunViews(table=self.table, clock=self.clock)
 
-    @cached_property
+    @part
     def goals(self) -> Goals:
         """What agents are after."""
         from skein.services.goals import Goals
 
         return Goals(table=self.table, clock=self.clock, ids=self.ids)
 
-    @cached_property
+    @part
     def memories(self) -> Memories:
         """What agents have learnt."""
         from skein.services.memories import Memories
 
         return Memories(table=self.table, clock=self.clock, ids=self.ids)
 
-    @cached_property
+    @part
     def plans(self) -> Plans:
         """What will wake agents."""
         from skein.services.plans import Plans
 
         return Plans(table=self.table, clock=self.clock)
 
-    @cached_property
+    @part
     def documents(self) -> Documents:
         """What agents and chats work on."""
         from skein.services.documents import Documents
 
         return Documents(table=self.table, clock=self.clock, ids=self.ids)
 
-    @cached_property
+    @part
     def skills(self) -> Skills:
         """How agents work."""
         from skein.services.skills import Skills
 
         return Skills(table=self.table, clock=self.clock)
 
-    @cached_property
+    @part
     def threads(self) -> Threads:
         """What agents are at."""
         from skein.services.threads import Threads
 
         return Threads(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
 
-    @cached_property
+    @part
     def pins(self) -> Pins:
         """Which threads chats pin."""
         from skein.services.pins import Pins

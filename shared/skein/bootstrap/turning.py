@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skein.bootstrap.doors import Doors
+from skein.bootstrap.part import part
 from skein.bootstrap.privacy import Privacy
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Turning(Doors, Privacy):
     """Runs, contexts and tools."""
 
-    @cached_property
+    @part
     def runs(self) -> Runs:
         """The life of runs."""
         from skein.services.runs import Runs
@@ -38,7 +38,7 @@ class Turning(Doors, Privacy):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def context_cache(self) -> ContextCache:
         """What prompts were made from."""
         from skein.agent.cache import ContextCache
@@ -49,7 +49,7 @@ class Turning(Doors, Privacy):
             max_bytes=self.settings.context_cache_bytes,
         )
 
-    @cached_property
+    @part
     def reader(self) -> Reader:
         """Reads what prompts are made from."""
         from skein.agent.reading import Reader
@@ -61,7 +61,7 @@ class Turning(Doors, Privacy):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def contexts(self) -> Contexts:
         """Reads them in time, or makes do with less."""
         from skein.agent.contexts import Contexts
@@ -76,14 +76,14 @@ class Turning(Doors, Privacy):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def context(self) -> ContextBuilder:
         """Makes prompts."""
         from skein.agent.context import ContextBuilder
 
         return ContextBuilder(tokens=self.remembered_tokens, settings=self.settings)
 
-    @cached_property
+    @part
     def preview(self) -> Preview:
         """Prompts for operators to look at."""
         from skein.agent.preview import Preview
@@ -92,14 +92,14 @@ class Turning(Doors, Privacy):
             table=self.table, clock=self.clock, contexts=self.contexts, context=self.context
         )
 
-    @cached_property
+    @part
     def training(self) -> Training:
         """Completed threads as units of training."""
         from skein.agent.training import Training
 
         return Training(threads=self.threads, run_views=self.run_views)
 
-    @cached_property
+    @part
     def desk(self) -> Desk:
         """What agents' tools may use."""
         from skein.agent.tools.desk import Desk
@@ -133,7 +133,7 @@ class Turning(Doors, Privacy):
             threads=self.threads,
         )
 
-    @cached_property
+    @part
     def apologies(self) -> Apologies:
         """Tells people on SMS, once, that their answer is late."""
         from skein.services.apologies import Apologies
@@ -146,7 +146,7 @@ class Turning(Doors, Privacy):
             settings=self.settings,
         )
 
-    @cached_property
+    @part
     def turns(self) -> Turns:
         """What the run worker does."""
         from skein.agent.answers import Answers

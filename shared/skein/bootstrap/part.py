@@ -1,0 +1,53 @@
+"""Parts of the app: built at their first use, once, however many threads ask for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import RLock
+
+T = TypeVar("T")
+
+
+class Whole(Protocol):
+    """An object with parts.
+
+    Attributes:
+        building: Held while one of its parts is built. It is reentrant, since a part is built from
+            other parts.
+    """
+
+    building: RLock
+
+
+class part(Generic[T]):  # noqa: N801 - a decorator
+    """Make a method a property that is computed at its first use and kept in the instance.
+
+    `functools.cached_property` does the same, but from Python 3.12 on it computes a value twice
+    where two threads ask for it at once. Two connection pools, caches or circuit breakers in one
+    container would then work side by side.
+    """
+
+    def __init__(self, build: Callable[[Any], T]) -> None:
+        self._build = build
+        self._name = build.__name__
+        self.__doc__ = build.__doc__
+
+    @overload
+    def __get__(self, whole: None, kind: type) -> Self: ...
+
+    @overload
+    def __get__(self, whole: Whole, kind: type | None = None) -> T: ...
+
+    def __get__(self, whole: Whole | None, kind: type | None = None) -> Self | T:
+        """Build the part unless another thread has; later uses find it without this call."""
+        if whole is None:
+            return self
+        parts = vars(whole)
+        with whole.building:
+            if self._name not in parts:
+                parts[self._name] = self._build(whole)
+        built: T = parts[self._name]
+        return built
