@@ -6,6 +6,7 @@ entry would make this parser read something else.
 
 import json
 import re
+import unicodedata
 from typing import Any, NamedTuple
 
 QUOTED = r'"(?:[^"\\]|\\.)*"'
@@ -107,6 +108,19 @@ def said(line: str) -> Said:
         seen=found["seen"] == "SEEN",
         marks=tuple(mark for mark in ("trigger", "resume", "timeout") if found[mark]),
     )
+
+
+def opens_entry(line: str) -> bool:
+    """Whether a line could pass for the start of an entry, or for a note of ours before one."""
+    seen = "".join(one for one in line if one.isprintable() and not one.isspace())
+    return unicodedata.normalize("NFKC", seen[:1]) == "[" and not seen.startswith("[attached:")
+
+
+def without_bars(text: str) -> str:
+    """What somebody said, from how it stands in a turn: each line but the first behind a bar."""
+    first, *further = text.split("\n")
+    assert all(line == "|" or line.startswith("| ") for line in further)
+    return "\n".join([first, *(line[2:] for line in further)])
 
 
 def rows(section: str, name: str, row: re.Pattern[str]) -> list[dict[str, Any]]:

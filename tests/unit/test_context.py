@@ -78,7 +78,7 @@ def test_what_came_with_a_message_is_named() -> None:
     world = _world()
     world.chat(HUSAM, COACH)
     world.post("", HUSAM, media=(Media(url="https://media.example/1", content_type="image/png"),))
-    assert _asked(world)[-1] == ("user", "[Husam (human)] [attached: image/png]")
+    assert _asked(world)[-1] == ("user", '[Husam (human)] [attached: "image/png"]')
 
 
 def test_a_name_cannot_pretend_to_be_another_speaker() -> None:

@@ -82,7 +82,7 @@ def test_the_note_before_and_an_instruction_of_the_agents_own_are_in_the_questio
     _talk(world, "42")
     asked = _notes_asked(world)[-1]
     assert "Only numbers." in asked
-    assert "One.\nTwo." in asked
+    assert "| One.\n| Two." in asked
 
 
 @pytest.mark.parametrize(

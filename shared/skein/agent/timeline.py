@@ -1,14 +1,23 @@
 """The history as a chronological timeline: who said what and when, and what of it is new.
 
-Whatever a person typed stays inside its own quoted entry (DESIGN section 5, invariant 11): text and
-names are JSON strings without a line break of any kind, and nothing else on a line is theirs.
+Everything that a person typed stays inside its own entry (DESIGN section 5, invariant 11). In a
+timeline, text and names are JSON strings without a line break of any kind, and nothing else on a
+line is theirs. As roles, further lines of a message stand behind a bar.
 """
 
 from skein.models.audience import Audience, may_show
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import Message
 from skein.models.trigger import Resume
-from skein.services.quoting import bracketed, label, quoted, quoted_id, time_of
+from skein.services.quoting import (
+    bracket_lines_behind_bars,
+    bracketed,
+    further_lines_behind_bars,
+    label,
+    quoted,
+    quoted_id,
+    time_of,
+)
 
 TRIGGER_MARK = "\u2190 TRIGGER"
 RESUME_MARK = "\u2190 RESUME"
@@ -57,15 +66,20 @@ def timeline_entry(
 
 
 def turn_text(message: Message, text: str, *, agent: MemberRef, destination: Audience) -> str:
-    """What one message says where the history stands as roles: a turn of its own.
+    """Render one message as a turn of its own, for a history that stands as roles.
 
-    Others are named in brackets, which their names cannot close; the agent's own words stand as
-    they were, but for a note of why they were said, where that was asked elsewhere.
+    A turn of others names its sender in brackets, which the name cannot close. Further lines of the
+    message stand behind a bar, so that none of them can look like another entry.
+
+    The agent's own words stand as they were, since it would imitate marks that it sees there. Only
+    a line that begins with a bracket, as entries and notes do, stands behind a bar. A note says why
+    the words were said, where that was asked elsewhere.
     """
-    text = f"{_kind(message)}{text}"
-    media = " ".join(f"[attached: {media.content_type}]" for media in message.media)
-    words = " ".join(part for part in (text, media) if part)
-    if message.sender.ref == agent:
+    own = message.sender.ref == agent
+    said = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
+    media = attached(message).removeprefix(" ")
+    words = _kind(message) + " ".join(part for part in (said, media) if part)
+    if own:
         return f"{origin_of(message, agent=agent, destination=destination)}{words}"
     kind = "human" if message.sender.kind == "user" else "agent"
     return f"[{bracketed(message.sender.name)} ({kind})] {words}"

@@ -10,6 +10,7 @@ from skein.models.base import to_utc
 
 PLAIN_NAME = re.compile(r"[^\W_]+(?:[ '.\-][^\W_]+)*")
 PLAIN_ID = re.compile(r"[A-Za-z0-9_.@|\-]+")
+BAR = "|"
 BRACKETS = str.maketrans({"[": "\\u005b", "]": "\\u005d"})
 
 
@@ -38,6 +39,30 @@ def on_one_line(text: str) -> str:
     return " ".join("".join(map(_visible, text)).split())
 
 
+def behind_bars(text: str) -> str:
+    """Put each line of `text` behind a bar; no entry, section or list item begins with one.
+
+    Lines end where any Unicode line separator stands (`str.splitlines`).
+    """
+    return "\n".join(map(_barred, text.splitlines()))
+
+
+def further_lines_behind_bars(text: str) -> str:
+    """Put each line but the first behind a bar, for text that follows its speaker on a line."""
+    first, *further = text.splitlines() or [""]
+    return "\n".join([first, *map(_barred, further)])
+
+
+def bracket_lines_behind_bars(text: str) -> str:
+    """Put each line that begins with a square bracket behind a bar, and keep the others.
+
+    White space and invisible characters before the bracket do not count, and a bracket in its
+    full-width or vertical form is a bracket. Other look-alikes are not.
+    """
+    lines = text.splitlines()
+    return "\n".join(_barred(line) if _opens_with_bracket(line) else line for line in lines)
+
+
 def label(name: str) -> str:
     """A name as it is if it is plain words, else as a JSON string; nobody else is called You."""
     plain = PLAIN_NAME.fullmatch(name) is not None and name.casefold() != "you"
@@ -57,6 +82,15 @@ def quoted_id(identifier: str) -> str:
 def time_of(moment: datetime) -> str:
     """The moment to the second, as agents are told of it: `2026-02-18T14:50:00Z`."""
     return f"{to_utc(moment):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _barred(line: str) -> str:
+    return f"{BAR} {line}" if line else BAR
+
+
+def _opens_with_bracket(line: str) -> bool:
+    seen = (one for one in line if one.isprintable() and not one.isspace())
+    return unicodedata.normalize("NFKC", next(seen, "")) == "["
 
 
 def _visible(character: str) -> str:

@@ -7,6 +7,7 @@ from skein.models.chat import Chat, Message
 from skein.models.completion import ModelMessage, well_formed
 from skein.models.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
 from skein.prompts import render
+from skein.services.quoting import behind_bars, label
 from skein.services.structured import json_object_in
 from skein.services.titles import title_of
 
@@ -39,7 +40,7 @@ def ask_agent(
         {
             "identity": agent.identity,
             "instruction": own or render("agent_summary_instruction"),
-            "previous": previous or "None yet.",
+            "previous": _before(previous),
         },
     )
     asked = render("agent_summary_input", _input(chat, messages, MESSAGE_CHARACTERS))
@@ -50,7 +51,7 @@ def ask_chat(
     chat: Chat, previous: str | None, messages: Sequence[Message]
 ) -> tuple[ModelMessage, ...]:
     """The question for the shared summary of a chat."""
-    system = render("chat_summary", {"previous": previous or "None yet."})
+    system = render("chat_summary", {"previous": _before(previous)})
     asked = render("chat_summary_input", _input(chat, messages, LONG_MESSAGE_CHARACTERS))
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
@@ -70,9 +71,14 @@ def _input(chat: Chat, messages: Sequence[Message], characters: int) -> dict[str
     return {"title": _one_line(title_of(chat)), "messages": "\n".join(lines)}
 
 
+def _before(previous: str | None) -> str:
+    """The summary so far, whose lines cannot look like ours or like messages."""
+    return behind_bars(previous) if previous else "None yet."
+
+
 def _line(message: Message, characters: int) -> str:
     """One message on one line, whatever a name or a text holds."""
-    return f"- {_one_line(message.sender.name)}: {_one_line(message.text)[:characters]}"
+    return f"- {label(message.sender.name)}: {_one_line(message.text)[:characters]}"
 
 
 def two_lines(answer: str) -> str | None:
