@@ -1,5 +1,6 @@
 """What may be seen of phone numbers, and of the words of errors, by those who only read logs."""
 
+import os
 import re
 import traceback
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from skein.errors import SkeinError, ToolError
 
 NUMBER = re.compile(r"(\+|%2B)([1-9][0-9]{6,14})(?![0-9])")
 WHOLE_NUMBER = 10  # digits; of a shorter one less is left to see
-HERE = "/skein/"
+PACKAGE = os.path.join(os.path.dirname(__file__), "")  # a prefix of the paths of our own modules
 
 
 def masked(text: str) -> str:
@@ -37,10 +38,10 @@ def in_our_words(error: BaseException) -> str:
     if isinstance(error, SkeinError) and not isinstance(error, ToolError):
         return f"{kind}: {error}"
     frames = _frames(error)
-    place = next((each for each in reversed(frames) if HERE in each.filename), None)
+    place = next((each for each in reversed(frames) if each.filename.startswith(PACKAGE)), None)
     if place is None:
         return kind
-    return f"{kind} in {place.filename.rpartition(HERE)[2]}, line {place.lineno}"
+    return f"{kind} in {place.filename.removeprefix(PACKAGE)}, line {place.lineno}"
 
 
 def traceback_without_words(error: BaseException) -> str:

@@ -2,17 +2,32 @@
 
 import logging
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skein import masking
 from skein.correlation import correlated, current, follow
 from skein.errors import Correctable, Unavailable
 from skein.logs import Lines
 from skein.masking import in_our_words, masked, traceback_without_words
 
 SECRET = "my sister's diagnosis"
+
+# Two errors: one raised by code outside the package, one raised inside it.
+TWO_ERRORS = """
+from skein.masking import in_our_words, masked
+for attempt in (lambda: int("x"), lambda: masked(None)):
+    try:
+        attempt()
+    except Exception as error:
+        print(in_our_words(error))
+"""
 
 
 @pytest.mark.parametrize(
@@ -66,6 +81,25 @@ def test_of_a_strangers_error_its_kind_and_place_are_told() -> None:
     with pytest.raises(TypeError) as raised:
         masked(None)  # type: ignore[arg-type]
     assert re.fullmatch(r"TypeError in masking.py, line \d+", in_our_words(raised.value))
+
+
+def test_in_our_words_in_checkout_named_skein_tells_places_of_the_package_only(
+    tmp_path: Path,
+) -> None:
+    checkout = tmp_path / "skein"
+    package = checkout / "shared" / "skein"
+    package.mkdir(parents=True)
+    source = Path(masking.__file__).parent
+    for name in ("__init__", "errors", "masking"):
+        shutil.copy(source / f"{name}.py", package)
+    script = checkout / "stranger.py"
+    script.write_text(f"import sys; sys.path.insert(0, {str(package.parent)!r})\n{TWO_ERRORS}")
+    ran = subprocess.run(
+        [sys.executable, "-I", str(script)], capture_output=True, text=True, check=True
+    )
+    outside, inside = ran.stdout.splitlines()
+    assert outside == "ValueError"
+    assert re.fullmatch(r"TypeError in masking\.py, line \d+", inside)
 
 
 def test_our_own_errors_keep_their_words() -> None:
