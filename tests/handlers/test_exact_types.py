@@ -34,6 +34,21 @@ def test_only_a_number_is_a_number(world: World, given: Any) -> None:
     assert Client(world).post("/v1/chats/chat_1/read", {"seq": given}).status == 422
 
 
+@pytest.mark.parametrize("digits", [39, 400, 4_000, 5_000])
+def test_number_with_more_digits_than_the_table_holds_is_refused(
+    world: World, digits: int
+) -> None:
+    body = f'{{"user_messages_per_minute": {"9" * digits}}}'
+    assert operator(world).call("PATCH", "/v1/settings", raw=body).status in {400, 422}
+
+
+def test_number_with_as_many_digits_as_the_table_holds_is_kept_and_used(world: World) -> None:
+    body = {"user_messages_per_minute": 10**38 - 1, "tenant_messages_per_minute": 10**38 - 1}
+    assert operator(world).patch("/v1/settings", body).status == 200
+    posted = Client(world).post("/v1/chats/chat_1/messages", {"text": "Hi", "client_id": "1"})
+    assert posted.status == 201
+
+
 @pytest.mark.parametrize("given", [0, 1, "true", "no", 1.0])
 def test_only_a_truth_value_is_one(world: World, given: Any) -> None:
     admin = operator(world)

@@ -15,13 +15,15 @@ import sms_webhook
 from skein.adapters.memory_outside import MemorySecrets
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.errors import Contention, Unavailable
-from skein.models.user import PhoneChat
+from skein.models.storage import Put
+from skein.models.user import Line, PhoneChat
 from tests.api_client import recorded
-from tests.builders import LINE, PHONE, TENANT, World
+from tests.builders import LINE, NOON, PHONE, TENANT, World
 from tests.webhooks import SETTINGS, Webhook, invoke, signed_world
 
 ROOT = Path(__file__).resolve().parents[2]
 SMS = Webhook.recorded("sms_webhook")
+SECOND_LINE = "+15005550007"
 
 
 @pytest.fixture
@@ -199,6 +201,8 @@ def test_a_text_from_a_short_code_is_refused(world: World) -> None:
         {"To": None},
         {"NumMedia": "many"},
         {"NumMedia": "-1"},
+        {"NumMedia": "9" * 5_000},
+        {"NumMedia": "\u0663"},
         {"NumMedia": "1", "MediaUrl0": "https://" + "x" * 2_100},
     ],
 )
@@ -241,6 +245,31 @@ def test_no_body_whatever_passes_without_its_signature(
 
 def test_a_huge_number_of_media_takes_no_time(world: World) -> None:
     assert send(world, SMS.but(NumMedia="9" * 30).signed())["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    ("sender", "tenant"), [(LINE, TENANT), (SECOND_LINE, TENANT), (SECOND_LINE, "globex")]
+)
+def test_text_from_one_of_our_own_lines_is_answered_counted_and_not_stored(
+    world: World, sender: str, tenant: str
+) -> None:
+    other = Line(tenant=tenant, phone=SECOND_LINE, agent_id="agt_a", created_at=NOON)
+    world.table.write(Put(other.key, other.to_item()))
+    before = dict(world.table._items)
+
+    answer = send(world, SMS.but(From=sender).signed())
+
+    assert (answer["statusCode"], answer["body"]) == (200, "<Response/>")
+    assert dict(world.table._items) == before
+    assert world.queues.sent == []
+    assert world.metrics.counts == {"TextsFromOwnLines": 1}
+
+
+def test_text_from_a_number_that_became_a_line_is_not_stored(world: World) -> None:
+    send(world, SMS.signed())
+    world.line(phone=PHONE)
+    send(world, SMS.but(MessageSid="SM2", Body="Ping").signed())
+    assert texts(world) == ["Good morning, coach! "]
 
 
 @pytest.mark.parametrize("error", [Contention("busy"), Unavailable("table")])

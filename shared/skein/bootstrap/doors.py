@@ -76,4 +76,5 @@ class Doors(Background):
             chats=self.chats,
             limits=self.limits,
             notices=self.notices,
+            metrics=self.metrics,
         )

@@ -9,6 +9,8 @@ from typing import Any, cast
 from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+MAX_DIGITS = 38  # of a number in the table
+
 
 def _exact(schema: Any) -> Any:
     """A copy of a schema in which nothing is made a number or a truth value."""
@@ -30,6 +32,10 @@ def _exact(schema: Any) -> Any:
 def _number(value: object) -> object:
     if isinstance(value, bool | str):
         raise PydanticCustomError("number_type", "Input should be a number")
+    if isinstance(value, int) and abs(value) >= 10**MAX_DIGITS:
+        raise PydanticCustomError(
+            "number_size", "Input should have at most {digits} digits", {"digits": MAX_DIGITS}
+        )
     return value
 
 

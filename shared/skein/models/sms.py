@@ -7,6 +7,8 @@ from pydantic import Field
 from skein.models.base import E164, Identifier, Instant, Tenant, Value
 from skein.models.chat import Media
 
+MAX_NUMBER = 999_999_999  # far less than the 38 digits that the table holds
+
 SmsStatus = Literal["queued", "sent", "delivered", "undelivered", "failed"]
 
 # Twilio tells more states of an outgoing text apart than matter here
@@ -77,7 +79,7 @@ class StatusReport(Value):
     tenant: Tenant
     chat_id: Identifier
     delivery_id: Identifier
-    part: Annotated[int, Field(ge=0)]
+    part: Annotated[int, Field(ge=0, le=MAX_NUMBER)]
     sid: Annotated[str, Field(min_length=1, max_length=64)]
     status: SmsStatus
-    error_code: int | None = None
+    error_code: Annotated[int, Field(ge=0, le=MAX_NUMBER)] | None = None

@@ -1,5 +1,6 @@
 """Texts on their way in: whose they are, which chat they belong to, and what they ask for."""
 
+import logging
 from typing import NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFailed
@@ -11,7 +12,7 @@ from skein.models.overrides import ChatOverrides, Retention, TenantSettings
 from skein.models.sms import InboundSms
 from skein.models.storage import Check, Is, Missing, Put, Write
 from skein.models.user import Line, PhoneChat, PhoneOwner, User, caller_name
-from skein.ports import Clock, Ids, Table
+from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chats import Chats, NewMessage, Posted
 from skein.services.effective import said_by
 from skein.services.keywords import Keyword, could_start, keyword_in
@@ -20,6 +21,8 @@ from skein.services.notices import Notices
 from skein.services.phone_numbers import e164
 from skein.services.retention import retention_of
 from skein.services.retrying import optimistic
+
+logger = logging.getLogger(__name__)
 
 
 class _Place(NamedTuple):
@@ -31,12 +34,17 @@ class _Place(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is known of a number on a line."""
+    """What is known of a number on a line.
+
+    Attributes:
+        is_line: The number is a line of this deployment, of any tenant.
+    """
 
     owner: PhoneOwner | None
     chat: PhoneChat | None
     said: ChatOverrides
     retention: Retention | None
+    is_line: bool
 
 
 class Ingest:
@@ -51,6 +59,7 @@ class Ingest:
         chats: Chats,
         limits: Limits,
         notices: Notices,
+        metrics: Metrics,
     ) -> None:
         self._table = table
         self._clock = clock
@@ -58,6 +67,7 @@ class Ingest:
         self._chats = chats
         self._limits = limits
         self._notices = notices
+        self._metrics = metrics
 
     def receive(self, sms: InboundSms) -> Posted | None:
         """Put a text into the direct chat between its sender and the line's agent.
@@ -67,7 +77,8 @@ class Ingest:
         such as STOP are recorded and wake nobody.
 
         Returns:
-            The message; None for a text with neither words nor media, of which nothing is kept.
+            The message. None for a text that is not stored: it has neither words nor media, or
+            its sender is one of our own lines. Two agents would answer each other without end.
 
         Raises:
             Unprocessable: A number is no full phone number, so nobody could be answered.
@@ -80,13 +91,18 @@ class Ingest:
         line = self._line(address.line)
         return optimistic(self._clock, lambda: self._receive_once(line, address, sms))
 
-    def _receive_once(self, line: Line, address: SmsAddress, sms: InboundSms) -> Posted:
+    def _receive_once(self, line: Line, address: SmsAddress, sms: InboundSms) -> Posted | None:
         """Put the text where it belongs now; that it still does when it is written is a condition.
 
         Raises:
             ConditionFailed: The number has come to be somebody else's meanwhile; look again.
         """
-        place = self._known_place(line, address.phone) or self._open(line, address.phone)
+        known = self._look_up(line, address.phone)
+        if known.is_line:
+            logger.warning("a text from one of our own lines is ignored")
+            self._metrics.count("TextsFromOwnLines")
+            return None
+        place = _fitting(known, line=line) or self._open(line, address.phone)
         keyword = self._keyword(line, place, sms)
         over = None if keyword else self._limits.admit_text(line.tenant, place.user_id)
         try:
@@ -158,7 +174,8 @@ class Ingest:
         chat_key = PhoneChat.key_of(line.tenant, phone, line.phone)
         agent_key = Agent.key_of(line.tenant, line.agent_id)
         tenant_key = TenantSettings.key_of(line.tenant)
-        found = self._table.get_many([owner_key, chat_key, agent_key, tenant_key])
+        sender_key = Line.key_of(phone)
+        found = self._table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
         owner, chat, agent = found.get(owner_key), found.get(chat_key), found.get(agent_key)
         tenant = TenantSettings.found_in(found.get(tenant_key))
         return _Known(
@@ -166,12 +183,8 @@ class Ingest:
             PhoneChat.from_item(chat) if chat else None,
             said_by(Agent.from_item(agent) if agent else None, line, tenant),
             retention_of(tenant),
+            is_line=sender_key in found,
         )
-
-    def _known_place(
-        self, line: Line, phone: str, *, instead_of: _Place | None = None
-    ) -> _Place | None:
-        return _fitting(self._look_up(line, phone), line=line, instead_of=instead_of)
 
     def _open(self, line: Line, phone: str, *, instead_of: _Place | None = None) -> _Place:
         """Create the chat, and the person if need be, once however many texts come at once."""
@@ -270,7 +283,9 @@ class Ingest:
         )
 
 
-def _fitting(known: _Known, *, line: Line, instead_of: _Place | None) -> _Place | None:
+def _fitting(
+    known: _Known, *, line: Line, instead_of: _Place | None = None
+) -> _Place | None:
     """The place that the look-ups lead to, unless the chat is another agent's or `instead_of`."""
     owner, chat = known.owner, known.chat
     if owner is None or chat is None:
