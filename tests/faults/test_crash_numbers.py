@@ -6,13 +6,14 @@ import pytest
 
 from skein.adapters.memory_table import MemoryTable
 from skein.errors import NotFound
-from skein.models.api_admin import NewUser
+from skein.models.api_admin import NewUser, UserChange
 from skein.models.audience import Audience
 from skein.models.base import NamedMember
 from skein.models.document import DocumentReach, Folder
 from skein.models.intent import Owner, owned_partition
 from skein.models.sms import InboundSms
-from skein.models.user import Merge
+from skein.models.user import Line, Merge, PhoneOwner
+from skein.services import silence
 from skein.services.chats import Posted
 from skein.services.document_changes import Maker
 from skein.services.thread_changes import ended
@@ -143,6 +144,79 @@ def test_whoever_dies_while_linking_leaves_all_or_nothing_and_the_tick_does_the_
         world.link()
     world.minutes_pass()
     world.all_is_anns()
+
+
+PHONES = ("+15005550301", "+15005550302", "+15005550303")
+OTHER_LINE = "+15005550007"
+
+
+class TakingAway(World):
+    """Ann has three numbers with chats on two lines, too many for one transaction."""
+
+    def __post_init__(self) -> None:
+        self.fuse, inner = Fuse(), MemoryTable()
+        self.overrides = {"table": self.fuse.guard(inner, "table", METHODS)}
+        super().__post_init__()
+        self.table = inner
+        self.agent()
+        self.lines: list[Line] = [self.line(), self.line(phone=OTHER_LINE)]
+        self.app.users.create(TENANT, NewUser(id=ANN.id, name=ANN.name, phones=PHONES))
+        self.chats = [
+            self.text(phone, line.phone).message.chat_id for phone in PHONES for line in self.lines
+        ]
+        self.drain()
+        self.texted = len(self.sms.taken)
+        self.fuse.disarm()
+
+    def text(self, phone: str, line: str) -> Posted:
+        sid = f"SM{self.ids.ulid()}"
+        sms = InboundSms(
+            account_sid="AC1", message_sid=sid, sender=phone, recipient=line, body="Hi"
+        )
+        posted = self.app.ingest.receive(sms)
+        assert posted is not None
+        return posted
+
+    def take_away(self) -> None:
+        self.app.users.change(TENANT, ANN.id, UserChange(phones=()))
+
+    @property
+    def taken_away(self) -> bool:
+        """Whether the numbers are Ann's no more; all of them are, or none."""
+        assert self.app.users.get(TENANT, ANN.id).phones in {(), PHONES}
+        owned = {self.table.get(PhoneOwner.key_of(TENANT, phone)) is None for phone in PHONES}
+        assert len(owned) == 1
+        return owned.pop()
+
+    def speak(self) -> None:
+        """Let the agent say something in every chat."""
+        for chat_id in self.chats:
+            self.post("Are you there?", COACH, chat_id=chat_id)
+        self.drain()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_death_while_many_numbers_are_taken_away_sends_nothing_and_retry_clears_the_rest(
+    after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence, "MAX_TRANSACTION_ITEMS", 6)
+    for strike in range(1, 100):
+        world = TakingAway()
+        world.fuse.arm(strike, after=after)
+        try:
+            world.take_away()
+        except Killed:
+            world.fuse.disarm()
+        else:
+            assert strike > 10
+            return
+        if world.taken_away:
+            world.speak()
+            assert len(world.sms.taken) == world.texted
+        world.take_away()
+        assert world.taken_away
+        assert {world.membership(ANN, chat_id).sms for chat_id in world.chats} == {None}
+    raise AssertionError("the numbers are never taken away")
 
 
 def test_a_tick_that_dies_while_it_moves_the_rest_is_followed_by_another() -> None:

@@ -35,9 +35,7 @@ def test_only_a_number_is_a_number(world: World, given: Any) -> None:
 
 
 @pytest.mark.parametrize("digits", [39, 400, 4_000, 5_000])
-def test_number_with_more_digits_than_the_table_holds_is_refused(
-    world: World, digits: int
-) -> None:
+def test_number_with_more_digits_than_the_table_holds_is_refused(world: World, digits: int) -> None:
     body = f'{{"user_messages_per_minute": {"9" * digits}}}'
     assert operator(world).call("PATCH", "/v1/settings", raw=body).status in {400, 422}
 

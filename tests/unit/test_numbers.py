@@ -27,7 +27,7 @@ from skein.services import thread_changes as changes
 from skein.services.chats import Posted
 from skein.services.document_changes import Maker
 from tests.acting import rival, settle
-from tests.api_client import Client
+from tests.api_client import Client, operator
 from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.doubles import NOTHING_NEW, MeanwhileTable, calls
 
@@ -675,6 +675,38 @@ def test_nothing_goes_to_a_number_that_is_anns_no_more(how: str) -> None:
     answered(world)
     assert len(texts_to(world)) == sent
     assert (place(world, former).sms, place(world, current).sms) == (None, None)
+
+
+def on_lines(world: World, phones: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Texts from each number of Ann's to each line; returns the ids of the chats."""
+    for line in lines:
+        world.line(phone=line)
+    world.app.users.change(TENANT, ANN.id, UserChange(phones=tuple(phones)))
+    return [
+        text(world, phone=phone, line=line).message.chat_id for phone in phones for line in lines
+    ]
+
+
+def test_patch_that_takes_20_numbers_with_chats_on_5_lines_stops_texts_to_all_of_them() -> None:
+    world = called()
+    phones = [f"+150055502{n:02d}" for n in range(20)]
+    chats = on_lines(world, phones, [f"+150055500{n:02d}" for n in range(10, 15)])
+    assert len(set(chats)) == 100
+    admin = operator(world)
+
+    for _ in range(2):
+        answer = admin.patch(f"/v1/users/{ANN.id}", {"phones": []})
+        assert (answer.status, answer.body["phones"]) == (200, [])
+
+    assert {owner(world, phone) for phone in phones} == {None}
+    assert {place(world, chat_id).sms for chat_id in chats} == {None}
+
+
+def test_number_with_chats_on_120_lines_can_be_taken_away() -> None:
+    world = called()
+    chats = on_lines(world, [PHONE], [f"+15005551{n:03d}" for n in range(120)])
+    assert unlink(world).phones == ()
+    assert {place(world, chat_id).sms for chat_id in chats} == {None}
 
 
 def test_answers_go_on_to_the_number_from_which_ann_texts_as_the_other_is_taken_away(

@@ -283,9 +283,7 @@ class Ingest:
         )
 
 
-def _fitting(
-    known: _Known, *, line: Line, instead_of: _Place | None = None
-) -> _Place | None:
+def _fitting(known: _Known, *, line: Line, instead_of: _Place | None = None) -> _Place | None:
     """The place that the look-ups lead to, unless the chat is another agent's or `instead_of`."""
     owner, chat = known.owner, known.chat
     if owner is None or chat is None:

@@ -37,7 +37,7 @@ from skein.services.heirlooms import move_owned, rename_owned
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
 from skein.services.roster import read_room
-from skein.services.silence import silence_elsewhere, silenced
+from skein.services.silence import silence_elsewhere, take_away
 from skein.services.succession import succeed
 from skein.settings import Settings
 
@@ -86,7 +86,7 @@ class Numbers:
         """
         user = optimistic(self._clock, lambda: self._unlink_once(tenant, user_id, phone))
         if phone not in user.phones:
-            silence_elsewhere(self._table, user, phone)
+            silence_elsewhere(self._table, user, {phone})
         return user
 
     def carry_on(self, item: Item, now: datetime) -> None:
@@ -184,7 +184,7 @@ class Numbers:
         unlinked, write = revise(user, {"phones": left, "former_phones": former})
         owner = PhoneOwner.key_of(tenant, phone)
         theirs = any_of(Missing(), Is("user_id", user_id))
-        self._table.transact([write, Delete(owner, theirs), *silenced(self._table, user, phone)])
+        take_away(self._table, user, {phone}, [write, Delete(owner, theirs)])
         return unlinked
 
     def _move_rest(self, merge: Merge) -> None:

@@ -16,7 +16,7 @@ from skein.services.cursors import DEFAULT_PAGE, Listing, list_relation
 from skein.services.renaming import Renaming
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
-from skein.services.silence import silence_elsewhere, silenced
+from skein.services.silence import silence_elsewhere, take_away
 
 _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
@@ -89,12 +89,18 @@ class Users:
     def change(self, tenant: str, user_id: str, change: UserChange) -> User:
         """Change some of a person's fields; their chats come to call them by a new name.
 
+        Texts stop going to numbers that are taken away. A call that died in between is completed by
+        the same call again.
+
         Raises:
             NotFound: There is no such person.
             Conflict: One of the numbers is somebody else's.
             Unprocessable: The profile as a whole would hold too much.
         """
-        return optimistic(self._clock, lambda: self._change_once(tenant, user_id, change))
+        user = optimistic(self._clock, lambda: self._change_once(tenant, user_id, change))
+        if change.phones is not None:
+            silence_elsewhere(self._table, user, set(user.former_phones).difference(user.phones))
+        return user
 
     def _change_once(self, tenant: str, user_id: str, change: UserChange) -> User:
         user = self.get(tenant, user_id)
@@ -116,18 +122,14 @@ class Users:
             Delete(PhoneOwner.key_of(tenant, phone), any_of(Missing(), Is("user_id", user_id)))
             for phone in gone
         )
-        for phone in gone:
-            writes.extend(silenced(self._table, user, phone))
         try:
-            self._table.transact(writes)
+            take_away(self._table, user, gone, writes)
         except ConditionFailed as failure:
             if any(0 < position <= len(new) for position in failure.failed) and (
                 0 not in failure.failed
             ):
                 raise _number_taken(new, failure) from failure
             raise
-        for phone in gone:
-            silence_elsewhere(self._table, user, phone)
         return revised
 
     @staticmethod
