@@ -37,6 +37,10 @@ class Texting(World):
         self.app.deliveries.deliver(job, deadline=self.clock.now() + TIME_OUT)
         return self.delivery(job)
 
+    @staticmethod
+    def job_of(delivery: Delivery) -> DeliveryJob:
+        return DeliveryJob(tenant=TENANT, chat_id=delivery.chat_id, delivery_id=delivery.id)
+
     def delivery(self, job: DeliveryJob) -> Delivery:
         item = self.table.get(Delivery.key_of(TENANT, job.chat_id, job.delivery_id))
         assert item is not None

@@ -1,6 +1,6 @@
 """Texts on their way out: in order, to those who want them, and what Twilio says later."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
@@ -9,11 +9,14 @@ import pytest
 
 from skein.adapters.memory_outside import Fault
 from skein.errors import NotFound, SmsRejected
+from skein.models.api_admin import NewUser, UserChange
+from skein.models.delivery import Delivery
 from skein.models.jobs import DeliveryJob
 from skein.models.sms import OutgoingSms, SentSms, SmsStatus
-from skein.models.storage import Delete, Update
+from skein.models.storage import Delete, Put, Update
+from skein.models.user import User
 from skein.services.delivery_lookup import STATUS_PATH
-from tests.builders import LINE, NOON, PHONE, TENANT, bot, person
+from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.texting import TIME_OUT, Texting, parts
 
 # ---------------------------------------------------------------------- the straight way
@@ -177,6 +180,67 @@ def test_stop_between_two_parts_keeps_the_second_back() -> None:
     delivery = world.deliver(job)
     assert parts(delivery) == [("queued", 1), ("pending", 0)]
     assert delivery.status == "canceled"
+
+
+def unlinked(world: World) -> None:
+    world.app.numbers.unlink(TENANT, person().id, PHONE)
+
+
+def patched(world: World) -> None:
+    world.app.users.change(TENANT, person().id, UserChange(phones=()))
+
+
+def erased(world: World) -> None:
+    world.app.erasures.request(TENANT, person().id, by="usr_op")
+
+
+def given_to_another(world: World) -> None:
+    unlinked(world)
+    world.app.users.create(TENANT, NewUser(name="Ahmad", phones=(PHONE,)))
+
+
+def between_two_parts(world: Texting, happens: Callable[[World], None]) -> Delivery:
+    """Deliver three parts to a person on record; something happens during the first post."""
+    user = User(tenant=TENANT, id=person().id, name="Husam", phones=(PHONE,), created_at=NOON)
+    world.table.write(Put(user.key, user.to_item()))
+    job = world.say("a" * 1_599 + "b" * 1_599 + "c")
+    send, first = world.sms.send, iter([True])
+
+    def meanwhile(sms: OutgoingSms) -> SentSms:
+        if next(first, False):
+            happens(world)
+        return send(sms)
+
+    world.sms.send = meanwhile  # type: ignore[method-assign]
+    return world.deliver(job)
+
+
+@pytest.mark.parametrize("happens", [unlinked, patched, erased, given_to_another])
+def test_deliver_parts_after_number_was_taken_away_sends_no_further_part(
+    happens: Callable[[World], None],
+) -> None:
+    world = Texting()
+    delivery = between_two_parts(world, happens)
+    assert [body[0] for body in world.sms.bodies] == ["a"]
+    assert parts(delivery) == [("queued", 1), ("pending", 0), ("pending", 0)]
+    assert (delivery.status, delivery.error) == ("canceled", "the number is not theirs any more")
+    assert world.due_at(world.job_of(delivery)) is None
+
+
+def test_deliver_parts_while_caller_is_linked_to_person_sends_the_rest_once() -> None:
+    world = Texting()
+    ann = world.app.users.create(TENANT, NewUser(name="Ann"))
+
+    def linked(_: World) -> None:
+        key = User.key_of(TENANT, person().id)
+        world.table.write(Update(key, set={"by_phone": True}))
+        world.app.numbers.link(TENANT, ann.id, PHONE)
+
+    delivery = between_two_parts(world, linked)
+    world.drain()
+    assert [body[0] for body in world.sms.bodies] == ["a", "b", "c"]
+    delivery = world.delivery(world.job_of(delivery))
+    assert (delivery.user_id, delivery.status) == (ann.id, "sent")
 
 
 def test_the_carriers_opt_out_is_believed_and_not_tried_again() -> None:

@@ -22,9 +22,8 @@ from skein.models.chat import Membership, Message
 from skein.models.delivery import Delivery, DeliveryPart
 from skein.models.jobs import DeliveryJob
 from skein.models.sms import StatusReport
-from skein.models.user import PhoneOwner
 from skein.ports import Clock, Metrics, Sms, Table
-from skein.services.delivery_book import Change, DeliveryBook, Hold, place_key
+from skein.services.delivery_book import Change, DeliveryBook, Hold, Recipient, recipient_keys
 from skein.services.delivery_lookup import Lookup, outgoing
 from skein.services.delivery_status import (
     OPTED_OUT,
@@ -97,7 +96,7 @@ class Deliveries:
         now = self._clock.now()
         if found.settled or not _free(found, now):
             return
-        message, place, predecessor, theirs = self._around(found)
+        message, recipient, predecessor = self._around(found)
         order_ends = found.created_at + timedelta(seconds=self._settings.delivery_order_seconds)
         if predecessor is not None and not predecessor.settled and now < order_ends:
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
@@ -114,10 +113,7 @@ class Deliveries:
 
         hold = Hold(self._book, found, claim)
         try:
-            if theirs:
-                self._carry_on(hold, place, job, deadline)
-            else:
-                self._withhold(hold, found.user_id, job)
+            self._carry_on(hold, recipient, job, deadline)
         except (LostLease, NotFound):
             logger.info("a delivery was taken over", extra={"delivery_id": found.id})
 
@@ -148,35 +144,33 @@ class Deliveries:
             self._book.opt_out(delivery)
         self._book.save(delivery, change, owned=False)
 
-    def _around(
-        self, delivery: Delivery
-    ) -> tuple[Message | None, Membership | None, Delivery | None, bool]:
-        """The message, the membership, the delivery before it, whether the number is theirs."""
-        message_key = Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq)
-        owner_key = PhoneOwner.key_of(delivery.tenant, delivery.to.phone)
-        keys = [message_key, place_key(delivery), owner_key]
+    def _around(self, delivery: Delivery) -> tuple[Message | None, Recipient, Delivery | None]:
+        """The message, the recipient and the delivery before it."""
+        keys = [Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq)]
         if delivery.after is not None:
             keys.append(Delivery.key_of(delivery.tenant, delivery.chat_id, delivery.after))
-        found = self._table.get_many(keys)
-        message, place, owner, *first = (found.get(key) for key in keys)
+        found = self._table.get_many([*keys, *recipient_keys(delivery)])
+        message, *first = (found.get(key) for key in keys)
         return (
             Message.from_item(message) if message else None,
-            Membership.from_item(place) if place else None,
+            Recipient.found_in(found, delivery),
             Delivery.from_item(first[0]) if first and first[0] else None,
-            owner is not None and PhoneOwner.from_item(owner).user_id == delivery.user_id,
         )
 
-    def _withhold(self, hold: Hold, user_id: str, job: DeliveryJob) -> None:
+    def _withhold(self, hold: Hold, job: DeliveryJob) -> None:
         """Give up a text to a number that was taken away, unless its person only changed ids."""
+        user_id = hold.delivery.user_id
         give_up = _canceled("the number is not theirs any more")
         hold.save(lambda found: give_up(found) if found.user_id == user_id else _released(found))
         if not hold.delivery.settled:
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
 
-    def _carry_on(
-        self, hold: Hold, place: Membership | None, job: DeliveryJob, deadline: datetime
-    ) -> None:
+    def _carry_on(self, hold: Hold, known: Recipient, job: DeliveryJob, deadline: datetime) -> None:
         """Post part after part, until all are handed over or the next one has to wait."""
+        if not known.owns_phone:
+            self._withhold(hold, job)
+            return
+        recipient: Recipient | None = known
         if not hold.delivery.parts:
             hold.save(_canceled("there is nothing to send"))
         posted = False
@@ -192,14 +186,18 @@ class Deliveries:
                 hold.save(_released)
                 self._dispatch.send([job])
                 return
-            place = place or self._book.place_of(hold.delivery)
-            reason = _no_text_for(place)
+            recipient = recipient or self._book.recipient_of(hold.delivery)
+            if not recipient.owns_phone:
+                self._withhold(hold, job)
+                return
+            reason = _no_text_for(recipient.place)
             if reason is not None:
                 hold.save(_canceled(reason))
                 return
             if part.status != "sending" or not self._lookup.settle(hold, index):
                 self._post(hold, index, part)
-                place = None  # read again before the next part, since STOP may have come
+                # Read again before the next part: STOP may have come, or the number be gone.
+                recipient = None
                 posted = True
 
     def _come_back(self, job: DeliveryJob, wait: timedelta) -> None:

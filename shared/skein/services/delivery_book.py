@@ -1,16 +1,17 @@
 """Deliveries in the table: read, and written so that worker and status callbacks never collide."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
 from skein.models.base import MemberRef, rfc3339
 from skein.models.chat import Membership, chat_partition
 from skein.models.delivery import Delivery
 from skein.models.due import NOT_DUE
-from skein.models.storage import Exists, Is, Key, Update, all_of
+from skein.models.storage import Exists, Is, Item, Key, Update, all_of
+from skein.models.user import PhoneOwner
 from skein.ports import Clock, Metrics, Table
 from skein.services.delivery_status import PartChange, next_look, status_of, with_part
 from skein.services.retrying import optimistic
@@ -22,6 +23,28 @@ NEIGHBOURS = 50
 Change = Callable[[Delivery], Delivery]
 
 logger = logging.getLogger(__name__)
+
+
+class Recipient(NamedTuple):
+    """The person whom a delivery is for, as they stand now.
+
+    Attributes:
+        place: Their membership of the chat.
+        owns_phone: Whether the number still leads to them.
+    """
+
+    place: Membership | None
+    owns_phone: bool
+
+    @classmethod
+    def found_in(cls, found: Mapping[Key, Item], delivery: Delivery) -> "Recipient":
+        """The recipient, from the items under `recipient_keys`."""
+        place_at, owner_at = recipient_keys(delivery)
+        place, owner = found.get(place_at), found.get(owner_at)
+        return cls(
+            Membership.from_item(place) if place else None,
+            owner is not None and PhoneOwner.from_item(owner).user_id == delivery.user_id,
+        )
 
 
 class DeliveryBook:
@@ -93,10 +116,10 @@ class DeliveryBook:
         found = (Delivery.from_item(item) for item in page.items)
         return tuple(other for other in found if other.id != delivery.id)
 
-    def place_of(self, delivery: Delivery) -> Membership | None:
-        """The membership of the person whom the delivery is for."""
-        item = self._table.get(place_key(delivery))
-        return Membership.from_item(item) if item else None
+    def recipient_of(self, delivery: Delivery) -> Recipient:
+        """Read the recipient of a delivery."""
+        found = self._table.get_many(recipient_keys(delivery))
+        return Recipient.found_in(found, delivery)
 
     def opt_out(self, delivery: Delivery) -> None:
         """Record that the person wants no texts, as the carrier says."""
@@ -165,6 +188,11 @@ class Hold:
     def save_part(self, index: int, change: PartChange) -> None:
         """Write a change of one part."""
         self.save(lambda d: with_part(d, index, change))
+
+
+def recipient_keys(delivery: Delivery) -> tuple[Key, Key]:
+    """The keys of the recipient's membership and of the number's owner."""
+    return place_key(delivery), PhoneOwner.key_of(delivery.tenant, delivery.to.phone)
 
 
 def place_key(delivery: Delivery) -> Key:
