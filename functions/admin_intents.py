@@ -135,8 +135,11 @@ def delete_goal(
 def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     """It replaces the open plan of the same name; an agent has at most 100 active ones."""
     agent = app().agents.get(router.caller.tenant, agent_id)
-    owner = Owner(tenant=agent.tenant, agent_id=agent.id)
-    values = new.model_dump() | {"time_zone": new.time_zone or agent.time_zone}
+    if new.chat_id is not None:
+        app().pins.place(agent.tenant, new.chat_id, agent.id)
+    owner = Owner(tenant=agent.tenant, agent_id=agent.id, source_chat_id=new.chat_id)
+    values = new.model_dump(exclude={"chat_id"})
+    values["time_zone"] = new.time_zone or agent.time_zone
     return PlanResource.of(app().plans.set(owner, **values))
 
 

@@ -19,6 +19,7 @@ SkeinError
   ConditionFailed     a conditional write found another state; services decide what that means
   RiderFailed         what was to be committed with a message no longer holds; nothing was posted
   LostLease           another worker took the run over; this one stops without a trace
+  ReadersChanged      someone joined the chat for which an activation was built; build it again
   ModelRejected       the model provider refuses this very request; asking again will not help
   SmsRejected         the SMS provider refuses this very text
   MissingSecret       a secret is not there, or is no JSON object of texts: the operator must act
@@ -166,6 +167,10 @@ class RiderFailed(SkeinError):
 
 class LostLease(SkeinError):
     """Another worker took the run over."""
+
+
+class ReadersChanged(SkeinError):
+    """Someone joined the chat that an activation's prompt showed; the activation is built again."""
 
 
 class ModelRejected(SkeinError):

@@ -167,19 +167,18 @@ def test_a_tool_says_where_it_shows_what_it_asks_for() -> None:
     assert looks
     for call in (*reaches, *looks):
         [place] = [keyword.value for keyword in call.keywords if keyword.arg == "place"]
-        said = ast.unparse(place)
-        assert said.endswith("reading.destination") or said == "place_at(call)"
+        assert ast.unparse(place).endswith("reading.destination")
 
 
 def test_who_was_there_is_asked_in_one_way() -> None:
-    """Nobody compares people by hand; `reach` alone does, for what a person confided."""
+    """Nobody compares people by hand; `disclosure` alone does, for posts."""
     by_hand = {
         name
         for name, tree in MODULES.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr == "people"
     }
-    assert by_hand == {"agent/reading.py", "agent/tools/reach.py"}
+    assert by_hand == {"agent/reading.py", "services/disclosure.py"}
 
 
 @pytest.mark.parametrize("thing", [Goal, Plan, Owned, Origin, Document])

@@ -160,6 +160,13 @@ def test_a_plan_of_the_same_name_is_replaced(admin: Client) -> None:
     assert admin.get(PLANS).body["items"] == [second]
 
 
+def test_set_plan_with_chat_id_names_a_chat_of_the_agent(admin: Client) -> None:
+    plan = {"name": "Remind", "instruction": "Say it", "run_after": "2 hours"}
+    made = admin.post(PLANS, plan | {"chat_id": "chat_team"})
+    assert (made.status, made.body["source_chat_id"]) == (201, "chat_team")
+    assert admin.post(PLANS, plan | {"chat_id": "chat_none"}).status == 404
+
+
 def test_a_plan_that_came_due_is_done_and_its_run_is_listed(world: World, admin: Client) -> None:
     admin.post(PLANS, {"name": "Follow up", "instruction": "Ask", "run_after": "1 minute"})
     world.clock.advance(60)

@@ -16,6 +16,7 @@ from skein.models.run import Run
 from skein.models.source import MAX_PAYLOAD_BYTES, Source
 from skein.models.storage import Put
 from skein.services.signatures import sign
+from skein.services.sources import chat_named_in, compact_json
 from tests.api_client import recorded
 from tests.builders import NOON, TENANT, World
 from tests.webhooks import invoke
@@ -95,6 +96,7 @@ def test_the_recorded_delivery_wakes_the_agent(world: World) -> None:
         "id": SERVICE,
         "name": "jira-webhook",
         "payload": '{"issue":"PROJ-123","action":"status_changed","newStatus":"done"}',
+        "chat_id": None,
     }
     assert len(world.queues.waiting("turns")) == 1
 
@@ -235,3 +237,19 @@ def test_whatever_comes_without_the_secret_is_403(
     event["body"] = base64.b64encode(body).decode() if encoded else body.decode("latin-1")
     event["isBase64Encoded"] = encoded
     assert refused(world, event) == (403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    ("body", "chat_id"),
+    [
+        (b'{"chat_id": "chat_1", "text": "Late"}', "chat_1"),
+        (b'{"chat_id": 7}', None),
+        (b'{"chat_id": "usr_1"}', None),
+        (b'{"data": {"chat_id": "chat_1"}}', None),
+        (b'["chat_1"]', None),
+    ],
+)
+def test_service_webhook_names_a_chat_only_by_its_outermost_chat_id(
+    body: bytes, chat_id: str | None
+) -> None:
+    assert chat_named_in(compact_json(body)) == chat_id

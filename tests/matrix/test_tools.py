@@ -26,9 +26,13 @@ CHANGES_OPEN_THINGS = (
     *("write_document", "append_document", "edit_document", "delete_document"),
     *("update_thread", "complete_thread", "archive_thread"),
     *("attach_document", "detach_document", "bind_skill", "unbind_skill"),
-    *("complete_goal", "abandon_goal", "cancel_plan", "forget_memory"),
 )
-ONLY_IN = {"update_profile": "chat_qbens"} | dict.fromkeys(CHANGES_OPEN_THINGS, "chat_qhome")
+ONLY_IN: dict[str, tuple[str, ...]] = {
+    "update_profile": ("chat_qbens",),
+    "stop_run": ("chat_qhome",),  # the run is of an open chat
+    "send_message": ("chat_qhome", "chat_qbens"),  # of two people, one alone may not tell others
+    **dict.fromkeys(CHANGES_OPEN_THINGS, ("chat_qhome",)),
+}
 # What of each place is beyond the agent's reach from both homes.
 BEYOND = {
     "anns": "a private chat of Ann and the agent",
@@ -41,14 +45,17 @@ BEYOND = {
     "twin": "another tenant's, whose ids are ours",
 }
 
-# What was said in the open may be said in private, where the agent is, and what Ben says in private
-# where Ben is; neither tells anything of there.
+# Ben may have the agent write to a private chat that he is a member of.
 SPEAKING_UP = {
-    ("chat_qhome", "send_message", "anns"),
-    ("chat_qhome", "send_message", "pair"),
     ("chat_qhome", "send_message", "joined"),
     ("chat_qbens", "send_message", "joined"),
 }
+
+
+def _fits(tool: str, home: str) -> bool:
+    """Return whether a tool does its work in a chat, on what is within reach."""
+    return home in ONLY_IN.get(tool, (home,))
+
 
 every_tool = pytest.mark.parametrize("tool", list(TOOLS))
 every_home = pytest.mark.parametrize("home", HOMES)
@@ -132,7 +139,7 @@ def test_within_reach_a_tool_does_its_work(world: Neighbours, tool: str, home: s
     """Otherwise the tests below would prove nothing; and it reads and writes nothing else."""
     given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
     [result] = _called(world, home, tool, given)
-    assert (result.status == "done") == (ONLY_IN.get(tool, home) == home), result.content
+    assert (result.status == "done") == _fits(tool, home), result.content
     assert _told(world, home) == []
     assert _changed(world, *_own_partitions(world, home)) == []
 
@@ -186,7 +193,7 @@ def test_what_is_beyond_reach_is_neither_told_nor_changed(
             assert (result.status, result.content[:11]) == ("done", "sent as msg")
             allowed.add(_partition(each))
         elif refs_of(tool)[argument].harmless:
-            fits = ONLY_IN.get(tool, home) == home or tool == "write_document"
+            fits = _fits(tool, home) or tool == "write_document"
             assert (result.status == "done") == fits, (place, result.content)
             allowed.update(_own_partitions(world, home))
         else:

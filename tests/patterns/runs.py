@@ -7,6 +7,7 @@ from skein.models.base import MemberRef
 from skein.models.chat import SmsAddress
 from skein.models.completion import TokenUsage
 from skein.models.overrides import TenantOverrides
+from skein.models.run import Held
 from skein.models.step import Step, ToolResult
 from skein.models.trigger import Trigger
 from skein.services.agent_runs import agent_run
@@ -38,9 +39,9 @@ def step(claim: Claim, text: str = "Hello!", n: int = 1) -> Step:
 
 
 def ask(world: World, claim: Claim, chat_id: str = "chat_1") -> None:
-    asked = world.app.desk.asking.ask(
-        claim, question(claim, chat_id), audience=OPEN, sent=(), check=lambda _: None
-    )
+    held = Held(chat_id=claim.run.chat_id, readers=OPEN, audience=OPEN)
+    new = question(claim, chat_id)
+    asked = world.app.desk.asking.ask(claim.with_run(held=held), new, audience=OPEN, sent=())
     assert asked.waiting
 
 

@@ -165,7 +165,7 @@ def test_of_a_run_in_the_open_what_it_sent_in_private_stays_private() -> None:
     house = House((OPEN, HUSAMS, SARAHS))
     world = house.world
     world.model.script.append(says("About your surgery", chat_id=SARAHS.id))
-    house.say(OPEN, "@Coach, tell Sarah")
+    world.post("@Coach, remind me", SARAH, chat_id=OPEN.id)
     settle(world)
     assert "About your surgery" not in house.snoops(HUSAMS)
     assert "About your surgery" not in house.snoops(OPEN)
@@ -176,7 +176,7 @@ def test_a_run_that_waits_in_private_is_listed_only_there() -> None:
     house = House((OPEN, HUSAMS, SARAHS))
     world = house.world
     world.model.script.append(says("Well?", chat_id=SARAHS.id, wait=True))
-    house.say(OPEN, "@Coach, ask Sarah")
+    world.post("@Coach, ask me", SARAH, chat_id=OPEN.id)
     settle(world)
     assert "waiting in" not in house.snoops(HUSAMS)
     assert "waiting in" not in house.snoops(OPEN)

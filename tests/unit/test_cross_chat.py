@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from skein.models.audience import Audience
+from skein.models.audience import OPEN, Audience
 from skein.models.run import Run
-from skein.models.trigger import PlanTrigger, Trigger
+from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger
+from skein.services.disclosure import PRIVATE_ELSEWHERE
 from tests.acting import (
     AHMAD,
     COACH,
@@ -24,13 +25,14 @@ from tests.acting import (
     the_run,
 )
 from tests.api_client import Client
-from tests.builders import World, bot, person
+from tests.builders import TENANT, World, bot, person
 from tests.doubles import calls, says
 
 SARAH = person("usr_sarah", "Sarah")
 PRIVATE: dict[str, Any] = {"visibility": "private"}
 DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct"}
-REFUSED = "error: this would carry what was said in private to where its people are not"
+REFUSED = f"error: {PRIVATE_ELSEWHERE}"
+NOT_IN_IT = "error: you are in no chat with this id"
 
 
 def _house(*script: Any) -> World:
@@ -104,16 +106,16 @@ def test_people_never_see_an_origin() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "sent"),
-    [("chat_all", True), ("chat_others", False), ("chat_sarah", False)],
+    ("target", "refused"),
+    [("chat_all", None), ("chat_others", REFUSED), ("chat_sarah", NOT_IN_IT)],
 )
-def test_what_a_person_asks_in_private_goes_only_where_that_person_is(
-    target: str, sent: bool
+def test_send_message_from_a_private_chat_of_one_reaches_only_chats_of_that_person(
+    target: str, refused: str | None
 ) -> None:
     world = _house()
     run = _ask(world, "chat_husam", says("Psst", chat_id=target), END)
-    assert (results_of(world, run)[0].content == REFUSED) is not sent
-    assert world.texts(target) == (["Psst"] if sent else [])
+    assert results_of(world, run)[0].content == (refused or "sent as msg:1")
+    assert world.texts(target) == ([] if refused else ["Psst"])
 
 
 @pytest.mark.parametrize("wait", [True, False])
@@ -123,23 +125,32 @@ def test_asking_and_waiting_reaches_no_further_than_saying(wait: bool) -> None:
     assert (run.status, world.texts("chat_others")) == ("done", [])
 
 
-def test_of_a_private_group_it_is_who_asked_that_counts() -> None:
+@pytest.mark.parametrize("asker", [HUSAM, SARAH])
+def test_send_message_from_a_private_group_of_two_to_an_open_group_is_refused(asker: Any) -> None:
+    """The other person has not agreed, though both are members of the open group."""
     world = _house()
     world.chat(HUSAM, SARAH, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
-    by_husam = _ask(world, "chat_pair", says("1", chat_id="chat_others"), END)
-    by_sarah = _ask(world, "chat_pair", says("2", chat_id="chat_others"), END, by=SARAH)
-    assert results_of(world, by_husam)[0].content == REFUSED
-    assert results_of(world, by_sarah)[0].status == "done"
-    assert world.texts("chat_others") == ["2"]
+    run = _ask(world, "chat_pair", says("1", chat_id="chat_all"), END, by=asker)
+    assert results_of(world, run)[0].content == REFUSED
+    assert world.texts("chat_all") == []
 
 
-def test_where_an_agent_asked_in_private_everybody_must_be_there() -> None:
+def test_send_message_from_a_private_group_to_one_of_its_people_is_posted() -> None:
     world = _house()
-    world.chat(HUSAM, SARAH, COACH, DESIGNER, chat_id="chat_pair", **PRIVATE)
-    world.model.script.extend([says("1", chat_id="chat_others"), says("2", chat_id="chat_all")])
-    world.post("Tell them", DESIGNER, depth=1, chat_id="chat_pair")
+    world.chat(HUSAM, SARAH, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
+    run = _ask(world, "chat_pair", says("1", chat_id="chat_sarah"), END, by=SARAH)
+    assert results_of(world, run)[0].status == "done"
+    assert world.texts("chat_sarah") == ["1"]
+
+
+def test_send_message_when_an_agent_asked_in_a_private_chat_of_one_is_refused() -> None:
+    """The exception is for what the person asked for, not for what an agent asked for there."""
+    world = _house()
+    world.chat(HUSAM, COACH, DESIGNER, chat_id="chat_both", **PRIVATE)
+    world.model.script.append(says("1", chat_id="chat_all"))
+    world.post("Tell them", DESIGNER, depth=1, chat_id="chat_both")
     settle(world)
-    assert (world.texts("chat_others"), world.texts("chat_all")) == ([], ["2"])
+    assert world.texts("chat_all") == []
 
 
 def test_from_a_private_chat_without_people_nothing_goes_anywhere() -> None:
@@ -151,73 +162,125 @@ def test_from_a_private_chat_without_people_nothing_goes_anywhere() -> None:
     assert world.texts("chat_all") == []
 
 
-def test_what_is_asked_in_the_open_goes_anywhere() -> None:
+@pytest.mark.parametrize("wait", [False, True])
+def test_send_message_from_an_open_chat_to_another_persons_private_chat_is_refused(
+    wait: bool,
+) -> None:
     world = _house()
-    _ask(world, "chat_all", says("Hello Sarah", chat_id="chat_sarah"), END)
+    run = _ask(world, "chat_all", says("Hello Sarah", chat_id="chat_sarah", wait=wait), END)
+    assert results_of(world, run)[0].content == NOT_IN_IT
+    assert world.texts("chat_sarah") == []
+
+
+def test_send_message_from_an_open_chat_to_the_askers_private_chat_is_posted() -> None:
+    world = _house()
+    _ask(world, "chat_all", says("Hello Sarah", chat_id="chat_sarah"), END, by=SARAH)
     assert world.texts("chat_sarah") == ["Hello Sarah"]
 
 
-@pytest.mark.parametrize(
-    ("person_asked", "people", "reported"),
-    [("Sarah is in the group", [HUSAM, SARAH], True), ("she is not", [HUSAM, AHMAD], False)],
-)
-def test_what_was_answered_in_private_goes_only_where_whoever_answered_is(
-    person_asked: str, people: list[Any], reported: bool
+def test_send_message_when_an_agent_asked_traces_back_to_the_person() -> None:
+    """Husam asks the designer, who asks the coach: the coach may write to Husam, not to Sarah."""
+    world = _house()
+    actor(world, DESIGNER)
+    world.chat(HUSAM, SARAH, COACH, DESIGNER, chat_id="chat_team", respond="mention")
+    to_both = calls(
+        ("send_message", {"text": "Hi", "chat_id": "chat_husam"}),
+        ("send_message", {"text": "Hi", "chat_id": "chat_sarah"}),
+    )
+    world.model.script.extend([says("@Coach, write to them"), END, to_both])
+    world.post("@Designer, let the coach write to us", HUSAM, chat_id="chat_team")
+    settle(world)
+    assert (world.texts("chat_husam"), world.texts("chat_sarah")) == (["Hi"], [])
+
+
+@pytest.mark.parametrize(("named", "texts"), [("chat_sarah", ["Hi"]), (None, [])])
+def test_send_message_of_a_service_run_reaches_only_the_private_chat_it_names(
+    named: str | None, texts: list[str]
+) -> None:
+    world = _house(says("Hi", chat_id="chat_sarah"))
+    service = ServiceTrigger(id="svc_1", name="jira", payload="{}", chat_id=named)
+    asked_by_service(world, trigger=Trigger(type="service", service=service))
+    settle(world)
+    assert world.texts("chat_sarah") == texts
+
+
+@pytest.mark.parametrize(("named", "texts"), [("chat_sarah", ["Hi"]), ("chat_all", [])])
+def test_send_message_of_an_operators_plan_reaches_only_the_private_chat_it_names(
+    named: str, texts: list[str]
+) -> None:
+    world = _house(says("Hi", chat_id="chat_sarah"))
+    _planned(world, OPEN, chat_id=named)
+    settle(world)
+    assert world.texts("chat_sarah") == texts
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["reply", "timeout"])
+def test_a_run_that_waited_in_a_private_chat_tells_nothing_of_it_in_the_open(
+    answered: bool,
 ) -> None:
     world = _house()
-    world.chat(*people, COACH, chat_id="chat_home", respond="mention")
-    run = _ask(world, "chat_home", says("Well?", chat_id="chat_sarah", wait=True))
-    world.model.script.append(says("Sarah says yes", chat_id="chat_home"))
-    world.post("Yes, but keep it quiet", SARAH, chat_id="chat_sarah")
+    run = _ask(world, "chat_all", says("Well?", chat_id="chat_sarah", wait=True), by=SARAH)
+    told = [says("Told", chat_id=chat_id) for chat_id in ("chat_all", "chat_others", "chat_sarah")]
+    world.model.script.extend(told)
+    if answered:
+        world.post("Yes, but keep it quiet", SARAH, chat_id="chat_sarah")
+    else:
+        world.clock.advance(300)
+        world.run_ready()
     settle(world)
-    assert stored(world, run).status == "done", person_asked
-    assert ("Sarah says yes" in world.texts("chat_home")) is reported
-    assert ("keep it quiet" in "".join(world.texts("chat_home"))) is False
-
-
-def test_a_run_that_timed_out_in_a_private_chat_is_shown_it_and_keeps_it_there() -> None:
-    world = _house()
-    world.post("My secret", SARAH, chat_id="chat_sarah")
-    world.queues.ready("turns")
-    run = _ask(world, "chat_all", says("Well?", chat_id="chat_sarah", wait=True))
-    world.model.script.extend([says("Tell", chat_id="chat_others"), says("Ok", chat_id="chat_all")])
-    world.chat(AHMAD, COACH, chat_id="chat_ahmad", respond="manual")
-    world.model.script.append(says("Not here", chat_id="chat_ahmad"))
-    world.clock.advance(300)
-    world.run_ready()
     assert stored(world, run).status == "done"
-    assert world.texts("chat_others") == ["Tell"]
-    assert world.texts("chat_ahmad") == []
+    assert [result.content for result in results_of(world, run)[:2]] == [REFUSED, REFUSED]
+    assert (world.texts("chat_all"), world.texts("chat_others")) == (["@Coach, tell them"], [])
+    assert world.texts("chat_sarah")[-1] == "Told"
+
+
+def test_reading_back_beyond_a_join_narrows_what_a_run_may_tell_elsewhere() -> None:
+    """Sarah joined late; what the coach reads of before goes to no chat of hers."""
+    world = _house()
+    world.chat(HUSAM, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
+    world.post("Before", HUSAM, chat_id="chat_pair")
+    world.app.rooms.add_member(TENANT, "chat_pair", HUSAM, SARAH.ref)
+    for n in range(100):
+        world.post(f"After {n}", HUSAM, chat_id="chat_pair")
+    reads = calls(("read_messages", {"before": 3}))
+    script = (says("1", chat_id="chat_sarah"), reads, says("2", chat_id="chat_sarah"), END)
+    run = _ask(world, "chat_pair", *script, by=SARAH)
+    first, read, second = results_of(world, run)[:3]
+    assert first.status == "done"
+    assert "Before" in read.content
+    assert second.content == REFUSED
 
 
 # ---------------------------------------------------------------------- runs without a chat
 
 
-def _planned(world: World, audience: Audience) -> Run:
+def _planned(
+    world: World, audience: Audience, *, chat_id: str = "chat_husam", set_by: str | None = None
+) -> Run:
     plan = PlanTrigger(
         id="plan_1",
         name="Surprise",
         instruction="Order the secret cake",
         scheduled_at=world.clock.now(),
-        chat_id="chat_husam",
+        chat_id=chat_id,
     )
-    trigger = Trigger(type="plan", plan=plan)
+    trigger = Trigger(type="plan", plan=plan, traced_to=set_by)
     return asked_by_service(world, trigger=trigger, audience=audience)
 
 
 HUSAMS = Audience(open=False, people=(HUSAM.id,))
 
 
-def test_a_private_plans_run_speaks_only_where_its_people_are() -> None:
+def test_a_private_plans_run_speaks_only_in_private_chats_of_its_person() -> None:
     world = _house()
-    run = _planned(world, HUSAMS)
+    run = _planned(world, HUSAMS, set_by=HUSAM.id)
     chats = ("chat_husam", "chat_all", "chat_others", "chat_sarah")
     world.model.script.append(
         calls(*[("send_message", {"text": "Cake", "chat_id": chat_id}) for chat_id in chats])
     )
     settle(world)
     assert [result.status for result in results_of(world, run)[:4]] == [
-        *("done", "done", "failed", "failed"),
+        *("done", "failed", "failed", "failed"),
     ]
 
 
@@ -235,11 +298,13 @@ def test_a_plans_run_sees_open_things_only_but_its_own_instruction() -> None:
     assert "chat_husam" not in results_of(world, run)[1].content
 
 
-def test_a_private_plans_instruction_is_not_told_in_the_chat_in_which_its_run_waited() -> None:
-    world = _house(says("Who bakes?", chat_id="chat_all", wait=True))
-    _planned(world, HUSAMS)
+def test_a_private_plans_instruction_is_not_shown_to_someone_who_joins_where_it_waits() -> None:
+    world = _house(says("Who bakes?", chat_id="chat_one", wait=True))
+    world.chat(HUSAM, COACH, chat_id="chat_one", **PRIVATE)
+    _planned(world, HUSAMS, set_by=HUSAM.id)
     settle(world)
-    world.post("I do", SARAH, chat_id="chat_all")
+    world.app.rooms.add_member(TENANT, "chat_one", HUSAM, SARAH.ref)
+    world.post("I do", SARAH, chat_id="chat_one")
     settle(world)
     assert '"I do"' in world.model.prompt
     assert "cake" not in world.model.prompt
@@ -258,7 +323,7 @@ def test_what_a_private_plans_run_makes_is_its_peoples() -> None:
 
 def test_a_private_plans_run_is_listed_as_alive_only_where_its_people_are() -> None:
     world = _house(says("Who bakes?", chat_id="chat_husam", wait=True))
-    run = _planned(world, HUSAMS)
+    run = _planned(world, HUSAMS, set_by=HUSAM.id)
     settle(world)
     assert live_pointers(world) == 1
     world.chat(HUSAM, COACH, chat_id="chat_two", title="Again", **DIRECT)

@@ -10,6 +10,7 @@ from skein.models.chat import Membership, SmsAddress
 from skein.models.jobs import RunJob
 from skein.models.overrides import ChatOverrides
 from skein.models.sms import InboundSms
+from skein.models.trigger import ServiceTrigger, Trigger
 from skein.settings import Settings
 from tests.acting import (
     COACH,
@@ -252,7 +253,8 @@ def test_several_texts_that_answer_a_question_are_read_together(home: str) -> No
     if home == "here":
         world.post("Publish", HUSAM)
     else:
-        asked_by_service(world)
+        service = ServiceTrigger(id="svc_1", name="jira", payload="{}", chat_id="chat_1")
+        asked_by_service(world, trigger=Trigger(type="service", service=service))
     pass_time(world, 5)
     before = len(world.model.requests)
     for word in ("Yes", "I mean no", "Wait, yes"):

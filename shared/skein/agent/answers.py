@@ -6,7 +6,7 @@ from skein.agent.reading import Reading
 from skein.agent.tools.base import Tool, Work
 from skein.errors import Transient
 from skein.models.completion import ModelMessage, ModelRequest
-from skein.models.run import Shown
+from skein.models.run import Held, Run, Shown
 from skein.models.step import PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.services.recording import Recording, recording
@@ -89,8 +89,20 @@ class Answers:
             work.claim,
             step.model_copy(update={"prompt": prompt.packed()}),
             shown=Shown(chat_id=reading.chat.id, seq=reading.shown_seq) if reading.chat else None,
+            held=held_by(reading, work.run),
             borrowed=reading.borrowed.shown if reading.borrowed is not None else None,
             marks=prompt.marks,
             thread=thread,
             at_thread=[stint(thread, work.run.id, self._clock)] if thread and at_thread else [],
         )
+
+
+def held_by(reading: Reading, run: Run) -> Held:
+    """Return what a prompt holds that is made from a reading, and who was present for all of it."""
+    audience = reading.audience.narrowed(run.audience) if reading.told else reading.audience
+    return Held(
+        chat_id=reading.chat.id if reading.chat is not None else None,
+        readers=reading.destination,
+        audience=audience,
+        borrowed=reading.borrowed.shown if reading.borrowed is not None else None,
+    )

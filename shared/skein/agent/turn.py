@@ -7,9 +7,10 @@ uses the recorded answer, and what was done is not done again (DESIGN section 5,
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from skein.agent.answers import Answers, ModelDown
+from skein.agent.answers import Answers, ModelDown, held_by
 from skein.agent.context import ContextBuilder
 from skein.agent.contexts import Contexts
 from skein.agent.foreseen import foreseen
@@ -23,19 +24,23 @@ from skein.agent.tools.base import Work
 from skein.correlation import correlated
 from skein.errors import (
     Conflict,
+    Forbidden,
     LostLease,
     ModelRejected,
     NotFound,
+    ReadersChanged,
     Rejected,
     Transient,
 )
 from skein.masking import in_our_words
+from skein.models.chat import Chat
 from skein.models.jobs import RunJob
-from skein.models.run import MAX_STEPS, Shown
+from skein.models.run import MAX_STEPS, Run, Shown
 from skein.models.step import Step
 from skein.ports import Clock, Table
 from skein.services.apologies import Apologies
 from skein.services.claims import Known, place_elsewhere
+from skein.services.disclosure import check_readers
 from skein.services.endings import Endings
 from skein.services.last_words import LastWords, all_one
 from skein.services.limits import OverLimit
@@ -50,6 +55,8 @@ from skein.settings import Settings
 LEASE_MARGIN = timedelta(seconds=2)  # the lease outlives the invocation, never the other way round
 WRITING_SECONDS = 10  # kept back from the model's time for recording and posting its answer
 LEAST_MODEL_SECONDS = 20  # with less than this left, a fresh invocation goes on
+MAX_REBUILDS = 3  # of a run's activations, when people keep joining its chat
+READERS_KEEP_CHANGING = "the people who read the chat keep changing"
 BUSY_SECONDS = 30  # the longest pause before a run asks again whether it may work
 
 logger = logging.getLogger(__name__)
@@ -115,7 +122,7 @@ class Turns:
                 return
             work = Work(claim)
             try:
-                self._carry_on(work, deadline, claim.found)
+                self._carry_on_for_readers(work, deadline, claim.found)
             except LostLease:
                 raise
             except Exception as error:
@@ -138,7 +145,7 @@ class Turns:
         elif isinstance(error, OverLimit):
             self._notices.out_of_tokens(claim, error.refusal)
             self._endings.end(claim, "canceled", error=f"over a limit: {error}")
-        elif isinstance(error, NotFound | Conflict):
+        elif isinstance(error, NotFound | Conflict | Forbidden):
             self._endings.end(claim, "canceled", error=str(error))
         elif isinstance(error, Rejected | ModelRejected):
             self._endings.end(claim, "failed", error=str(error))
@@ -146,6 +153,22 @@ class Turns:
             # A bug must not hold the agent's slot until the lease runs out: note it, try again.
             logger.error("an attempt failed", extra={"run_id": run_id}, exc_info=error)
             self._runs.retry_later(claim, in_our_words(error))
+
+    def _carry_on_for_readers(self, work: Work, deadline: datetime, known: Known) -> None:
+        """Carry a run on; if someone joins its chat meanwhile, build its activation again."""
+        while True:
+            try:
+                self._carry_on(work, deadline, known)
+            except ReadersChanged:
+                self._release(work)
+                work.claim = self._runs.rebuild(work.claim, work.sent)
+                if work.run.rebuilds > MAX_REBUILDS:
+                    self._endings.end(work.claim, "canceled", error=READERS_KEEP_CHANGING)
+                    return
+                work.begin_again()
+                known = {}
+            else:
+                return
 
     def _carry_on(self, work: Work, deadline: datetime, known: Known) -> None:
         activation = work.run.activation
@@ -225,7 +248,8 @@ class Turns:
             self._close(work, steps[-1], reading)
             return
         step = fixed_step(work.run, self._clock.now())
-        answer = recording(work.claim, step, shown=shown, marks=NO_PROMPT.marks)
+        held = held_by(reading, work.run)
+        answer = recording(work.claim, step, shown=shown, held=held, marks=NO_PROMPT.marks)
         self._close(work, step, reading, answer)
 
     def _close(
@@ -285,18 +309,39 @@ class Turns:
     def _read(self, work: Work, steps: Sequence[Step], known: Known) -> Reading:
         """Read for the chat that the activation looks at.
 
-        A worker that takes over looks at what the recorded prompt showed, wherever the agent has
-        gone since: what is said and made now is still made from that.
+        A worker that takes over looks at the chat that the recorded prompt showed, and works for
+        the people for whom that prompt was built.
+
+        Raises:
+            ReadersChanged: Someone else reads that chat now, and there is more to do.
         """
         run, chat, member = work.run, work.claim.chat, work.claim.member
         shown = run.shown.chat_id if run.shown else None
         looked_at = shown if steps else run.active_chat_id
-        read = self._contexts.again if steps else self._contexts.fresh
         if looked_at is None:
-            return read(run, None, None, known)
-        if chat is None or chat.id != looked_at:
+            chat, member = None, None
+        elif chat is None or chat.id != looked_at:
             chat, member = place_elsewhere(self._table, work.claim, looked_at)
-        return read(run, chat, member, known)
+        if not steps:
+            return self._contexts.fresh(run, chat, member, known)
+        if steps[-1].tool_calls and not ended_in(steps[-1]):
+            self._check_readers(run, chat)
+        reading = self._contexts.again(run, chat, member, known)
+        if run.held is None:
+            return reading
+        return replace(reading, destination=run.held.readers, audience=run.held.audience)
+
+    @staticmethod
+    def _check_readers(run: Run, chat: Chat | None) -> None:
+        """Refuse to go on with a prompt that was built for other people than read the chat now.
+
+        Raises:
+            ReadersChanged: It was, or nothing says for whom it was built.
+        """
+        if run.held is None:
+            raise ReadersChanged(f"{run.id}: nothing records what this activation holds")
+        if chat is not None:
+            check_readers(run.held, chat)
 
     def _seconds_left(self, deadline: datetime) -> float:
         model_deadline = deadline - timedelta(seconds=WRITING_SECONDS)

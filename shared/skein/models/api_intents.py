@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from skein.models.api import Request, Resource
+from skein.models.api import EntityId, Request, Resource
 from skein.models.api_admin import TimeZone
 from skein.models.base import Instant
 from skein.models.intent import (
@@ -75,6 +75,10 @@ class NewPlan(Request):
     ] = None
     cron: Annotated[SaidTime | None, Field(description="Five fields, in the time zone.")] = None
     time_zone: Annotated[TimeZone | None, Field(description="Null: the agent's.")] = None
+    chat_id: Annotated[
+        EntityId | None,
+        Field(description="A chat of the agent that its run may write to, a private one included."),
+    ] = None
 
 
 class PlanResource(Resource):

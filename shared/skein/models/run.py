@@ -54,13 +54,27 @@ class ShownStaging(Value):
     staging: str
 
 
+class Held(Value):
+    """What an activation holds, by which it is decided where it may post.
+
+    Attributes:
+        chat_id: The chat that its prompt showed; None for none.
+        readers: Who could read that chat when the prompt was built.
+        audience: Who was present for all that the prompt and the tool results held.
+        borrowed: The borrowed context that the prompt held.
+    """
+
+    chat_id: Identifier | None = None
+    readers: Audience
+    audience: Audience
+    borrowed: ShownStaging | None = None
+
+
 class Run(Stored):
     """One piece of work of one agent.
 
     Attributes:
         audience: Of its trigger, by which it is decided where the run may be shown.
-        scope: Which of the agent's partitions holds what the run makes while it looks at no chat:
-            that of its plan; see `owned_partition`.
         fence: Raised by every claim; a worker's writes hold only while it is the worker's own.
         attempts: Claims that began work; three failed ones end the run.
         put_offs: How often the run was put off because the model was down; no attempts.
@@ -73,6 +87,8 @@ class Run(Stored):
             the run has switched since; the run goes on with it, wherever others switch.
         shown: The chat that the newest prompt looked at and what it held of it, for the SEEN
             mark and for a worker that takes over; None if it looked at no chat.
+        held: What the newest activation holds; None until its first answer is recorded.
+        rebuilds: How often an activation was dropped because someone joined its chat.
         borrowed: What its prompts held of borrowed context, which is cleared once it is done.
         wait: While it waits: for what, and where (`wait_chat_id`).
         waits: How often it has waited.
@@ -93,7 +109,6 @@ class Run(Stored):
     status: RunStatus = "queued"
     trigger: Trigger
     audience: Audience = OPEN
-    scope: str | None = None
     chain_depth: int = 0
     then: tuple[Identifier, ...] = ()
     fence: int = 0
@@ -105,6 +120,8 @@ class Run(Stored):
     active_chat_id: Identifier | None = None
     active_thread_id: Identifier | None = None
     shown: Shown | None = None
+    held: Held | None = None
+    rebuilds: Annotated[int, Field(exclude_if=lambda times: not times)] = 0
     borrowed: Annotated[tuple[ShownStaging, ...], Field(exclude_if=lambda held: not held)] = ()
     wait: Wait | None = None
     wait_chat_id: Identifier | None = None

@@ -24,11 +24,17 @@ class PlanTrigger(Value):
 
 
 class ServiceTrigger(Value):
-    """An outside service reported something; `payload` is its JSON as it came."""
+    """An outside service reported something.
+
+    Attributes:
+        payload: Its JSON as it came.
+        chat_id: The chat that the payload names, to whose people the service reports.
+    """
 
     id: Identifier
     name: str
     payload: str
+    chat_id: Identifier | None = None
 
 
 class Trigger(Value):
@@ -66,6 +72,13 @@ class Trigger(Value):
         only if this person is a member.
         """
         return self.by.id if self.by is not None and self.by_person else self.traced_to
+
+    @property
+    def names_chat(self) -> str | None:
+        """The chat that a service's webhook or an operator's plan names, if there is one."""
+        if self.service is not None:
+            return self.service.chat_id
+        return self.plan.chat_id if self.plan is not None and self.traced_to is None else None
 
     def widened(self, newer: "Trigger") -> "Trigger":
         """This trigger after another one joined the same queued run.

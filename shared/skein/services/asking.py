@@ -1,13 +1,13 @@
 """Sending a message and waiting for the answer, in one transaction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from skein.errors import Conflict, LostLease
 from skein.models.audience import Audience
-from skein.models.chat import Membership, Message, chat_partition
+from skein.models.chat import Chat, Membership, Message, chat_partition
 from skein.models.jobs import RunJob
 from skein.models.run import MAX_WAITS, PREVIEW_CHARACTERS, SentMessage
 from skein.models.storage import Update, Write
@@ -16,6 +16,7 @@ from skein.ports import Clock, Table
 from skein.services.audience import audience_of
 from skein.services.chats import Chats, NewMessage
 from skein.services.claims import Claim, stored_of, with_results
+from skein.services.disclosure import check_post, check_readers
 from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings, behind, freed
 from skein.services.roster import Room
@@ -65,7 +66,6 @@ class Asking:
         *,
         audience: Audience,
         sent: Sequence[SentMessage],
-        check: Callable[[Room], None],
     ) -> Asked:
         """Post `new` and let the run wait for a reply, all or nothing.
 
@@ -79,23 +79,24 @@ class Asking:
             new: The message.
             audience: Who was there for what the message is made from.
             sent: What else this step has sent, to be remembered with it.
-            check: Looks at the chat before anything is posted, and may refuse.
 
         Raises:
             Conflict: The run has waited often enough, or another run waits in this chat.
             LostLease: The run waits already, and what was read of it is out of date.
             RiderFailed: Another worker has taken the run over.
+            ReadersChanged: Someone joined the chat that the prompt showed; nothing was posted.
             Rejected: As `post_message`.
         """
         if claim.run.waits >= MAX_WAITS:
             raise Conflict(f"a run waits at most {MAX_WAITS} times")
+        self._check_readers(claim)
         self._endings.mark_seen(claim)
         asked = Asked(claim, 0, waiting=True)
         jobs: list[RunJob] = []
 
         def riders(room: Room) -> Sequence[Write]:
             nonlocal asked
-            check(room)
+            check_post(claim.run, room)
             jobs.clear()
             there = audience.narrowed(audience_of(room.chat, since_seq=room.chat.last_seq + 1))
             said = SentMessage(
@@ -116,6 +117,19 @@ class Asking:
         if asked.waiting:
             self._dispatch.send([claim.job], delay_seconds=self._settings.wait_seconds)
         return asked
+
+    def _check_readers(self, claim: Claim) -> None:
+        """Look again at a chat elsewhere before the SEEN watermark moves there.
+
+        Raises:
+            ReadersChanged: Someone joined it after the prompt was built.
+        """
+        held = claim.run.held
+        if held is None or held.chat_id in {None, claim.run.chat_id}:
+            return
+        item = self._table.get(Chat.key_of(claim.run.tenant, str(held.chat_id)))
+        if item is not None:
+            check_readers(held, Chat.from_item(item))
 
     def _riders(
         self, claim: Claim, room: Room, sent: Sequence[SentMessage]

@@ -235,6 +235,7 @@ def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
                 type=trigger.type, seq=trigger.seq, from_seq=trigger.from_seq, by=by
             ),
             "audience": NOBODY if not run.audience.open else run.audience,
+            "held": None,
             "sent": (),
             "error": None,
             "correlation_id": None,

@@ -54,12 +54,11 @@ class Firing:
         started = agent_run(
             tenant=plan.tenant,
             agent_id=plan.agent_id,
-            trigger=Trigger(type="plan", plan=trigger, traced_to=plan.set_by),
+            trigger=Trigger(type="plan", plan=trigger, traced_to=plan.person),
             cause=("plan", plan.id, rfc3339(plan.next_at)),
             now=now,
             settings=self._settings,
             audience=plan.audience,
-            scope=plan.scope,
         )
         self._table.transact([*started.writes, *moved(plan, fired(plan, now))])
         return started.job

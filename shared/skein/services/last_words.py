@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from itertools import count
 
-from skein.errors import LostLease, RiderFailed
+from skein.errors import LostLease, ReadersChanged, RiderFailed
 from skein.models.jobs import RunJob
 from skein.models.storage import Write
 from skein.services.chats import Chats, NewMessage
 from skein.services.claims import Claim
+from skein.services.disclosure import check_post
 from skein.services.endings import Endings
 from skein.services.recording import Recording
 from skein.services.roster import Room
@@ -42,6 +43,7 @@ class LastWords:
 
         Raises:
             LostLease: Another worker has taken the run over.
+            ReadersChanged: Someone joined the chat that the prompt showed; nothing was written.
             Rejected: The chat does not take the words; nothing was written.
             Contention: Too many others wrote the chat at once; nothing was written.
         """
@@ -54,6 +56,7 @@ class LastWords:
         tries = count()
 
         def riders(room: Room) -> Sequence[Write]:
+            check_post(claim.run, room)
             if not together:
                 return (claim.guard,)
             ending = self._endings.done_in(room, claim, answer, again=next(tries) > 0)
@@ -64,6 +67,11 @@ class LastWords:
             posted = self._chats.post_message(said, riders=riders, known=room)
         except RiderFailed as error:
             raise LostLease(claim.run.id) from error
+        except ReadersChanged:
+            if self._chats.earlier(said) is None:
+                raise
+            self._endings.end(claim, "done", answer=answer)
+            return
         if together and posted.created:
             self._endings.over(claim.run, "done", jobs)
         else:  # the words stand alone: as they were posted here, or by an earlier attempt

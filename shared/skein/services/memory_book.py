@@ -95,6 +95,7 @@ class MemoryBook:
                     extracted.entries,
                     live,
                     span=(chunk.from_seq, chunk.to_seq),
+                    present=work.chat.readers,
                     now=self._clock.now(),
                     ids=self._ids,
                 )

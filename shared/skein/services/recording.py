@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skein.models.run import PromptMark, Shown, ShownStaging
+from skein.models.run import Held, PromptMark, Shown, ShownStaging
 from skein.models.step import Step
 from skein.models.storage import Missing, Put, Write
 from skein.models.thread import Thread
@@ -31,6 +31,7 @@ def recording(
     step: Step,
     *,
     shown: Shown | None,
+    held: Held | None = None,
     borrowed: ShownStaging | None = None,
     marks: Sequence[PromptMark] = (),
     thread: Thread | None = None,
@@ -42,6 +43,7 @@ def recording(
         claim: The run's.
         step: The answer, with the prompt if it is the activation's first.
         shown: Of that prompt: which chat it showed, and how much of it; None for no chat.
+        held: Of that prompt: what it holds, and who was present for it.
         borrowed: Of that prompt: the borrowed context that it held, if any.
         marks: Of that prompt: what was noted of it.
         thread: Of that prompt: the active one.
@@ -51,10 +53,11 @@ def recording(
         steps_taken=step.n,
         usage=claim.run.usage + step.usage,
         shown=shown if step.prompt is not None else claim.run.shown,
+        held=held if step.prompt is not None else claim.run.held,
         borrowed=(*claim.run.borrowed, borrowed) if borrowed else claim.run.borrowed,
         marks=tuple(dict.fromkeys([*claim.run.marks, *marks])),
     )
-    names = ["steps_taken", "usage", "shown", "borrowed", "marks"]
+    names = ["steps_taken", "usage", "shown", "held", "borrowed", "marks"]
     if step.prompt is not None:
         changed = changed.with_run(active_thread_id=thread.id if thread else None)
         names.append("active_thread_id")

@@ -22,6 +22,7 @@ from skein.ports import Clock, Metrics, Table
 from skein.services.claims import (
     Claim,
     is_its_turn,
+    place_elsewhere,
     place_in,
     read_claim,
     shown_place,
@@ -34,7 +35,14 @@ from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings
 from skein.services.recording import Recording
 from skein.services.retrying import optimistic
-from skein.services.slots import absorbed_at, slots_unchanged, taking_in, without
+from skein.services.slots import (
+    Joining,
+    absorbed_at,
+    absorbing,
+    slots_unchanged,
+    taking_in,
+    without,
+)
 from skein.services.waits import timed_out
 from skein.settings import Settings
 
@@ -223,9 +231,84 @@ class Runs:
             step.key,
             set={"results": [result.model_dump(mode="json") for result in results]},
         )
-        names = ("sent", "tools", "active_chat_id", "active_thread_id")
+        names = ("sent", "tools", "active_chat_id", "active_thread_id", "held")
         self._write(claim, [kept], stored_of(changed, *names))
         return changed
+
+    def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
+        """Drop the newest activation and begin another one for those who read its chat now.
+
+        Effects stay, steps take new numbers, and no SEEN watermark moves.
+
+        Args:
+            claim: The run's.
+            sent: What the dropped activation has sent and not yet recorded.
+
+        Returns:
+            The claim of the new activation, with the run's chat as it is now.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        return optimistic(self._clock, lambda: self._rebuild_once(claim, sent))
+
+    def _rebuild_once(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
+        run = claim.run
+        looked_at = run.held.chat_id if run.held is not None else run.active_chat_id
+        dropped = run.held.borrowed if run.held is not None else None
+        kept = list(run.borrowed)
+        if dropped is not None and kept and kept[-1] == dropped:
+            kept.pop()
+        changed = with_results(claim, (), sent).with_run(
+            activation=run.activation + 1,
+            rebuilds=run.rebuilds + 1,
+            active_chat_id=looked_at,
+            shown=None,
+            held=None,
+            borrowed=tuple(kept),
+        )
+        changed, place = self._with_fresh_chat(changed, looked_at)
+        joined = self._joined_by_rebuild(changed, place)
+        changed = changed.with_run(**joined.run_changes)
+        names = ("sent", "activation", "rebuilds", "active_chat_id", "shown", "held", "borrowed")
+        stored = stored_of(changed, *names, *joined.run_changes)
+        writes: list[Write] = [Update(run.key, set=stored, condition=claim.mine), *joined.writes]
+        if joined.place_changes and place is not None:
+            unchanged = slots_unchanged(place)
+            writes.append(Update(place.key, set=joined.place_changes, condition=unchanged))
+            if changed.member is not None and changed.member.key == place.key:
+                member = place.model_copy(update=joined.place_changes)
+                changed = replace(changed, member=member)
+        try:
+            self._table.transact(writes)
+        except ConditionFailed as failure:
+            if 0 in failure.failed:
+                raise LostLease(run.id) from failure
+            raise
+        self._metrics.count("RunsRebuilt")
+        logger.info("an activation was dropped", extra={"run_id": run.id, "reason": "readers"})
+        return changed
+
+    def _with_fresh_chat(
+        self, claim: Claim, looked_at: str | None
+    ) -> tuple[Claim, Membership | None]:
+        """Read the run's chat again, and the agent's place in the chat that it looks at."""
+        if claim.chat is not None:
+            chat, member = place_elsewhere(self._table, claim, claim.chat.id)
+            if chat is not None:
+                claim = replace(claim, chat=chat, member=member)
+        if looked_at == claim.run.chat_id:
+            return claim, claim.member
+        return claim, place_in(self._table, claim, looked_at)
+
+    def _joined_by_rebuild(self, claim: Claim, place: Membership | None) -> Joining:
+        """Merge the queued run of the chat that the new prompt shows into the rebuilt one."""
+        run, now = claim.run, self._clock.now()
+        if place is None or not place.active:
+            return Joining({}, {}, ())
+        if place.chat_id == run.chat_id:
+            return taking_in(run, place, now=now)
+        return absorbing(run, place, now=now)
 
     def _write(self, claim: Claim, writes: Sequence[Write], changes: dict[str, Any]) -> None:
         update = Update(claim.run.key, set=changes, condition=claim.mine)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SECRET_BYTES = 32
 NO_SECRET = secrets.token_hex(SECRET_BYTES)
 
+CHAT_ID = re.compile(r"chat_[0-9A-Za-z]{1,64}")
 _OUTSIDE_TEXTS = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
 
 
@@ -169,7 +170,10 @@ class Sources:
         delivery = verified(secret, signature, body, now)
         if source is None or delivery is None:
             raise Forbidden("the signature is missing, wrong or too old")
-        service = ServiceTrigger(id=source.id, name=source.name, payload=compact_json(body))
+        payload = compact_json(body)
+        service = ServiceTrigger(
+            id=source.id, name=source.name, payload=payload, chat_id=chat_named_in(payload)
+        )
         started = [
             agent_run(
                 tenant=source.tenant,
@@ -202,6 +206,13 @@ class Sources:
         except ConditionFailed:
             return False
         return True
+
+
+def chat_named_in(payload: str) -> str | None:
+    """Return the chat that a payload names by `chat_id` in its outermost object, if it does."""
+    given = from_json(payload)
+    chat_id = given.get("chat_id") if isinstance(given, dict) else None
+    return chat_id if isinstance(chat_id, str) and CHAT_ID.fullmatch(chat_id) else None
 
 
 def compact_json(body: bytes) -> str:

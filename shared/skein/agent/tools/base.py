@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from skein.agent.reading import Reading
 from skein.agent.tools.desk import Desk
 from skein.errors import Correctable
+from skein.models.audience import Audience
 from skein.models.completion import ToolSpec
 from skein.models.run import Run, SentMessage
 from skein.services.claims import Claim
@@ -42,6 +43,18 @@ class Work:
     def run(self) -> Run:
         """The run, as last written."""
         return self.claim.run
+
+    def begin_again(self) -> None:
+        """Forget what belonged to an activation that was dropped."""
+        self.sent.clear()
+        self.astray = self.ended = False
+
+    def hold(self, audience: Audience) -> None:
+        """Note that a tool has shown content for which only `audience` was present."""
+        held = self.run.held
+        if held is not None:
+            narrowed = held.audience.narrowed(audience)
+            self.claim = self.claim.with_run(held=held.model_copy(update={"audience": narrowed}))
 
 
 @dataclass(frozen=True, slots=True)

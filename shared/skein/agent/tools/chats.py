@@ -105,7 +105,9 @@ def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: in
     """The messages as a timeline, if what was said there may be told here."""
     here = call.reading.chat is not None and call.reading.chat.id == chat.id
     place = None if here else call.reading.destination
-    messages, _ = newest_messages(call, chat, limit, place=place, before=before)
+    messages, audience = newest_messages(call, chat, limit, place=place, before=before)
+    if here:
+        call.work.hold(audience)
     lines: list[str] = []
     left = MOST_BYTES
     for message in reversed(messages):

@@ -6,11 +6,11 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.tools.base import Call, tool
-from skein.agent.tools.reach import check_reach
 from skein.errors import (
     Conflict,
     Correctable,
     Failed,
+    Forbidden,
     LostLease,
     NotFound,
     RiderFailed,
@@ -21,6 +21,7 @@ from skein.models.run import PREVIEW_CHARACTERS, SentMessage
 from skein.models.storage import Write
 from skein.services.audience import audience_of
 from skein.services.chats import NewMessage
+from skein.services.disclosure import check_post
 from skein.services.roster import Room
 from skein.services.titles import title_of
 
@@ -65,7 +66,7 @@ def send_message(
         raise LostLease(run.id) from error
     except NotFound:
         raise Failed("you are in no chat with this id") from None
-    except Conflict as error:
+    except (Conflict, Forbidden) as error:
         raise Failed(str(error)) from None
     except Unprocessable as error:
         raise Correctable(str(error)) from None
@@ -77,7 +78,7 @@ def _say(call: Call, new: NewMessage) -> str:
 
     def riders(room: Room) -> Sequence[Write]:
         nonlocal heard_by
-        check_reach(claim.run, call.reading, room)
+        check_post(claim.run, room)
         heard_by = audience_of(room.chat, since_seq=room.chat.last_seq + 1)
         return (claim.guard,)
 
@@ -98,7 +99,6 @@ def _ask(call: Call, new: NewMessage) -> str:
         new,
         audience=_made_for(call),
         sent=call.work.sent,
-        check=lambda room: check_reach(call.work.run, call.reading, room),
     )
     call.work.claim = asked.claim
     call.work.over = asked.waiting
@@ -108,8 +108,9 @@ def _ask(call: Call, new: NewMessage) -> str:
 
 
 def _made_for(call: Call) -> Audience:
-    """Who was there for everything that a message of this call is made from."""
-    return call.reading.audience.narrowed(call.work.run.audience)
+    """Return who was present for everything that a message of this call is made from."""
+    held = call.work.run.held
+    return held.audience if held is not None else NOBODY
 
 
 def _origin(call: Call, target: str) -> Origin | None:

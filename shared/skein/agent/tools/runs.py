@@ -8,6 +8,7 @@ from skein.agent.tools.base import Call, tool
 from skein.errors import Conflict, Correctable, Failed, NotFound
 from skein.models.base import rfc3339
 from skein.models.run import Run, RunStatus
+from skein.services.disclosure import may_affect
 from skein.services.quoting import quoted
 
 
@@ -38,6 +39,8 @@ def stop_run(
         other = call.desk.own_runs.get(
             run.tenant, run.agent_id, run_id, place=call.reading.destination
         )
+        if not may_affect(run, other.audience):
+            raise Failed("a run in private may stop only runs of the same people")
         if (other.status, other.error) != ("canceled", why):  # an earlier attempt did it
             call.desk.endings.cancel(other, error=why, guard=call.work.claim.guard)
     except (NotFound, Conflict) as error:
