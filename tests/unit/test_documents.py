@@ -436,16 +436,21 @@ def test_an_open_document_can_be_read_in_private_but_not_changed() -> None:
     assert world.app.documents.get(REACH, "plan").text == "One\n"
 
 
-def test_a_document_is_for_those_who_were_there_for_all_that_went_into_it() -> None:
+def test_change_document_from_what_fewer_people_heard_is_refused() -> None:
     world = World()
     both = Audience(open=False, people=("usr_ann", "usr_ben"))
+    hers = Maker(audience=ANN)
     private = Folder(tenant=TENANT, agent_id="agt_a", scope="chat:chat_9")
-    reach = DocumentReach(folders=(private,), place=ANN)
+    reach = DocumentReach(folders=(private,), place=both, content=ANN)
     world.app.documents.write(reach, "log", "a", new_in=private, maker=Maker(audience=both))
-    world.app.documents.revise(reach, "log", Revision(append="b"), maker=Maker(audience=ANN))
-    assert world.app.documents.get(reach, "log").audience == ANN
-    with pytest.raises(NotFound):
-        world.app.documents.get(DocumentReach(folders=(private,), place=both), "log")
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.revise(reach, "log", Revision(append="b"), maker=hers)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.write(reach, "log", "b", new_in=private, maker=hers)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.delete(reach, "log", maker=hers)
+    document = world.app.documents.get(reach, "log")
+    assert (document.text, document.audience, document.version) == ("a", both, 1)
 
 
 # ---------------------------------------------------------------------- moving

@@ -222,7 +222,7 @@ def test_what_may_not_be_shown_cannot_be_ended_either() -> None:
     for where in (reach("usr_cem"), reach("usr_ann").model_copy(update={"place": OPEN})):
         with pytest.raises(NotFound):
             world.app.goals.complete(where, "goal_1")
-    assert world.app.goals.complete(reach("usr_ben"), "goal_1").status == "completed"
+    assert world.app.goals.complete(reach("usr_ann", "usr_ben"), "goal_1").status == "completed"
 
 
 def test_tenants_and_agents_never_share_a_goal() -> None:

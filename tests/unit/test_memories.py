@@ -292,7 +292,7 @@ def test_what_may_not_be_shown_can_neither_be_read_nor_forgotten() -> None:
         for ask in (world.app.memories.get, world.app.memories.forget):
             with pytest.raises(NotFound):
                 ask(where, memory.id)
-    assert world.app.memories.forget(reach("usr_ben"), memory.id).deleted_at == NOON
+    assert world.app.memories.forget(reach("usr_ann", "usr_ben"), memory.id).deleted_at == NOON
 
 
 def test_a_memory_that_may_not_be_shown_is_no_double_either() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skein.adapters.memory_table import MemoryTable
-from skein.models.audience import OPEN, Audience
+from skein.models.audience import Audience
 from skein.models.consolidation import Kept
 from skein.models.intent import Owner, Reach
 from skein.models.memory import Memory, revision_key
@@ -44,14 +44,12 @@ def keep(
     *entries: Entry,
     owner: Owner = OWNER,
     reach: Reach | None = None,
-    present: Audience = OPEN,
 ) -> Remembered:
     done = remember(
         owner,
         entries,
         live(world, reach or owner.reach),
         span=(3, 9),
-        present=present,
         now=world.clock.now(),
         ids=world.ids,
     )
@@ -160,23 +158,21 @@ def test_what_is_open_does_not_give_way_to_what_is_said_in_private() -> None:
     world = World()
     keep(world, core("Ann likes tea"))
     [old] = live(world)
-    keep(world, core("Ann likes gin", old.id), owner=PRIVATE, reach=REACH, present=ANN_AND_BEN)
+    keep(world, core("Ann likes gin", old.id), owner=PRIVATE, reach=REACH)
     assert texts(live(world)) == ["Ann likes tea"]
     assert sorted(texts(live(world, REACH))) == ["Ann likes gin", "Ann likes tea"]
 
 
 @pytest.mark.parametrize(
-    ("told", "present", "superseded"),
-    [(ANN_AND_BEN, ANN_AND_BEN, 1), (ANN, ANN_AND_BEN, 0), (ANN, ANN, 1)],
+    ("told", "superseded"),
+    [(ANN_AND_BEN, 1), (ANN, 0)],
 )
-def test_nobody_present_loses_a_memory_to_one_they_may_not_be_shown(
-    told: Audience, present: Audience, superseded: int
-) -> None:
+def test_remember_for_fewer_people_keeps_the_memory_of_all(told: Audience, superseded: int) -> None:
     world = World()
     keep(world, core("Ann likes tea"), owner=PRIVATE)
     [old] = live(world, PRIVATE.reach)
     newer = PRIVATE.model_copy(update={"audience": told})
-    done = keep(world, core("Ann likes gin", old.id), owner=newer, present=present)
+    done = keep(world, core("Ann likes gin", old.id), owner=newer)
     assert done.kept == Kept(core=1, superseded=superseded)
 
 
@@ -239,7 +235,7 @@ def test_what_one_reading_does_not_hold_is_known_all_the_same() -> None:
     assert world.app.memories.add(OWNER, "core 0", "core", made_by="tool").known
     known = known_memories(table, OWNER.reach, now=world.clock.now())
     assert remember(
-        OWNER, [core("CORE 1")], known, span=(3, 9), present=OPEN, now=NOON, ids=world.ids
+        OWNER, [core("CORE 1")], known, span=(3, 9), now=NOON, ids=world.ids
     ) == Remembered(kept=Kept(doubles=1))
     search = MemorySearch(table=table, clock=world.clock)
     found = search.search(OWNER.reach, "core 0", limit=1)

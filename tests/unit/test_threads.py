@@ -10,7 +10,7 @@ from skein.models.audience import Audience
 from skein.models.document import DocumentReach, Folder
 from skein.models.intent import Owner, Reach
 from skein.models.storage import Check, Exists, Key, Missing
-from skein.models.thread import MAX_ON_BENCH, Stint, Thread, Workbench
+from skein.models.thread import MOST_KEPT_ON_BENCH, Stint, Thread, Workbench
 from skein.services import thread_changes as changes
 from skein.services.document_changes import Maker
 from skein.settings import Settings
@@ -118,16 +118,17 @@ def test_how_many_may_be_open_is_a_setting() -> None:
     begin(world, owner=HERS)  # each audience has its own bench
 
 
-def test_what_nobody_here_may_be_shown_leaves_room_but_not_without_end() -> None:
+def test_create_thread_with_a_bench_full_of_hidden_ones_is_refused_without_a_number() -> None:
     world = World()
     reach = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=ANN)
-    for n in range(MAX_ON_BENCH):
+    for n in range(MOST_KEPT_ON_BENCH):
         people = Audience(open=False, people=(f"usr_{n}",))
         owner = HERS.model_copy(update={"scope": "chat:chat_1", "audience": people})
         world.app.threads.create(owner, {"concern": "x"}, reach=reach)
     owner = HERS.model_copy(update={"scope": "chat:chat_1"})
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict) as refused:
         world.app.threads.create(owner, {"concern": "x"}, reach=reach)
+    assert str(refused.value) == "nothing more can be kept here"
 
 
 def test_values_that_do_not_fit_are_refused() -> None:
@@ -376,19 +377,21 @@ def test_an_open_thread_is_taken_up_in_private_without_being_touched() -> None:
 def test_an_open_thread_is_not_changed_in_private(change: changes.Change) -> None:
     world = World()
     thread = begin(world)
-    with pytest.raises(Conflict, match="not changed there"):
+    with pytest.raises(Conflict, match="not changed"):
         world.app.threads.change(WITH_ANN, thread.id, change)
     assert world.app.threads.get(REACH, thread.id) == thread
 
 
-def test_a_change_before_fewer_people_leaves_it_to_those() -> None:
+def test_change_from_what_fewer_people_heard_is_refused() -> None:
     world = World()
     both = Audience(open=False, people=("usr_ann", "usr_ben"))
     owner = HERS.model_copy(update={"scope": "chat:chat_1", "audience": both})
     thread = begin(world, owner=owner)
     noted = changes.fields({"progress": "Half"})
-    after = world.app.threads.change(owner.reach, thread.id, noted, maker=Maker(audience=ANN))
-    assert after.audience == ANN
+    reach = owner.reach.model_copy(update={"place": both, "content": ANN})
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.threads.change(reach, thread.id, noted, maker=Maker(audience=ANN))
+    assert world.app.threads.get(reach, thread.id) == thread
 
 
 # ---------------------------------------------------------------------- lists

@@ -17,7 +17,7 @@ from skein.models.chat import Chat, Membership, Message
 from skein.models.run import Run
 from skein.models.storage import Key
 from skein.ports import Table
-from skein.services.audience import audience_of, destination_of, scope_of
+from skein.services.audience import audience_of, destination_of, own_scope_of
 from skein.services.effective import found_settings, keys_of_settings, resolved
 from skein.services.spending import found_allowance, payer_keys
 from skein.settings import Settings
@@ -85,7 +85,7 @@ def read_alone(
         trigger_message=shown[-1] if home and shown else None,
         destination=destination,
         audience=audience_of(chat, since_seq=asked_from or 1) if chat else run.audience,
-        scope=scope_of(chat),
+        scope=own_scope_of(run, chat),
         chats=(),
         elsewhere=(),
         goals=(),

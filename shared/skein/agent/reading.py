@@ -43,7 +43,7 @@ from skein.models.storage import MAX_BATCH_GET_KEYS, Item, Key, Page
 from skein.models.summary import PinnedSummary
 from skein.models.user import User
 from skein.ports import Clock, Table
-from skein.services.audience import audience_of, destination_of, scope_of
+from skein.services.audience import audience_of, destination_of, own_scope_of, scope_of
 from skein.services.claims import Known
 from skein.services.effective import Effective, found_settings, keys_of_settings, resolved
 from skein.services.roster import Room, found_room, keys_of_room
@@ -241,7 +241,8 @@ class Reader:
         person_keys = keys_of_person(chat)
         named = [agent_key, *keys_of_settings(run.tenant, chat), *person_keys, *payer_keys(run)]
         scope, destination = scope_of(chat), destination_of(chat)
-        threads = open_threads(run, chat, member, scope, first.owned, destination)
+        own_scope = own_scope_of(run, chat)
+        threads = open_threads(run, chat, member, own_scope, first.owned, destination)
         material = material_of(run.tenant, run.agent_id, scope, chat, first.owned, threads)
         named += [*wanted, *borrowed_keys, *material.keys, *keys_of_room(chat, member)]
         others = [pk for pk in first.chat_partitions if pk != here]
@@ -291,7 +292,7 @@ class Reader:
             trigger_message=trigger if told else None,
             destination=destination,
             audience=audience_of(chat, since_seq=first_seq) if chat else run.audience,
-            scope=scope,
+            scope=own_scope,
             chats=chats,
             elsewhere=tuple(elsewhere),
             goals=tuple(goal for goal in goals if may_show(goal.audience, destination)),

@@ -27,6 +27,11 @@ class Audience(Value):
             return self
         return Audience(open=False, people=tuple(p for p in self.people if p in other.people))
 
+    @property
+    def only_person(self) -> str | None:
+        """The one person of a private audience; None for an open one, and for several people."""
+        return self.people[0] if len(self.people) == 1 else None
+
     def counts(self, ids: Iterable[Identifier]) -> bool:
         """Whether one of these people is among them."""
         return not set(self.people).isdisjoint(ids)
@@ -57,6 +62,15 @@ def may_show(source: Audience, destination: Audience) -> bool:
     if destination.open or not destination.people:
         return False
     return set(destination.people) <= set(source.people)
+
+
+def may_change(content: Audience, thing: Audience) -> bool:
+    """Whether content made for `content` may change or end something kept for `thing`.
+
+    Everybody who may be shown the thing must have been there for the content: only open content
+    changes open things, and a thing of two people is not changed from what one of them said.
+    """
+    return may_show(content, thing)
 
 
 class Origin(Value):

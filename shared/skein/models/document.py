@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from skein.models.audience import Audience, may_show
+from skein.models.audience import Audience, may_change, may_show
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.chat import chat_partition
 from skein.models.intent import effect_key_in, owned_partition
@@ -233,18 +233,25 @@ class DocumentReach(Value):
     Attributes:
         folders: Where to look; of two documents of one name, the one in the earlier folder counts.
         place: Where they are shown, by which `may_show` decides; None for operators, who see all.
+        content: The audience of everything that a change is made from; None if it is everybody at
+            `place`. Operators may change all.
     """
 
     folders: Annotated[tuple[Folder, ...], Field(min_length=1, max_length=10)]
     place: Audience | None = None
+    content: Audience | None = None
 
     def shows(self, document: Document) -> bool:
         """Whether it may be shown there."""
         return self.place is None or may_show(document.audience, self.place)
 
-    def may_change(self, folder: Folder) -> bool:
-        """Whether what is kept there may be changed from there.
+    def changes(self, document: Document) -> bool:
+        """Whether it may be changed or deleted from there."""
+        content = self.content or self.place
+        return content is None or may_change(content, document.audience)
 
-        Whatever is written in a private place may hold what was said there in confidence.
-        """
-        return self.place is None or self.place.open or not folder.is_open
+    @property
+    def changes_open(self) -> bool:
+        """Whether open documents may be changed from there."""
+        content = self.content or self.place
+        return content is None or content.open

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from skein.models.audience import OPEN, Audience, may_show
+from skein.models.audience import OPEN, Audience, may_change, may_show
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.due import due_mark
 from skein.models.storage import Item, Key
@@ -21,8 +21,9 @@ PlanInstruction = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)
 ]
 
-MAX_GOALS = 100
+MAX_GOALS = 100  # active ones that may be shown in one place
 MAX_PLANS = 100
+MOST_KEPT = 200  # active goals, and as many plans, of one partition, with those that are hidden
 EFFECT_KEPT = timedelta(days=30)  # longer than any run may be tried
 
 
@@ -85,16 +86,24 @@ class Reach(Value):
     Attributes:
         scopes: The partitions to look into; see `owned_partition`.
         place: Where it is shown, by which `may_show` decides; None for operators, who see all.
+        content: The audience of everything that a change is made from; None if it is everybody at
+            `place`. Operators may change all.
     """
 
     tenant: Tenant
     agent_id: Identifier
     scopes: tuple[str | None, ...] = (None,)
     place: Audience | None = None
+    content: Audience | None = None
 
     def shows(self, thing: "Owned") -> bool:
         """Whether `thing` may be shown there."""
         return self.place is None or may_show(thing.audience, self.place)
+
+    def changes(self, thing: "Owned") -> bool:
+        """Whether `thing` may be changed or ended from there."""
+        content = self.content or self.place
+        return content is None or may_change(content, thing.audience)
 
 
 class Owned(Stored):
@@ -158,8 +167,10 @@ class Plan(Owned):
     Exactly one of `run_after`, `scheduled_at` and `cron` is given.
 
     Attributes:
-        id: Follows from the name: a plan of one name is one item, whatever becomes of it.
-        name: Unique among the agent's plans for one audience; setting it again replaces it.
+        id: Follows from the name and the generation.
+        name: Unique among the plans that may be shown in one place; setting it again replaces it.
+        generation: Counts the plans of one name in a partition: one that may not be shown where its
+            name is used again stays, and the new plan is another item.
         run_after: As it was said, e.g. `2 hours`; counted from when the plan was set.
         cron: Five fields, in `time_zone`.
         next_at: When it fires next; None once it is over.
@@ -169,6 +180,7 @@ class Plan(Owned):
 
     id: Identifier
     name: PlanName
+    generation: Annotated[int, Field(exclude_if=lambda generation: not generation)] = 0
     instruction: PlanInstruction
     run_after: str | None = None
     scheduled_at: Instant | None = None
@@ -188,9 +200,10 @@ class Plan(Owned):
         return self.set_by
 
     @staticmethod
-    def id_of(agent_id: str, scope: str | None, name: str) -> str:
-        """The id of the plan of this name."""
-        return f"plan_{effect_id('plan', agent_id, scope or '', name)}"
+    def id_of(agent_id: str, scope: str | None, name: str, generation: int = 0) -> str:
+        """The id of the plan of this name and generation."""
+        further = (generation,) if generation else ()
+        return f"plan_{effect_id('plan', agent_id, scope or '', name, *further)}"
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:

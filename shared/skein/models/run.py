@@ -75,6 +75,8 @@ class Run(Stored):
 
     Attributes:
         audience: Of its trigger, by which it is decided where the run may be shown.
+        scope: Which of the agent's partitions holds what the run makes while it looks at no chat:
+            that of its plan; see `owned_partition`.
         fence: Raised by every claim; a worker's writes hold only while it is the worker's own.
         attempts: Claims that began work; three failed ones end the run.
         put_offs: How often the run was put off because the model was down; no attempts.
@@ -109,6 +111,7 @@ class Run(Stored):
     status: RunStatus = "queued"
     trigger: Trigger
     audience: Audience = OPEN
+    scope: str | None = None
     chain_depth: int = 0
     then: tuple[Identifier, ...] = ()
     fence: int = 0

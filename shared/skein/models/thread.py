@@ -16,7 +16,8 @@ ThreadStatus = Literal["open", "completed", "archived"]
 
 BENCH = "ON#WORKBENCH"
 ENDED_THREAD = "ENDED#THREAD#"
-MAX_ON_BENCH = 10  # open threads of one partition, whoever may be shown them
+MAX_ON_BENCH = 10  # open threads of one partition that may be shown in one place
+MOST_KEPT_ON_BENCH = 20  # with those that are hidden there
 MAX_THREAD_DOCUMENTS = 10
 MAX_THREAD_SKILLS = 10
 MAX_THREAD_CHATS = 100
@@ -125,7 +126,7 @@ class Workbench(Stored):
         version: Raised by every change, which holds only for the version that it read.
     """
 
-    threads: Annotated[tuple[Thread, ...], Field(max_length=MAX_ON_BENCH)] = ()
+    threads: Annotated[tuple[Thread, ...], Field(max_length=MOST_KEPT_ON_BENCH)] = ()
     active_thread_id: Identifier | None = None
     version: int = 0
 

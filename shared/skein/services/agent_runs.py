@@ -34,6 +34,7 @@ def agent_run(
     now: datetime,
     settings: Settings,
     audience: Audience = OPEN,
+    scope: str | None = None,
 ) -> AgentRun:
     """Make a run in its agent's own partition, with a pointer that lasts as long as it lives.
 
@@ -45,6 +46,7 @@ def agent_run(
         now: The present.
         settings: For the outbox grace.
         audience: Whom the trigger may be shown to.
+        scope: Which of the agent's partitions holds what the run makes without a chat.
 
     Returns:
         The writes for the caller's transaction, and the run.
@@ -55,6 +57,7 @@ def agent_run(
         agent_id=agent_id,
         trigger=trigger,
         audience=audience,
+        scope=scope,
         correlation_id=current(),
         created_at=now,
     )

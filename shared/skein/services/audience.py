@@ -2,6 +2,8 @@
 
 from skein.models.audience import OPEN, Audience
 from skein.models.chat import Chat
+from skein.models.intent import private_scope
+from skein.models.run import Run
 
 
 def audience_of(chat: Chat, *, since_seq: int) -> Audience:
@@ -45,3 +47,21 @@ def scope_of(chat: Chat | None) -> str | None:
     if chat.kind == "direct" and len(people) == 1:
         return f"user:{people[0]}"
     return f"chat:{chat.id}"
+
+
+def own_scope_of(run: Run, chat: Chat | None) -> str | None:
+    """Which of its agent's partitions holds what a run makes while it looks at `chat`.
+
+    A run that looks at no chat, and whose plan was set in private, uses the plan's partition. A run
+    that was stored without one uses that of its only person, else that of the plan's chat. None for
+    a private audience: there is no partition for it.
+    """
+    if chat is not None:
+        return scope_of(chat)
+    if run.audience.open:
+        return None
+    if run.scope is not None:
+        return run.scope
+    if run.audience.only_person is not None:
+        return private_scope(user_id=run.audience.only_person)
+    return private_scope(chat_id=run.trigger.plan.chat_id if run.trigger.plan else None)

@@ -1,5 +1,6 @@
 """What a document is once it was made or changed, and what may not be made of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +17,7 @@ from skein.models.document import (
 )
 from skein.models.storage import Check
 from skein.services.guarded import unfit
+from skein.services.owned_lists import FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Maker:
     """On whose behalf a document is changed; by default an operator's.
 
     Attributes:
-        audience: Who was there for all that goes into it.
+        audience: Who was there for all that goes into it, and so may be shown a new one.
         source_chat_id: The chat in which it is done.
         source_run_id: The run that does it.
         effect: The id of a run's effect; the same one again changes nothing.
@@ -102,7 +104,7 @@ def new_document(
 def changed_document(
     before: Document, text: str, revision: Revision, maker: Maker, stamp: Stamp
 ) -> Document:
-    """The document with this text, for those who were there for all that is in it.
+    """The document with this text, for the same people as before.
 
     Raises:
         Conflict: It is at another version, or too many chats have a part in it.
@@ -115,7 +117,6 @@ def changed_document(
         "text": text,
         "media_type": revision.media_type or before.media_type,
         "on_show": before.on_show if revision.on_show is None else revision.on_show,
-        "audience": before.audience.narrowed(maker.audience),
         "source_chat_id": maker.source_chat_id or before.source_chat_id,
         "source_run_id": maker.source_run_id or before.source_run_id,
         "chat_ids": chats_of(before.chat_ids, maker),
@@ -188,11 +189,31 @@ def check_size(text: str) -> None:
         )
 
 
-def check_shelf(before: tuple[str, ...], after: tuple[str, ...], most: int, what: str) -> None:
+def check_shelf(
+    before: tuple[str, ...],
+    after: tuple[str, ...],
+    most: int,
+    what: str,
+    shown: Callable[[tuple[str, ...]], int],
+) -> None:
     """Refuse to show more documents all the time than a prompt is to hold.
+
+    Only those that may be shown there count, so the limit tells nothing of what is hidden. A cap of
+    twice as many on all of them keeps them within what a prompt reads at once.
+
+    Args:
+        before: The ids that are listed.
+        after: Those that are to be.
+        most: How many that may be shown.
+        what: What they are called.
+        shown: How many of some may be shown.
 
     Raises:
         Conflict: There are too many.
     """
-    if len(after) > max(most, len(before)):
+    if len(after) <= max(most, len(before)):
+        return
+    if shown(before) >= most:
         raise Conflict(f"there are {most} {what} already; take one away first")
+    if len(after) > 2 * most:
+        raise Conflict(FULL)

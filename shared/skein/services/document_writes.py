@@ -1,6 +1,6 @@
 """The writes of one change of a document, and of what lists it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from skein.errors import NotFound
@@ -34,6 +34,7 @@ class Change(NamedTuple):
     """A document as it was read, and as it is to be; None where there is none.
 
     Attributes:
+        shown: How many of some ids are documents that may be shown there.
         hidden: One of the same name that may not be shown there, and so must not be noticed.
         renamed: The same under the name by which it is kept from now on.
     """
@@ -42,6 +43,7 @@ class Change(NamedTuple):
     before: Document | None
     after: Document | None
     found: Mapping[Key, Item]
+    shown: Callable[[tuple[str, ...]], int]
     hidden: Document | None = None
     renamed: Document | None = None
 
@@ -80,7 +82,7 @@ class Change(NamedTuple):
         ids = listed_with(self._given_way(shelf.documents), document_id, listed=listed)
         if ids == shelf.documents:
             return []
-        check_shelf(shelf.documents, ids, MAX_ON_SHOW, "documents always on show")
+        check_shelf(shelf.documents, ids, MAX_ON_SHOW, "documents always on show", self.shown)
         after = Shelf(documents=ids, version=shelf.version + 1)
         return [Put(self.home.shelf_key, after.attributes(), at_version(shelf.version))]
 
@@ -99,7 +101,7 @@ class Change(NamedTuple):
         ids = listed_with(self._given_way(chat.documents), document_id, listed=listed)
         if ids == chat.documents:
             return []
-        check_shelf(chat.documents, ids, MAX_OF_CHAT, "documents of a chat")
+        check_shelf(chat.documents, ids, MAX_OF_CHAT, "documents of a chat", self.shown)
         return [revise(chat, {"documents": ids})[1]]
 
 

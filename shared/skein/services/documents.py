@@ -33,7 +33,7 @@ from skein.services.document_changes import (
 from skein.services.document_lists import Place, Shown, list_shown
 from skein.services.document_names import threads_renamed, under_free_name
 from skein.services.document_writes import Change, chat_key
-from skein.services.guarded import transact_guarded
+from skein.services.guarded import check_document_change, transact_guarded
 from skein.services.owned_lists import list_partition
 from skein.services.retrying import optimistic
 
@@ -204,6 +204,13 @@ class Documents:
     ) -> Done:
         """Change one document once, on a fresh reading; an effect done before changes nothing."""
 
+        def shown_in(home: Folder) -> Callable[[tuple[str, ...]], int]:
+            def count(ids: tuple[str, ...]) -> int:
+                found = self._table.get_many([home.key(each) for each in ids]).values()
+                return sum(reach.shows(Document.from_item(item)) for item in found)
+
+            return count
+
         def attempt() -> Done:
             found = self._table.get_many(list(_keys(reach, name, maker.effect)))
             for folder in reach.folders:
@@ -214,12 +221,9 @@ class Documents:
             home = before.folder if before is not None else new_in
             if home is None:
                 raise NotFound("there is no such document")
-            if not reach.may_change(home):
-                raise Conflict(
-                    "an open document can be read in a private chat, but not changed there; "
-                    "for a new one choose another name"
-                )
-            change = Change(home, before, make(before, home), found)
+            if before is not None:
+                check_document_change(reach, before)
+            change = Change(home, before, make(before, home), found, shown_in(home))
             standing = found.get(home.key(name))
             if before is not None or standing is None:
                 return self._commit(change, maker)

@@ -59,6 +59,7 @@ class Firing:
             now=now,
             settings=self._settings,
             audience=plan.audience,
+            scope=plan.scope,
         )
         self._table.transact([*started.writes, *moved(plan, fired(plan, now))])
         return started.job

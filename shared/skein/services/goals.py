@@ -10,8 +10,8 @@ from skein.models.intent import MAX_GOALS, Goal, GoalStatus, Owner, Reach
 from skein.models.storage import Check, Delete, Is, Item, Missing, Put, Write
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing
-from skein.services.guarded import transact_guarded, unfit
-from skein.services.owned_lists import list_owned, owned_items
+from skein.services.guarded import check_change, transact_guarded, unfit
+from skein.services.owned_lists import check_room, list_owned, owned_items
 from skein.services.retrying import optimistic
 
 ACTIVE = "GOAL#"
@@ -31,6 +31,7 @@ class Goals:
         owner: Owner,
         text: str,
         *,
+        reach: Reach | None = None,
         goal_id: str | None = None,
         priority: int = 2,
         long_term: bool = False,
@@ -41,6 +42,7 @@ class Goals:
         Args:
             owner: Whose, and where it is made.
             text: What it is after, 1 to 1,000 characters.
+            reach: What is shown there; without it, all that the owner keeps in that partition.
             goal_id: Its id; for a run's effect one that is the same on every attempt. None for a
                 new one.
             priority: 1 (first) to 5.
@@ -52,7 +54,7 @@ class Goals:
 
         Raises:
             Unprocessable: The text or the priority does not fit.
-            Conflict: The agent has 100 active goals there.
+            Conflict: The agent has 100 active goals there that may be shown, or 200 in all.
             LostLease: The guard does not hold.
         """
         try:
@@ -66,14 +68,15 @@ class Goals:
             )
         except ValidationError as error:
             raise unfit(error) from None
-        return optimistic(self._clock, lambda: self._set_once(goal, guard))
+        shown = (reach or owner.reach).model_copy(update={"scopes": (owner.scope,)})
+        return optimistic(self._clock, lambda: self._set_once(goal, shown, guard))
 
-    def _set_once(self, goal: Goal, guard: Check | None) -> Goal:
-        reach = Reach(tenant=goal.tenant, agent_id=goal.agent_id, scopes=(goal.scope,))
-        stored = self._find(reach, goal.id)
+    def _set_once(self, goal: Goal, shown: Reach, guard: Check | None) -> Goal:
+        own = Reach(tenant=goal.tenant, agent_id=goal.agent_id, scopes=(goal.scope,))
+        stored = self._find(own, goal.id)
         if stored is not None:
             return stored
-        self._check_room(goal)
+        self._check_room(shown)
         ended = Goal.ended_key_of(goal.tenant, goal.agent_id, goal.scope, goal.id)
         transact_guarded(
             self._table,
@@ -82,17 +85,16 @@ class Goals:
         )
         return goal
 
-    def _check_room(self, goal: Goal) -> None:
-        page = self._table.query(goal.key.pk, first=ACTIVE, last=f"{ACTIVE}~", limit=MAX_GOALS)
-        if len(page.items) >= MAX_GOALS:
-            raise Conflict(f"there are {MAX_GOALS} active goals already; end one first")
+    def _check_room(self, reach: Reach) -> None:
+        told = f"there are {MAX_GOALS} active goals already; end one first"
+        check_room(self._table, reach, ACTIVE, Goal.from_item, most=MAX_GOALS, told=told)
 
     def complete(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
         """Mark a goal as reached; doing it again changes nothing.
 
         Raises:
             NotFound: There is no such goal within reach.
-            Conflict: It was abandoned.
+            Conflict: It was abandoned, or may not be changed from there.
             LostLease: The guard does not hold.
         """
         return self._end(reach, goal_id, "completed", guard)
@@ -102,7 +104,7 @@ class Goals:
 
         Raises:
             NotFound: There is no such goal within reach.
-            Conflict: It was completed.
+            Conflict: It was completed, or may not be changed from there.
             LostLease: The guard does not hold.
         """
         return self._end(reach, goal_id, "abandoned", guard)
@@ -110,6 +112,7 @@ class Goals:
     def _end(self, reach: Reach, goal_id: str, status: GoalStatus, guard: Check | None) -> Goal:
         def attempt() -> Goal:
             goal = self.get(reach, goal_id)
+            check_change(reach, goal)
             if goal.status == status:
                 return goal
             if goal.status != "active":
@@ -133,7 +136,7 @@ class Goals:
             if not changes:
                 return goal
             if goal.status != "active" and changes.get("status") == "active":
-                self._check_room(goal)
+                self._check_room(reach.model_copy(update={"scopes": (goal.scope,)}))
             return self._revise(goal, changes, None)
 
         return optimistic(self._clock, attempt)

@@ -101,7 +101,7 @@ def _moved(
         moved["documents"] = [names.get(name, name) for name in item.get("documents", ())]
     if "PLAN#" in key.sk:  # a plan's id follows from its name and whom it is for
         plan = Plan.from_item(moved)
-        plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name)
+        plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, plan.generation)
         key = plan.model_copy(update={"id": plan_id}).key
         moved["id"] = plan_id
         if moved.get("set_by") == old:

@@ -14,7 +14,7 @@ from skein.models.memory import MadeBy, Memory, MemoryKind, revision_key, touche
 from skein.models.storage import Check, Is, Item, Key, Missing, Put, Update, Write
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing
-from skein.services.guarded import transact_guarded, unfit
+from skein.services.guarded import check_change, transact_guarded, unfit
 from skein.services.owned_lists import list_owned
 from skein.services.remembering import (
     double_of,
@@ -124,12 +124,11 @@ class Memories:
         double = double_of(memory.kind, memory.text, live)
         if double is not None and (double.constitutional or not memory.constitutional):
             return Added(double, known=True)
-        present = reach.place or memory.audience
         ended = memory.model_copy(update={"deleted_at": memory.created_at}).key
         writes: list[Write] = [Put(memory.key, memory.to_item(), Missing())]
         for old in live:
             same = normalised(old.text) == normalised(memory.text)
-            if same and gives_way(old, memory, present):
+            if same and gives_way(old, memory):
                 writes += superseded(old, memory)
         # Whoever adds the same at the same time finds the revision raised.
         as_read = found.get(revision, {}).get("revision")
@@ -142,7 +141,7 @@ class Memories:
 
         Raises:
             NotFound: There is no such memory within reach.
-            Conflict: It is constitutional.
+            Conflict: It is constitutional, or may not be changed from there.
             LostLease: The guard does not hold.
         """
         return self._remove(reach, memory_id, guard, by_agent=True)
@@ -162,6 +161,7 @@ class Memories:
             memory = self.get(reach, memory_id)
             if memory.deleted_at is not None:
                 return memory
+            check_change(reach, memory)
             if by_agent and memory.constitutional:
                 raise Conflict("this memory is constitutional: it stays")
             return self._move(memory, guard, deleted_at=self._clock.now())

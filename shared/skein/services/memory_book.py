@@ -95,7 +95,6 @@ class MemoryBook:
                     extracted.entries,
                     live,
                     span=(chunk.from_seq, chunk.to_seq),
-                    present=work.chat.readers,
                     now=self._clock.now(),
                     ids=self._ids,
                 )

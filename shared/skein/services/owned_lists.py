@@ -5,14 +5,17 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import StringConstraints
 
-from skein.errors import Invalid
+from skein.errors import Conflict, Invalid
 from skein.models.base import Stored
-from skein.models.intent import Reach, owned_partition
+from skein.models.intent import MOST_KEPT, Owned, Reach, owned_partition
 from skein.models.storage import Item
 from skein.ports import Table
 from skein.services.cursors import FOREIGN, Cursor, Listing, fitting
 
 Thing = TypeVar("Thing", bound=Stored)
+
+
+FULL = "nothing more can be kept here"
 
 
 class OwnedCursor(Cursor):
@@ -31,6 +34,33 @@ def owned_items(table: Table, reach: Reach, prefix: str) -> list[Item]:
             owned_partition(reach.tenant, reach.agent_id, scope), first=prefix, last=f"{prefix}~"
         ).items
     ]
+
+
+def check_room(
+    table: Table, reach: Reach, prefix: str, read: Callable[[Item], Owned], *, most: int, told: str
+) -> None:
+    """Refuse one more active thing where there are as many as may be.
+
+    Only what may be shown within reach counts, so the limit tells nothing of what is hidden. A cap
+    on everything that is stored keeps the partition small enough to be read at once.
+
+    Args:
+        table: Where they live.
+        reach: Whose, and where they are shown; its first scope counts.
+        prefix: What the sort keys of active ones start with.
+        read: Makes an item a thing.
+        most: How many there may be.
+        told: Why one more is refused.
+
+    Raises:
+        Conflict: There are as many as may be.
+    """
+    partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
+    items = table.query(partition, first=prefix, last=f"{prefix}~", limit=MOST_KEPT).items
+    if sum(reach.shows(read(item)) for item in items) >= most:
+        raise Conflict(told)
+    if len(items) >= MOST_KEPT:
+        raise Conflict(FULL)
 
 
 def list_owned(

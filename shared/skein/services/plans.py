@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from skein.errors import Conflict, NotFound, Unprocessable
+from skein.errors import NotFound, Unprocessable
 from skein.models.intent import (
     MAX_PLANS,
     Owner,
@@ -17,8 +17,8 @@ from skein.models.intent import (
 from skein.models.storage import Check, Delete, Item, Key, Missing, Put, Write
 from skein.ports import Clock, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing
-from skein.services.guarded import transact_guarded, unfit
-from skein.services.owned_lists import list_owned, owned_items
+from skein.services.guarded import check_change, transact_guarded, unfit
+from skein.services.owned_lists import check_room, list_owned, owned_items
 from skein.services.plan_changes import as_read, ended, first_time, moved
 from skein.services.retrying import optimistic
 
@@ -26,12 +26,22 @@ ACTIVE = "PLAN#"
 ENDED = "ENDED#PLAN#"
 
 
+GENERATIONS = 4  # of one name that are read at once
+
+
 class _Found(NamedTuple):
     """A plan as one partition holds it: while active, once over, and as an effect left it."""
 
-    active: Plan | None
-    over: Plan | None
+    id: str
+    generation: int = 0
+    active: Plan | None = None
+    over: Plan | None = None
     done: Plan | None = None
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan, active or over."""
+        return self.active or self.over
 
 
 class Plans:
@@ -47,6 +57,7 @@ class Plans:
         name: str,
         instruction: str,
         *,
+        reach: Reach | None = None,
         run_after: str | None = None,
         scheduled_at: str | None = None,
         cron: str | None = None,
@@ -57,10 +68,13 @@ class Plans:
     ) -> Plan:
         """Make a plan, or replace the one of the same name.
 
+        One of its name that may not be shown there stays as it is, and the new one is another item.
+
         Args:
             owner: Whose, and where it is made.
             name: Unique within its partition, 1 to 100 characters.
             instruction: What the agent is to do then, 1 to 4,000 characters.
+            reach: What is shown there; without it, all that the owner keeps in that partition.
             run_after: `<n> second|minute|hour|day|week(s)` from now.
             scheduled_at: RFC 3339, or a local time of `time_zone`; in the future.
             cron: Five fields in `time_zone`; it first fires at its next time, not at once.
@@ -74,7 +88,8 @@ class Plans:
 
         Raises:
             Unprocessable: Not exactly one of the three times is given, or a value does not fit.
-            Conflict: The agent has 100 active plans there.
+            Conflict: The agent has 100 active plans there that may be shown, or 200 in all; or the
+                one of this name may not be changed from there.
             LostLease: The guard does not hold.
         """
         given = {"run_after": run_after, "scheduled_at": scheduled_at, "cron": cron}
@@ -98,33 +113,32 @@ class Plans:
             )
         except ValidationError as error:
             raise unfit(error) from None
-        return optimistic(self._clock, lambda: self._set_once(plan, effect, guard))
+        shown = (reach or owner.reach).model_copy(update={"scopes": (owner.scope,)})
+        return optimistic(self._clock, lambda: self._set_once(plan, shown, effect, guard))
 
-    def _set_once(self, plan: Plan, effect: str | None, guard: Check | None) -> Plan:
-        reach = Reach(tenant=plan.tenant, agent_id=plan.agent_id, scopes=(plan.scope,))
-        [found] = self._find(reach, [plan.id], effect)
-        if found.done is not None:
-            return found.done
-        earlier = found.active or found.over
-        if found.active is None:
-            self._check_room(plan)
+    def _set_once(self, plan: Plan, reach: Reach, effect: str | None, guard: Check | None) -> Plan:
+        found = self._named(reach, plan.scope, plan.name, effect)
+        done = next((each.done for each in found if each.done is not None), None)
+        if done is not None:
+            return done
+        standing = _replaced(reach, found)
+        plan = plan.model_copy(update={"id": standing.id, "generation": standing.generation})
+        earlier = standing.plan
+        if standing.active is None:
+            told = f"there are {MAX_PLANS} active plans already; cancel one first"
+            check_room(self._table, reach, ACTIVE, Plan.from_item, most=MAX_PLANS, told=told)
         if earlier is not None:
             plan = plan.model_copy(
                 update={"version": earlier.version + 1, "created_at": earlier.created_at}
             )
         ended_key = Plan.ended_key_of(plan.tenant, plan.agent_id, plan.scope, plan.id)
         writes = [
-            Put(plan.key, plan.to_item(), as_read(found.active)),
-            Delete(ended_key, as_read(found.over)),
+            Put(plan.key, plan.to_item(), as_read(standing.active)),
+            Delete(ended_key, as_read(standing.over)),
             *self._effect(plan, effect),
         ]
         transact_guarded(self._table, writes, guard)
         return plan
-
-    def _check_room(self, plan: Plan) -> None:
-        page = self._table.query(plan.key.pk, first=ACTIVE, last=f"{ACTIVE}~", limit=MAX_PLANS)
-        if len(page.items) >= MAX_PLANS:
-            raise Conflict(f"there are {MAX_PLANS} active plans already; cancel one first")
 
     def cancel(
         self, reach: Reach, name: str, *, effect: str | None = None, guard: Check | None = None
@@ -139,10 +153,19 @@ class Plans:
 
         Raises:
             NotFound: There is no such plan within reach.
+            Conflict: It may not be changed from there.
             LostLease: The guard does not hold.
         """
-        ids = [Plan.id_of(reach.agent_id, scope, name.strip()) for scope in reach.scopes]
-        return optimistic(self._clock, lambda: self._cancel_once(reach, ids, effect, guard))
+
+        def attempt() -> Plan:
+            found = [
+                each
+                for scope in reach.scopes
+                for each in self._named(reach, scope, name.strip(), effect)
+            ]
+            return self._cancel_once(reach, found, effect, guard)
+
+        return optimistic(self._clock, attempt)
 
     def cancel_by_id(self, reach: Reach, plan_id: str) -> Plan:
         """Let a plan go, by its id; one that is over already stays as it is.
@@ -150,17 +173,20 @@ class Plans:
         Raises:
             NotFound: There is no such plan within reach.
         """
-        ids = [plan_id] * len(reach.scopes)
-        return optimistic(self._clock, lambda: self._cancel_once(reach, ids, None, None))
+
+        def attempt() -> Plan:
+            return self._cancel_once(reach, self._of_id(reach, plan_id), None, None)
+
+        return optimistic(self._clock, attempt)
 
     def _cancel_once(
-        self, reach: Reach, ids: list[str], effect: str | None, guard: Check | None
+        self, reach: Reach, found: list[_Found], effect: str | None, guard: Check | None
     ) -> Plan:
-        found = self._find(reach, ids, effect)
         done = next((each.done for each in found if each.done is not None), None)
         if done is not None:
             return done
         plan = _shown(reach, found)
+        check_change(reach, plan)
         if plan.status != "active":
             return plan
         canceled = ended(plan, "canceled", self._clock.now())
@@ -168,16 +194,38 @@ class Plans:
         transact_guarded(self._table, writes, guard)
         return canceled
 
-    def _find(self, reach: Reach, ids: list[str], effect: str | None) -> list[_Found]:
-        """What there is of some plans, one id for each scope of `reach`, in one batch."""
+    def _of_id(self, reach: Reach, plan_id: str) -> list[_Found]:
+        """The plans of one id, in each partition within reach."""
+        wanted = [(scope, _Found(plan_id)) for scope in reach.scopes]
+        return self._read(reach, wanted, None)
+
+    def _named(
+        self, reach: Reach, scope: str | None, name: str, effect: str | None
+    ) -> list[_Found]:
+        """The plans of one name in a partition, and the first free place for another one."""
+        found: list[_Found] = []
+        while not found or found[-1].plan is not None:
+            numbers = range(len(found), len(found) + GENERATIONS)
+            ids = [(n, Plan.id_of(reach.agent_id, scope, name, n)) for n in numbers]
+            wanted = [(scope, _Found(plan_id, n)) for n, plan_id in ids]
+            found += self._read(reach, wanted, effect)
+        return found
+
+    def _read(
+        self, reach: Reach, wanted: list[tuple[str | None, _Found]], effect: str | None
+    ) -> list[_Found]:
+        """What there is of some plans, each in its partition, in one batch."""
         keys: list[tuple[Key, ...]] = []
-        for scope, plan_id in zip(reach.scopes, ids, strict=True):
+        for scope, each in wanted:
             place = (reach.tenant, reach.agent_id, scope)
             done = [effect_key(*place, effect)] if effect is not None else []
-            keys.append((Plan.key_of(*place, plan_id), Plan.ended_key_of(*place, plan_id), *done))
-        found = self._table.get_many([key for of_one in keys for key in of_one])
+            keys.append((Plan.key_of(*place, each.id), Plan.ended_key_of(*place, each.id), *done))
+        found = self._table.get_many(list(dict.fromkeys(key for of_one in keys for key in of_one)))
         plans = {key: Plan.from_item(item) for key, item in found.items()}
-        return [_Found(*(plans.get(key) for key in of_one)) for of_one in keys]
+        return [
+            _Found(each.id, each.generation, *(plans.get(key) for key in of_one))
+            for (_, each), of_one in zip(wanted, keys, strict=True)
+        ]
 
     def _effect(self, plan: Plan, effect: str | None) -> list[Write]:
         """The mark by which the same effect is recognised, and what it is to return."""
@@ -193,7 +241,7 @@ class Plans:
         Raises:
             NotFound: There is no such plan within reach.
         """
-        return _shown(reach, self._find(reach, [plan_id] * len(reach.scopes), None))
+        return _shown(reach, self._of_id(reach, plan_id))
 
     def active(self, reach: Reach) -> tuple[Plan, ...]:
         """The active plans within reach, the one that fires first coming first."""
@@ -232,11 +280,30 @@ class Plans:
 def _shown(reach: Reach, found: list[_Found]) -> Plan:
     """The first active plan that is within reach, else the first that is over.
 
+    Of several, one that may be changed from there comes first.
+
     Raises:
         NotFound: There is none.
     """
     plans = [each.active for each in found] + [each.over for each in found]
-    for plan in plans:
-        if plan is not None and reach.shows(plan):
-            return plan
-    raise NotFound("there is no such plan")
+    shown = [plan for plan in plans if plan is not None and reach.shows(plan)]
+    if not shown:
+        raise NotFound("there is no such plan")
+    return min(shown, key=lambda plan: (plan.status != "active", not reach.changes(plan)))
+
+
+def _replaced(reach: Reach, found: list[_Found]) -> _Found:
+    """Where a plan of this name is set: in the place of one that may be shown, else in a free one.
+
+    Raises:
+        Conflict: The active one may not be changed from there.
+    """
+    shown = [each for each in found if each.plan is not None and reach.shows(each.plan)]
+    active = [(each, each.active) for each in shown if each.active is not None]
+    for each, plan in active:
+        if reach.changes(plan):
+            return each
+    for _, plan in active:
+        check_change(reach, plan)
+    over = (each for each in shown if each.over is not None and reach.changes(each.over))
+    return next(over, None) or next(each for each in found if each.plan is None)

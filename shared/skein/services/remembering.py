@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from skein.models.audience import Audience, may_show
+from skein.models.audience import may_change
 from skein.models.consolidation import Kept
 from skein.models.intent import Owner, Reach, owned_partition
 from skein.models.memory import JOURNAL_DAYS, LIVE, MadeBy, Memory, MemoryKind, touched
@@ -15,7 +15,7 @@ from skein.services.sameness import normalised
 
 MOST_LIVE = 500  # of one partition in one reading: the constitutional, then the newest
 MOST_KNOWN = 5_000  # of one partition where every one of them counts; the same come first
-MOST_BESIDE = 300  # goals, plans and live runs that are read with them
+MOST_BESIDE = 500  # goals, plans and live runs that are read with them, hidden ones among them
 GOALS, PLANS = "GOAL#", "PLAN#"
 
 
@@ -195,14 +195,14 @@ def superseded(old: Memory, by: Memory) -> list[Write]:
     return moved(old, old.model_copy(update={"superseded_by": by.id, "version": old.version + 1}))
 
 
-def gives_way(old: Memory, new: Memory, present: Audience) -> bool:
-    """Whether whoever is there and may be shown the old memory may be shown the new one.
+def gives_way(old: Memory, new: Memory) -> bool:
+    """Whether a new memory may take the place of an old one.
 
-    What is known openly stays so, whatever is said in private.
+    It may if everybody who may be shown the old one may be shown the new one.
     """
     if old.constitutional or old.scope != new.scope:
         return False
-    return may_show(new.audience, old.audience.narrowed(present))
+    return may_change(new.audience, old.audience)
 
 
 def double_of(kind: MemoryKind, text: str, live: Sequence[Memory]) -> Memory | None:
@@ -218,7 +218,6 @@ def remember(
     live: Sequence[Memory],
     *,
     span: tuple[int, int],
-    present: Audience,
     now: datetime,
     ids: Ids,
     made_by: MadeBy = "consolidation",
@@ -233,7 +232,6 @@ def remember(
         entries: What is to be remembered, 1 to 10,000 characters each.
         live: What the agent remembers already, as far as the same people may be shown it.
         span: The first and the last message that it rests on.
-        present: Who is there now.
         now: The present.
         ids: Gives the new ones their ids.
         made_by: Who remembers.
@@ -265,7 +263,7 @@ def remember(
         for old in (by_id.get(entry.replaces or ""), same_note):
             if old is None or old.id in ended or memory.id in {old.id, *ended}:
                 continue
-            if gives_way(old, memory, present):
+            if gives_way(old, memory):
                 ended[old.id] = memory
     writes: list[Write] = [Put(memory.key, memory.to_item(), Missing()) for memory in new]
     for old_id, by in ended.items():

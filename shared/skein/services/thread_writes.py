@@ -4,9 +4,10 @@ import json
 
 from skein.errors import TooLarge
 from skein.models.intent import Reach
-from skein.models.storage import Missing, Put, Write, at_version
+from skein.models.storage import Item, Missing, Put, Write, at_version
 from skein.models.thread import Stint, Thread, Workbench
 from skein.ports import Clock
+from skein.services.owned_lists import FULL
 from skein.services.thread_reading import Found
 
 MAX_BENCH_BYTES = 350_000  # an item holds 400 KB
@@ -35,14 +36,28 @@ def moved(there: Reach, found: Found, after: Thread) -> list[Write]:
     ]
 
 
+def _size(there: Reach, bench: Workbench) -> int:
+    """How much the threads of a bench hold that may be shown there, in bytes."""
+    return sum(_bytes(thread.attributes()) for thread in bench.threads if there.shows(thread))
+
+
+def _bytes(item: Item) -> int:
+    return len(json.dumps(item, ensure_ascii=False).encode(errors="surrogatepass"))
+
+
 def put(there: Reach, before: Workbench, after: Workbench) -> Write:
     """The write that puts a bench in the place of the one that was read.
 
     Raises:
-        TooLarge: The threads on it hold too much text.
+        TooLarge: The threads on it hold too much text: those that may be shown there, half of what
+            an item holds, or all of them.
     """
     item = after.model_copy(update={"version": before.version + 1}).attributes()
-    if len(json.dumps(item, ensure_ascii=False).encode(errors="surrogatepass")) > MAX_BENCH_BYTES:
+    most_shown = MAX_BENCH_BYTES if there.place is None else MAX_BENCH_BYTES // 2
+    size = _size(there, after)
+    if size > max(most_shown, _size(there, before)):
         raise TooLarge("the open threads hold too much text; shorten one or end one first")
+    if _bytes(item) > MAX_BENCH_BYTES:
+        raise TooLarge(FULL)
     key = Workbench.key_of(there.tenant, there.agent_id, there.scopes[0])
     return Put(key, item, at_version(before.version))

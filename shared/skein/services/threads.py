@@ -9,22 +9,25 @@ from skein.errors import Conflict
 from skein.models.document import Document
 from skein.models.intent import Owner, Reach, effect_kept_until, effect_key
 from skein.models.storage import Delete, Is, Key, Missing, Put, Write
-from skein.models.thread import MAX_ON_BENCH, Stint, Thread, ThreadDone, ThreadStatus, Workbench
+from skein.models.thread import (
+    MOST_KEPT_ON_BENCH,
+    Stint,
+    Thread,
+    ThreadDone,
+    ThreadStatus,
+    Workbench,
+)
 from skein.ports import Clock, Ids, Table
 from skein.services.cursors import DEFAULT_PAGE, Listing
 from skein.services.document_changes import OPERATOR, Maker
-from skein.services.guarded import transact_guarded, unfit
+from skein.services.guarded import check_change, transact_guarded, unfit
+from skein.services.owned_lists import FULL
 from skein.services.retrying import optimistic
 from skein.services.thread_changes import Change, Surroundings, operators, with_inferred
 from skein.services.thread_lists import list_threads
 from skein.services.thread_reading import Found
 from skein.services.thread_writes import at, moved, put, stint
 from skein.settings import Settings
-
-NOT_FROM_HERE = (
-    "an open thread can be seen and taken up in a private chat, but not changed there, since that "
-    "would carry what is said here to others"
-)
 
 
 class Threads:
@@ -122,7 +125,8 @@ class Threads:
                 return before
             bench = found.bench(owner.scope)
             self._check_room(bench, shown)
-            self._commit(owner.reach, [put(owner.reach, bench, bench.with_thread(thread))], maker)
+            there = at(shown, owner.scope)
+            self._commit(there, [put(there, bench, bench.with_thread(thread))], maker)
             return thread
 
         return optimistic(self._clock, attempt)
@@ -144,8 +148,10 @@ class Threads:
 
     def _check_room(self, bench: Workbench, reach: Reach) -> None:
         shown = sum(reach.shows(thread) for thread in bench.threads)
-        if shown >= self._settings.max_open_threads or len(bench.threads) >= MAX_ON_BENCH:
+        if shown >= self._settings.max_open_threads:
             raise Conflict(f"{shown} threads are open already; complete or archive one first")
+        if len(bench.threads) >= MOST_KEPT_ON_BENCH:
+            raise Conflict(FULL)
 
     def change(
         self, reach: Reach, thread_id: str, change: Change, *, maker: Maker = OPERATOR
@@ -174,8 +180,7 @@ class Threads:
             if found.done is not None:
                 return found.thread()
             before = found.open_thread()
-            if reach.place is not None and not reach.place.open and before.scope is None:
-                raise Conflict(NOT_FROM_HERE)
+            check_change(reach, before)
             after = change(before, around)
             if after == before:
                 return before
@@ -183,7 +188,6 @@ class Threads:
                 update={
                     "version": before.version + 1,
                     "updated_at": self._clock.now(),
-                    "audience": before.audience.narrowed(maker.audience),
                     "source_run_id": maker.source_run_id or before.source_run_id,
                 }
             )
@@ -198,8 +202,8 @@ class Threads:
     ) -> Thread | None:
         """Make an open thread the active one there; None makes none active.
 
-        Only the bench of the place itself is written: an open thread that is taken up in a private
-        place stays as it is.
+        Only the bench of the place itself is written. A thread that may not be changed from there
+        stays as it is: it is not noted as of the chat, and its export does not get the run.
 
         Args:
             reach: Where to look for it; its last scope is that of the place.
@@ -221,7 +225,7 @@ class Threads:
             after = bench.switched_to(thread_id)
             thread = None if thread_id is None else found.open_thread()
             writes: list[Write] = []
-            if thread is not None and thread.scope == here.scopes[0]:
+            if thread is not None and thread.scope == here.scopes[0] and reach.changes(thread):
                 thread = thread.in_chat(maker.source_chat_id)
                 after = after.with_thread(thread)
                 if maker.source_run_id is not None:

@@ -8,14 +8,14 @@ from pydantic import Field
 from skein.agent.document_sections import SHOWN_CHARACTERS, document_text, named
 from skein.agent.skill_section import skill_text
 from skein.agent.tools.base import Call, tool
+from skein.agent.tools.ownership import document_reach, maker_of, own_scope
 from skein.agent.tools.refusals import refusals_told
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.models.base import rfc3339
 from skein.models.chat import Chat
 from skein.models.document import ID_PATTERN, Document, DocumentReach, Done, Folder
-from skein.models.intent import effect_id
 from skein.services.disclosure import check_post
-from skein.services.document_changes import Maker, Revision
+from skein.services.document_changes import Revision
 from skein.services.roster import read_room
 
 DocumentName = Annotated[str, Field(description="The document's name.", min_length=1)]
@@ -149,17 +149,6 @@ def read_skill(
         raise Failed(f"{error}; there are: {known}") from None
 
 
-def document_reach(call: Call) -> DocumentReach:
-    """What documents can be got at from here: the chat's, those for its people, open ones."""
-    reading, run = call.reading, call.work.run
-    folders = [Folder(tenant=run.tenant, agent_id=run.agent_id)]
-    if reading.scope is not None:
-        folders.insert(0, Folder(tenant=run.tenant, agent_id=run.agent_id, scope=reading.scope))
-    if reading.chat is not None:
-        folders.insert(0, Folder(tenant=run.tenant, chat_id=reading.chat.id))
-    return DocumentReach(folders=tuple(folders), place=reading.destination)
-
-
 def changing_reach(call: Call) -> DocumentReach:
     """What documents can be changed from here.
 
@@ -194,29 +183,17 @@ def _check_chat(call: Call, chat: Chat) -> None:
         raise Failed(str(error)) from None
 
 
-def maker_of(call: Call) -> Maker:
-    """On whose behalf a document is changed now: of those who were there for what was read."""
-    reading, run = call.reading, call.work.run
-    return Maker(
-        audience=reading.audience,
-        source_chat_id=reading.chat.id if reading.chat else None,
-        source_run_id=run.id,
-        effect=effect_id(call.effect),
-        guard=call.work.claim.guard,
-    )
-
-
 def _home(call: Call, *, in_chat: bool) -> Folder:
     """Where a new document is made.
 
     Raises:
         Correctable: It is to be the chat's, and none is active.
         Failed: It is to be the chat's, whose people must not read it, or another one than the
-            agent was shown.
+            agent was shown; or it belongs nowhere.
     """
     reading, run = call.reading, call.work.run
     if not in_chat:
-        return Folder(tenant=run.tenant, agent_id=run.agent_id, scope=reading.scope)
+        return Folder(tenant=run.tenant, agent_id=run.agent_id, scope=own_scope(call))
     active = call.target(None)
     if reading.chat is None or active != reading.chat.id:
         raise Failed("documents can be given only to the chat in which you have been woken")
@@ -245,7 +222,7 @@ def _kept(reach: DocumentReach, folder: Folder) -> str:
         return "of the active chat"
     if not folder.is_open:
         return "yours, for the people here"
-    return "yours, open" if reach.may_change(folder) else "yours, open, only to be read here"
+    return "yours, open" if reach.changes_open else "yours, open, only to be read here"
 
 
 def _told(document: Document) -> str:

@@ -28,6 +28,7 @@ def set_goal(
         goal = call.desk.goals.set(
             owner_at(call),
             text,
+            reach=reach_at(call),
             goal_id=f"goal_{effect_id(call.effect)}",
             priority=priority,
             long_term=bool(long_term),
@@ -78,6 +79,7 @@ def set_plan(
             owner_at(call),
             name,
             instruction,
+            reach=reach_at(call),
             run_after=run_after,
             scheduled_at=scheduled_at,
             cron=cron,

@@ -4,10 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.people import person_at
+from skein.agent.people import person_at, profile_audience
 from skein.agent.tools.base import Call, tool
+from skein.agent.tools.ownership import content_of
 from skein.errors import Correctable, Failed, Unprocessable
+from skein.models.audience import may_change
 from skein.models.intent import effect_id
+from skein.services.guarded import NOT_FROM_HERE
 
 LONGEST_TEXT = 1_000
 MOST_TEXTS = 20
@@ -29,6 +32,8 @@ def update_profile(
     person = person_at(reading.chat)
     if person is None or reading.chat is None or reading.chat.id != run.chat_id:
         raise Failed("this is no direct chat with a person, so there is nobody's profile to change")
+    if not may_change(content_of(call), profile_audience(person.id)):
+        raise Failed(NOT_FROM_HERE)
     allowed = reading.agent.profile_fields
     if field not in allowed:
         raise Correctable(f"you may set: {', '.join(allowed) or 'nothing'}")

@@ -15,8 +15,7 @@ from skein.agent.document_sections import (
 from skein.agent.skill_section import skill_text
 from skein.agent.thread_sections import thread_text
 from skein.agent.tools.base import Call, tool
-from skein.agent.tools.documents import maker_of
-from skein.agent.tools.ownership import owner_at, reach_at
+from skein.agent.tools.ownership import maker_of, owner_at, reach_at
 from skein.agent.tools.refusals import refusals_told
 from skein.errors import Correctable, Failed, NotFound
 from skein.models.intent import effect_id
