@@ -26,6 +26,7 @@ CHANGES_OPEN_THINGS = (
     *("write_document", "append_document", "edit_document", "delete_document"),
     *("update_thread", "complete_thread", "archive_thread"),
     *("attach_document", "detach_document", "bind_skill", "unbind_skill"),
+    *("complete_goal", "abandon_goal", "cancel_plan", "forget_memory"),
 )
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "update_profile": ("chat_qbens",),
