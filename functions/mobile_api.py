@@ -258,11 +258,14 @@ def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     middlewares=unaudited(CONVERSATION),
 )
 def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
-    """One agent, or all of them in the order of their ids, each after the one before has ended."""
+    """One agent, or all of them in the order of their ids, each after the one before has ended.
+
+    `error` and `trigger.traced_to` are null here: they are for operators.
+    """
     caller = api.caller
     app().limits.admit(caller.tenant, caller.user_id)
     run = app().respond.now(caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id)
-    return RunPage(items=(RunResource.of(run),), next_cursor=None)
+    return RunPage(items=(RunResource.for_members(run),), next_cursor=None)
 
 
 def _own(own: OwnChat) -> OwnChatResource:

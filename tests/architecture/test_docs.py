@@ -387,6 +387,7 @@ KEYS: dict[str, Key] = {
     "`Subject`": erasure.Subject.key_of(TENANT, "{erasure}"),
     "`ErasedChat`": erasure.ErasedChat.key_of(TENANT, "{erasure}", CHAT),
     "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
+    "`OpeningMark`": dedupe.OpeningMark.key_of(TENANT, "{id}", "{client}"),
     "`DedupeMark`": dedupe.DedupeMark.key_of(TENANT, CHAT, PERSON, "{client}"),
     "`Borrowed`": borrowed.Borrowed.key_of(TENANT, CHAT, AGENT),
     "`Delivery`": delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"),

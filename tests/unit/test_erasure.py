@@ -145,6 +145,17 @@ def test_an_erased_persons_number_leads_to_somebody_new(planted: World) -> None:
     assert text(planted, "And again", sid="SM10") == chat_id
 
 
+def test_client_ids_under_which_they_opened_chats_go_too(planted: World) -> None:
+    for client_id in ("mine", "\u00fcber uns", "\U0010fffd"):
+        new = NewChat(kind="group", client_id=client_id)
+        assert planted.app.rooms.create(TENANT, ZOE, new).created
+    marks = [key for key in planted.table._items if key.sk.startswith("OPENED#")]
+    assert len(marks) == 3
+    erase(planted)
+    assert traces(planted) == {}
+    assert [key for key in planted.table._items if key.sk.startswith("OPENED#")] == []
+
+
 def test_while_they_are_erased_nobody_can_bring_them_into_a_chat(planted: World) -> None:
     planted.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     new = NewChat.model_validate(

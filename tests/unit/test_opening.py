@@ -9,6 +9,7 @@ from skein.errors import Conflict
 from skein.models.api import MemberRequest, NewChat
 from skein.models.base import NamedMember
 from skein.models.chat import Chat
+from skein.models.intent import effect_id
 from skein.services.opening import Opened
 from tests.acting import rival
 from tests.api_client import Client
@@ -99,6 +100,42 @@ def test_of_many_at_once_one_opens_it(world: World) -> None:
     assert stored is not None
     assert all(each.chat == Chat.from_item(stored) for each in opened)
     assert all(world.membership(member.ref, chat_id).active for member in opened[0].chat.roster)
+
+
+def test_open_chat_gives_id_that_does_not_follow_from_creator_and_client_id(world: World) -> None:
+    other = World()
+    other.agent()
+    other.known(HUSAM, BEN)
+    other.ids.ulid()  # ids of two worlds differ, as those of two moments do
+    ids = {create(each).chat.id for each in (world, other)}
+    assert len(ids) == 2
+    assert former_id("mine") not in ids
+
+
+def former_id(client_id: str) -> str:
+    """The id that chats with a `client_id` had before ids were random."""
+    return f"chat_{effect_id('chat', HUSAM.id, client_id)}"
+
+
+def test_open_chat_again_that_was_opened_before_ids_were_random_gives_the_same_chat(
+    world: World,
+) -> None:
+    old = world.chat(HUSAM, COACH, chat_id=former_id("mine"))
+    before = dict(world.table._items)
+    again = create(world)
+    assert (again.chat, again.created) == (old, False)
+    assert dict(world.table._items) == before
+    assert create(world, BEN).created
+    assert create(world, client_id="other").created
+
+
+def test_open_chat_again_after_leaving_one_of_before_ids_were_random_is_refused(
+    world: World,
+) -> None:
+    old = world.chat(HUSAM, BEN, COACH, chat_id=former_id("mine"))
+    world.app.rooms.remove_member(TENANT, old.id, HUSAM.ref, HUSAM.ref)
+    with pytest.raises(Conflict, match="has left it"):
+        create(world)
 
 
 @pytest.mark.parametrize("client_id", ["", "x" * 129, 5, "a\0b"])

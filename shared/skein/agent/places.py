@@ -1,10 +1,11 @@
 """Where else an agent is, and what it has going on there."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from skein.models.chat import Chat, Membership
+from skein.models.run import Run
 from skein.models.storage import Item, Key
 
 SHOWN_CHATS = 20
@@ -25,11 +26,13 @@ class LiveRun:
     Attributes:
         chat: Where it works or waits; None for a run without a chat.
         waiting: It waits there for a reply.
+        named: Its id may be shown here. The id of a run holds the id of its home.
     """
 
     run_id: str
     chat: Chat | None
     waiting: bool
+    named: bool = True
 
 
 def own_chats(found: dict[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
@@ -60,10 +63,18 @@ def newest_chats(active: Sequence[OwnChat], others: Sequence[OwnChat]) -> tuple[
     return tuple(sorted([*active, *newest], key=age, reverse=True))
 
 
-def live_runs(chats: Sequence[OwnChat], lone: Sequence[str]) -> tuple[LiveRun, ...]:
+def live_runs(
+    chats: Sequence[OwnChat], lone: Sequence[str], *, homes: Collection[str]
+) -> tuple[LiveRun, ...]:
     """The runs at work or waiting in `chats`, and those without a chat; each once.
 
-    A run without a chat may wait in one: that says more than that it is alive.
+    A run without a chat may wait in one: that says more than that it is alive. A run of a private
+    chat may wait in an open one: its id is not shown there.
+
+    Args:
+        chats: The chats that are shown.
+        lone: The ids of runs without a chat that may be shown here.
+        homes: The ids of all chats that may be shown here.
     """
     live = {run_id: LiveRun(run_id, None, waiting=False) for run_id in lone}
     for own in chats:
@@ -71,5 +82,6 @@ def live_runs(chats: Sequence[OwnChat], lone: Sequence[str]) -> tuple[LiveRun, .
         if running is not None:
             live[running] = LiveRun(running, own.chat, waiting=False)
         if wait is not None:
-            live[wait.run_id] = LiveRun(wait.run_id, own.chat, waiting=True)
+            named = wait.run_id in lone or Run.home_of(wait.run_id) in homes
+            live[wait.run_id] = LiveRun(wait.run_id, own.chat, waiting=True, named=named)
     return tuple(live.values())

@@ -297,7 +297,7 @@ class Reader:
             elsewhere=tuple(elsewhere),
             goals=tuple(goal for goal in goals if may_show(goal.audience, destination)),
             plans=tuple(plan for plan in plans if may_show(plan.audience, destination)),
-            live_runs=live_runs(chats, lone),
+            live_runs=live_runs(chats, lone, homes={own.chat.id for own in (*active, *shown)}),
             now=now,
             effective=resolved(agent, line, tenant, self._settings, chat=chat),
             tenant=tenant,

@@ -150,7 +150,8 @@ def active_runs(
         state = "waiting" if live.waiting else "running"
         where = f" in {_title(live.chat)}" if live.chat else ""
         whom = _awaited(live.chat, agent) if live.waiting and live.chat else ""
-        lines.append(f"  - Run {quoted_id(live.run_id)} \u2014 {state}{where}{whom}")
+        name = quoted_id(live.run_id) if live.named else "(from another chat)"
+        lines.append(f"  - Run {name} \u2014 {state}{where}{whom}")
     return listing("ACTIVE RUNS", lines, limit, counter, priority=RUNS_GIVE_WAY)
 
 

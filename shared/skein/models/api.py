@@ -22,6 +22,7 @@ from skein.models.chat import (
     Visibility,
 )
 from skein.models.json_types import JsonTypes
+from skein.models.run import Run
 
 MAX_SEQ = 999_999_999_998
 
@@ -254,19 +255,40 @@ class MessageResource(Resource):
     kind: MessageKind
     text: str
     sender: MemberResource
-    client_id: str
+    client_id: Annotated[
+        str,
+        Field(
+            description="As the person who sent it has posted it. Of an agent's message an opaque "
+            "text, always the same."
+        ),
+    ]
     reply_to: int | None
     media: tuple[Media, ...]
     run_id: Annotated[
-        str | None, Field(description="The run that said it; null for a person's message.")
+        str | None,
+        Field(
+            description="The run that said it, if the run belongs to this chat. Null for a "
+            "person's message, and for a run of another chat, a plan or a service."
+        ),
     ]
     created_at: Instant
 
     @classmethod
     def of(cls, message: Message) -> Self:
-        """The resource of a message."""
-        shared = {name: getattr(message, name) for name in cls.model_fields if name != "sender"}
-        return cls(sender=MemberResource.of(message.sender), **shared)
+        """The resource of a message, as the members of its chat may see it.
+
+        The id of a run holds the id of its home, and an agent's stored `client_id` holds the id of
+        its run. Both would reveal a private chat in which the agent was told to say this.
+        """
+        made = {
+            "sender": MemberResource.of(message.sender),
+            "client_id": message.id if message.sender.kind == "agent" else message.client_id,
+            "run_id": message.run_id
+            if message.run_id and Run.lives_in(message.run_id, message.chat_id)
+            else None,
+        }
+        shared = {name: getattr(message, name) for name in cls.model_fields if name not in made}
+        return cls(**made, **shared)
 
 
 class MessagePage(Resource):

@@ -84,6 +84,16 @@ class RunResource(Resource):
         }
         return cls(prompt=prompt, steps=tuple(map(StepResource.of, steps)), **shared)
 
+    @classmethod
+    def for_members(cls, run: Run) -> Self:
+        """The resource of a run of a chat, as the members of the chat may see it.
+
+        Another chat's run may have ended this one, which `error` says, and a person who is not a
+        member may stand behind an agent's message.
+        """
+        trigger = run.trigger.model_copy(update={"traced_to": None})
+        return cls.of(run.model_copy(update={"error": None, "trigger": trigger}))
+
 
 class RunPage(Resource):
     """A page of runs, newest first."""

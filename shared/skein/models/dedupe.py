@@ -1,10 +1,13 @@
-"""The mark that keeps a message from doubling: whose `client_id` is already which message."""
+"""The marks that keep messages and chats from doubling: whose `client_id` is already which one."""
 
 from typing import Self
 
 from skein.models.base import Identifier, MemberRef, Stored, Tenant, key_part
 from skein.models.chat import Message, chat_partition
 from skein.models.storage import Item, Key
+from skein.models.user import User
+
+OPENED = "OPENED#"
 
 
 class DedupeMark(Stored):
@@ -41,6 +44,32 @@ class DedupeMark(Stored):
     def key(self) -> Key:
         """This mark's key."""
         return self.key_of(self.tenant, self.chat_id, self.sender, self.client_id)
+
+    def to_item(self) -> Item:
+        """The mark as table attributes."""
+        return self.attributes()
+
+
+class OpeningMark(Stored):
+    """Says that this person's `client_id` is already a chat.
+
+    The chat's id is random, so that it tells nobody who opened it. This mark leads to it.
+    """
+
+    tenant: Tenant
+    user_id: Identifier
+    client_id: str
+    chat_id: Identifier
+
+    @staticmethod
+    def key_of(tenant: str, user_id: str, client_id: str) -> Key:
+        """The key of the mark of one person's one `client_id`."""
+        return Key(User.key_of(tenant, user_id).pk, f"{OPENED}{key_part(client_id)}")
+
+    @property
+    def key(self) -> Key:
+        """This mark's key."""
+        return self.key_of(self.tenant, self.user_id, self.client_id)
 
     def to_item(self) -> Item:
         """The mark as table attributes."""

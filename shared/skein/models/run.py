@@ -155,6 +155,15 @@ class Run(Stored):
         return match["home"]
 
     @staticmethod
+    def lives_in(run_id: str, chat_id: str) -> bool:
+        """Tell whether a run's home is this chat.
+
+        The id of any other run may hold the id of a private chat.
+        """
+        match = RUN_ID.fullmatch(run_id)
+        return match is not None and match["home"] == chat_id
+
+    @staticmethod
     def key_of(tenant: str, run_id: str) -> Key:
         """The key of a run.
 

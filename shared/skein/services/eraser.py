@@ -14,6 +14,7 @@ from typing import Any
 
 from skein.errors import ConditionFailed, LostLease
 from skein.models.base import rfc3339
+from skein.models.dedupe import OPENED
 from skein.models.erasure import FIRST_STAGE, ErasedChat, Erasure, ErasureStage, Subject, SweepCount
 from skein.models.jobs import ErasureJob
 from skein.models.limit import Allowance, owner_of_user
@@ -208,7 +209,7 @@ class Eraser:
     # ------------------------------------------------------------------ look-ups
 
     def _rest(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Whatever leads to them by a number, or by an id that was theirs."""
+        """Whatever leads to them by a number, by an id that was theirs, or by a `client_id`."""
         del after  # it is little
         for phone in sweep.subject.phones:
             for item in items_under(self._table, phone_partition(sweep.tenant, phone), ""):
@@ -219,6 +220,8 @@ class Eraser:
             allowance = Allowance.key_of(sweep.tenant, owner_of_user(user_id))
             for key in self._table.get_many([merge, allowance]):
                 self._delete(sweep, Delete(key))
+            for item in items_under(self._table, merge.pk, OPENED):
+                self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
 
     def _delete(self, sweep: Sweep, write: Write | None) -> None:
         if write is None:

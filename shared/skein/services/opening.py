@@ -9,6 +9,7 @@ from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.api import NewChat
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
+from skein.models.dedupe import OpeningMark
 from skein.models.intent import effect_id
 from skein.models.overrides import TenantSettings
 from skein.models.storage import MAX_TRANSACTION_ITEMS, Missing, Put, Write
@@ -42,24 +43,43 @@ def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
     return refs
 
 
-def chat_id_of(creator_id: str, client_id: str) -> str:
-    """The id of the chat that a person opens under an id of their own: always the same."""
-    return f"chat_{effect_id('chat', creator_id, client_id)}"
+class Earlier(NamedTuple):
+    """What a person has opened under a `client_id` before.
+
+    Attributes:
+        chat: The chat; None if there is none yet.
+        chat_id: Its id, which may be reserved while there is no chat yet: the transactions of a
+            large chat are two, and a worker may have died between them.
+    """
+
+    chat: Chat | None
+    chat_id: str | None
 
 
-def opened_before(table: Table, tenant: str, chat_id: str, by: MemberRef) -> Chat | None:
-    """The chat of this id, if its creator has opened it already.
+def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> Earlier:
+    """Find the chat that a person has opened under a `client_id`.
 
     Raises:
         Conflict: They have left it since.
     """
-    item = table.get(Chat.key_of(tenant, chat_id))
+    mark_key = OpeningMark.key_of(tenant, by.id, client_id)
+    former_key = Chat.key_of(tenant, _former_chat_id(by.id, client_id))
+    found = table.get_many([mark_key, former_key])
+    item, chat_id = found.get(former_key), None
+    if mark_key in found:
+        chat_id = OpeningMark.from_item(found[mark_key]).chat_id
+        item = table.get(Chat.key_of(tenant, chat_id))
     if item is None:
-        return None
+        return Earlier(None, chat_id)
     chat = Chat.from_item(item)
     if all(member.ref != by for member in chat.roster):
         raise Conflict("a chat was opened under this client_id before, and the caller has left it")
-    return chat
+    return Earlier(chat, chat.id)
+
+
+def _former_chat_id(creator_id: str, client_id: str) -> str:
+    """The id that such a chat had before ids were random, when no mark led to it."""
+    return f"chat_{effect_id('chat', creator_id, client_id)}"
 
 
 def open_chat(
@@ -70,6 +90,7 @@ def open_chat(
     by: NamedMember,
     new: NewChat,
     refs: Sequence[MemberRef],
+    mark: OpeningMark | None,
     now: datetime,
 ) -> Chat:
     """Open a chat.
@@ -81,6 +102,8 @@ def open_chat(
         by: Who opens it.
         new: What they ask for.
         refs: Everybody in it; see `members_of`.
+        mark: Says under which `client_id` it is opened; None where there is none, or the mark is
+            there already.
         now: The present.
 
     Raises:
@@ -108,14 +131,16 @@ def open_chat(
         created_at=now,
     )
     places = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]
-    writes: list[Write] = [Put(place.key, place.to_item(chat), Missing()) for place in places]
+    writes: list[Write] = [Put(mark.key, mark.to_item(), Missing())] if mark else []
+    writes.extend(Put(place.key, place.to_item(chat), Missing()) for place in places)
     writes.append(Put(chat.key, chat.to_item(), Missing()))
-    # A full chat and its members are one item too many for one transaction. What comes first, the
-    # creator's place, shows nowhere until the chat's own item is there. It may be there already,
-    # left by a worker that died; whether the chat is opened is for the second one to say.
+    # A full chat, its members and its mark are two items too many for one transaction. The first
+    # transaction writes the mark and the creator's place, which show nowhere until the chat's own
+    # item is there. Without a mark to write, the place may be there already, left by a worker that
+    # died. The second transaction decides who opens the chat.
     early = max(len(writes) - MAX_TRANSACTION_ITEMS, 0)
     if early:
-        with suppress(ConditionFailed):
+        with suppress(*(() if mark else (ConditionFailed,))):
             table.transact(writes[:early])
     table.transact(writes[early:])
     return chat

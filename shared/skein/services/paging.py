@@ -6,6 +6,7 @@ from skein.models.storage import Item, Page
 from skein.ports import Table
 
 ROWS = 100  # in one page
+HIGHEST = "\U0010ffff"  # sorts behind all that people may put into a key
 
 
 def pages(ask: Callable[[Item | None], Page]) -> Iterator[tuple[Item, ...]]:
@@ -35,7 +36,7 @@ def items_under(
         after: Only what comes behind this one.
         rows: How many to read at once.
     """
-    first, last = after or prefix, f"{prefix}~"
+    first, last = after or prefix, f"{prefix}{HIGHEST}"
     for items in pages(
         lambda start: table.query(pk, first=first, last=last, limit=rows, start=start)
     ):

@@ -12,6 +12,7 @@ from skein.errors import Conflict
 from skein.models.api import ChatChange, NewChat
 from skein.models.base import MemberRef, NamedMember, rfc3339
 from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
+from skein.models.dedupe import OpeningMark
 from skein.models.due import NOT_DUE
 from skein.models.jobs import Job
 from skein.models.past import listed_as_left
@@ -28,7 +29,7 @@ from skein.ports import Clock, Ids, Table
 from skein.services.chain import next_in_chain
 from skein.services.dispatch import Dispatch
 from skein.services.naming import named_members
-from skein.services.opening import Opened, chat_id_of, members_of, open_chat, opened_before
+from skein.services.opening import Earlier, Opened, members_of, open_chat, opened_before
 from skein.services.quiet import left_due
 from skein.services.retrying import optimistic
 from skein.services.revisions import revise
@@ -62,15 +63,17 @@ class Rooms:
                 under this `client_id`.
         """
         refs, table = members_of(by, new), self._table
-        own_id = new.client_id and chat_id_of(by.id, new.client_id)
-        chat_id = own_id or f"chat_{self._ids.ulid()}"
+        fresh_id, own = f"chat_{self._ids.ulid()}", new.client_id
 
         def attempt() -> Opened:
-            known = opened_before(table, tenant, chat_id, by.ref) if own_id else None
-            if known is not None:
-                return Opened(known, created=False)
+            earlier = opened_before(table, tenant, by.ref, own) if own else Earlier(None, None)
+            if earlier.chat is not None:
+                return Opened(earlier.chat, created=False)
+            chat_id, mark = earlier.chat_id or fresh_id, None
+            if own and earlier.chat_id is None:
+                mark = OpeningMark(tenant=tenant, user_id=by.id, client_id=own, chat_id=chat_id)
             now = self._clock.now()
-            chat = open_chat(table, tenant, chat_id, by=by, new=new, refs=refs, now=now)
+            chat = open_chat(table, tenant, chat_id, by=by, new=new, refs=refs, mark=mark, now=now)
             return Opened(chat, created=True)
 
         return optimistic(self._clock, attempt)
