@@ -195,6 +195,18 @@ def _open_chat(meter: Meter) -> None:
         world.app.rooms.create(TENANT, HUSAM, new)
 
 
+@patterns.named("open a chat under a `client_id`")
+def _open_chat_once(meter: Meter) -> None:
+    world = World()
+    world.agent()
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
+    new = NewChat.model_validate(
+        {"kind": "group", "client_id": "mine", "members": [COACH.ref.model_dump()]}
+    )
+    with meter(world):
+        world.app.rooms.create(TENANT, HUSAM, new)
+
+
 @patterns.named("change a chat")
 def _change_chat(meter: Meter) -> None:
     world = group()

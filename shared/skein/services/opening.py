@@ -1,7 +1,6 @@
 """How a chat comes into being: at once with all its members, once for each id of its creator."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
@@ -140,7 +139,10 @@ def open_chat(
     # died. The second transaction decides who opens the chat.
     early = max(len(writes) - MAX_TRANSACTION_ITEMS, 0)
     if early:
-        with suppress(*(() if mark else (ConditionFailed,))):
+        try:
             table.transact(writes[:early])
+        except ConditionFailed:
+            if mark is not None:  # another call has written it meanwhile
+                raise
     table.transact(writes[early:])
     return chat
