@@ -1,6 +1,7 @@
 """A scripted model, a rival in every race, and a death or an error that can strike at any call."""
 
 import json
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -122,7 +123,7 @@ class ScriptedModel:
 
 
 def check_paired(request: ModelRequest) -> None:
-    """Fail unless every tool call is followed at once by its result, and no result stands alone."""
+    """Fail unless tool calls have the form that providers ask for, each followed by its result."""
     open_calls: list[str] = []
     for message in request.messages:
         if message.role == "tool":
@@ -130,6 +131,10 @@ def check_paired(request: ModelRequest) -> None:
             open_calls.remove(message.tool_call_id)
             continue
         assert not open_calls, f"calls without results: {open_calls}"
+        for call in message.tool_calls:
+            assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", call.name), "a name of another form"
+            assert isinstance(json.loads(call.arguments), dict), "arguments that are no object"
+            assert call.id, "a call without an id"
         open_calls = [call.id for call in message.tool_calls]
         assert len(set(open_calls)) == len(open_calls), "two calls of one id"
     assert not open_calls, f"calls without results: {open_calls}"

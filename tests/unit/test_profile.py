@@ -217,8 +217,8 @@ def test_null_takes_a_field_away() -> None:
     [
         ("salary", "much", "you may set: goals, skill_level, recent_topics, preferences"),
         ("name", "Eve", "you may set: goals, skill_level, recent_topics, preferences"),
-        ("goals", "x" * 1_001, "at most 20 texts of 1,000 characters"),
-        ("goals", ["x"] * 21, "at most 20 texts of 1,000 characters"),
+        ("goals", "x" * 1_001, "value: at most 1,000 characters"),
+        ("goals", ["x"] * 21, "value: List should have at most 20 items"),
         ("skill_level", ["new"], "skill_level"),
     ],
 )

@@ -83,9 +83,9 @@ def test_several_calls_of_one_answer_are_carried_out_in_order() -> None:
     ("arguments", "why"),
     [
         ({}, "text: Field required"),
-        ({"text": ""}, "text: String should have at least 1 character"),
+        ({"text": ""}, "text: Field required"),
         ({"text": "Hi", "shout": True}, "shout: Extra inputs are not permitted"),
-        ({"text": "Hi", "reply_to": "the first"}, "reply_to: Input should be a valid integer"),
+        ({"text": "Hi", "reply_to": "the first"}, "reply_to: Input should be a number"),
         ({"text": "Hi", "reply_to": 99}, "reply_to names no message"),
         ({"text": " "}, "a message needs text"),
         ({"text": "x" * 20_001}, "at most 20,000 characters"),
@@ -114,7 +114,7 @@ def test_a_correctable_error_is_what_the_next_question_repeats() -> None:
 def test_a_tool_that_does_not_exist_can_be_corrected(name: str) -> None:
     world = _asked(calls((name, {})), END)
     [(status, content), _] = _told(world)
-    assert (status, content) == ("correctable", f"error: you have no tool {name!r}")
+    assert (status, content) == ("correctable", f"error: you have no tool {name or 'unknown'!r}")
     assert the_run(world).status == "done"
 
 
@@ -497,8 +497,7 @@ def test_an_agent_that_has_left_another_chat_reaches_it_no_more() -> None:
         assert world.texts(chat_id) == []
 
 
-def test_raw_arguments_reach_the_next_question_as_the_model_wrote_them() -> None:
+def test_next_request_repeats_unreadable_arguments_as_an_object() -> None:
     world = _asked(calls(("send_message", "{oops")), END)
     [answer] = [m for m in world.model.requests[-1].messages if m.role == "assistant"]
-    assert [call.arguments for call in answer.tool_calls] == ["{oops"]
-    assert json.loads(json.dumps(answer.tool_calls[0].arguments)) == "{oops"
+    assert [json.loads(call.arguments) for call in answer.tool_calls] == [{"unreadable": "{oops"}]

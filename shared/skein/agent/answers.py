@@ -6,6 +6,7 @@ from skein.agent.reading import Reading
 from skein.agent.tools.base import Tool, Work
 from skein.errors import Transient
 from skein.models.completion import ModelMessage, ModelRequest
+from skein.models.recordable import MAX_ANSWER_BYTES, recordable_calls, recordable_text
 from skein.models.run import Held, Run, Shown
 from skein.models.step import PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
@@ -62,14 +63,21 @@ class Answers:
             answer = self._model.complete(request)
         except Transient as error:
             raise ModelDown(str(error)) from error
+        n = work.run.steps_taken + 1
+        text = recordable_text(answer.text, alone=not answer.tool_calls)
         return Step(
             tenant=work.run.tenant,
             run_id=work.run.id,
-            n=work.run.steps_taken + 1,
+            n=n,
             activation=work.run.activation,
             model=answer.model,
-            text=answer.text,
-            tool_calls=answer.tool_calls,
+            text=text,
+            tool_calls=recordable_calls(
+                answer.tool_calls,
+                n=n,
+                room=MAX_ANSWER_BYTES - len(text.encode()),
+                taken={call.id for message in messages for call in message.tool_calls},
+            ),
             usage=answer.usage,
             started_at=started_at,
             ended_at=self._clock.now(),
@@ -87,7 +95,7 @@ class Answers:
             self._metrics.count("CoreMemoriesOverBudget")
         return recording(
             work.claim,
-            step.model_copy(update={"prompt": prompt.packed()}),
+            step.model_copy(update={"prompt": prompt.packed(step.prompt_room)}),
             shown=Shown(chat_id=reading.chat.id, seq=reading.shown_seq) if reading.chat else None,
             held=held_by(reading, work.run),
             borrowed=reading.borrowed.shown if reading.borrowed is not None else None,

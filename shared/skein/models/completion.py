@@ -38,11 +38,17 @@ class TokenUsage(Value):
 
 
 class ToolCall(Value):
-    """The model asks for a tool; `arguments` is JSON text, as the model wrote it, unchecked."""
+    """The model asks for a tool; `arguments` is JSON text, as the model wrote it, unchecked.
+
+    Attributes:
+        cut_from: How many characters the arguments had, if only their beginning is recorded. Such a
+            call is refused.
+    """
 
     id: ModelText
     name: ModelText
     arguments: ModelText
+    cut_from: int | None = None
 
 
 class ToolSpec(Value):

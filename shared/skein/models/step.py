@@ -5,10 +5,14 @@ from typing import Literal
 
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.completion import ModelMessage, TokenUsage, ToolCall
+from skein.models.recordable import MAX_STEP_BYTES, RESULT_FRAME_BYTES, with_fit_names
 from skein.models.run import PromptMark, Run
 from skein.models.storage import Item, Key
+from skein.models.tool_arguments import repeatable
 
 MAX_PROMPT_BYTES = 300_000  # what one item can hold beside the answer (400 KB in all)
+ELEMENT_BYTES, NUMBER_BYTES = 5, 24
+MAX_RESULT_BYTES = 60_000  # of one step's results together
 HISTORY = "CHAT HISTORY"
 FIXED_ANSWER = "none"  # in the place of a model, where an answer was not a model's
 
@@ -89,10 +93,10 @@ class PromptRecord(Value):
         )
         return self.model_copy(update={"sections": sections, "turns": None})
 
-    def packed(self) -> bytes:
-        """The record, compressed for the table; beyond 300,000 bytes the longest texts are cut."""
+    def packed(self, most_bytes: int = MAX_PROMPT_BYTES) -> bytes:
+        """The record, compressed for the table; beyond `most_bytes` the longest texts are cut."""
         record = self
-        while len(data := zlib.compress(record.model_dump_json().encode())) > MAX_PROMPT_BYTES:
+        while len(data := zlib.compress(record.model_dump_json().encode())) > most_bytes:
             record = record._with_longest_cut()
         return data
 
@@ -110,6 +114,15 @@ class PromptRecord(Value):
     def unpacked(cls, data: bytes) -> "PromptRecord":
         """The record that `packed` made."""
         return cls.model_validate_json(zlib.decompress(data))
+
+
+def _size_of(value: object) -> int:
+    """How many bytes a value takes in an item, at most."""
+    if isinstance(value, dict):
+        return sum(ELEMENT_BYTES + _size_of(name) + _size_of(part) for name, part in value.items())
+    if isinstance(value, list):
+        return sum(ELEMENT_BYTES + _size_of(part) for part in value)
+    return len(value.encode()) if isinstance(value, str) else NUMBER_BYTES
 
 
 def _joined(sections: tuple[PromptSection, ...]) -> str:
@@ -167,14 +180,30 @@ class Step(Stored):
         item = self.model_dump(mode="json", exclude_none=True, exclude={"prompt"})
         return item if self.prompt is None else item | {"prompt": self.prompt}
 
+    @property
+    def prompt_room(self) -> int:
+        """How many bytes of prompt the step's item can hold beside the answer and its results."""
+        answer = _size_of(self.model_copy(update={"prompt": None}).to_item())
+        results = len(self.tool_calls) * RESULT_FRAME_BYTES
+        results += MAX_RESULT_BYTES if self.tool_calls else 0
+        return min(MAX_PROMPT_BYTES, MAX_STEP_BYTES - answer - results)
+
     def messages(self) -> tuple[ModelMessage, ...]:
-        """The answer and what its tools gave back, as the next question repeats them."""
-        answer = ModelMessage(role="assistant", content=self.text, tool_calls=self.tool_calls)
-        results = self.results or ()
+        """The answer and what its tools gave back, as the next question repeats them.
+
+        Providers refuse arguments that are no JSON object, and ids and names of other forms than
+        their own. Such calls are repeated in a form that is taken.
+        """
+        calls = tuple(
+            call.model_copy(update={"arguments": repeatable(call.arguments), "cut_from": None})
+            for call in with_fit_names(self.tool_calls, n=self.n)
+        )
+        answer = ModelMessage(role="assistant", content=self.text, tool_calls=calls)
+        results = zip(calls, self.results or (), strict=False)  # none, before they are carried out
         return (
             answer,
             *(
-                ModelMessage(role="tool", content=result.content, tool_call_id=result.call_id)
-                for result in results
+                ModelMessage(role="tool", content=result.content, tool_call_id=call.id)
+                for call, result in results
             ),
         )

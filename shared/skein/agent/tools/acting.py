@@ -2,20 +2,23 @@
 
 import logging
 from dataclasses import dataclass
+from typing import Any
 
 from skein.agent.reading import Reading
 from skein.agent.tools import TOOLS
-from skein.agent.tools.base import Call, Work
+from skein.agent.tools.base import Call, Tool, Work
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.desk import Desk
 from skein.agent.tools.messages import send_message
+from skein.agent.tools.refusals import refusals_told
 from skein.agent.tools.runs import end_run
 from skein.errors import Correctable, ToolError
 from skein.models.completion import ToolCall
-from skein.models.step import Step, ToolResult, ToolStatus
+from skein.models.recordable import MAX_ANSWER_BYTES
+from skein.models.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
 
 MOST_CALLS = 20  # of one step
-MOST_BYTES = 60_000  # of one step's results: what its item holds beside the prompt and the answer
+LONGEST_ERROR = 4_000  # characters that the model is told of a refusal
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +47,9 @@ class Actor:
         def carry(position: int, *, may_wait: bool) -> None:
             over = work.over or work.ended or work.run.activation != step.activation
             if not over:
-                room_left = MOST_BYTES - sum(len(r.content.encode()) for r in results.values())
+                room_left = MAX_RESULT_BYTES - sum(
+                    len(r.content.encode()) for r in results.values()
+                )
                 result = self._carry_out_one(work, step, position, reading, may_wait=may_wait)
                 results[position] = _cut(result, room_left)
 
@@ -85,10 +90,12 @@ class Actor:
             tool = TOOLS.get(asked.name)
             if tool is None or asked.name not in reading.agent.enabled_tools:
                 raise Correctable(f"you have no tool {asked.name!r}")
-            content = tool.function(call, **tool.parse(asked.arguments))
+            arguments = _arguments(tool, asked)
+            with refusals_told():
+                content = tool.function(call, **arguments)
         except ToolError as error:
             status = "correctable" if isinstance(error, Correctable) else "failed"
-            content = f"error: {error}"
+            content = f"error: {error}"[:LONGEST_ERROR]
             known = asked.name if asked.name in TOOLS else "unknown"  # a model may say anything
             logger.info("a tool refused", extra={"tool": known, "status": status})
         if asked.name == enter_chat.name:
@@ -124,7 +131,7 @@ def _waits(call: ToolCall | None) -> bool:
     if call is None or call.name != send_message.name:
         return False
     try:
-        return bool(send_message.parse(call.arguments).get("wait"))
+        return bool(_arguments(send_message, call).get("wait"))
     except Correctable:
         return False
 
@@ -133,10 +140,24 @@ def _ends(call: ToolCall | None) -> bool:
     if call is None or call.name != end_run.name:
         return False
     try:
-        end_run.parse(call.arguments)
+        _arguments(end_run, call)
     except Correctable:
         return False
     return True
+
+
+def _arguments(tool: Tool, call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call, checked.
+
+    Raises:
+        Correctable: They do not fit the tool, or were too long to be recorded.
+    """
+    if call.cut_from is not None:
+        raise Correctable(
+            f"arguments: {call.cut_from:,} characters are too many; the calls of one answer hold "
+            f"about {MAX_ANSWER_BYTES:,} bytes together"
+        )
+    return tool.parse(call.arguments)
 
 
 def _cut(result: ToolResult, most_bytes: int) -> ToolResult:

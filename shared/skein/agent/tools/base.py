@@ -7,15 +7,23 @@ from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic_core import ErrorDetails
 
 from skein.agent.reading import Reading
+from skein.agent.tools.arguments import MAY_BE_EMPTY
 from skein.agent.tools.desk import Desk
 from skein.errors import Correctable
 from skein.models.audience import Audience
 from skein.models.completion import ToolSpec
+from skein.models.json_types import JsonTypes
 from skein.models.run import Run, SentMessage
+from skein.models.tool_arguments import json_object
 from skein.services.claims import Claim
+from skein.services.quoting import quoted
 
+LONGEST_REASON = 300  # characters that are told of one wrong argument
+LONGEST_PLACE = 60
+MOST_REASONS = 5
 UNSUPPORTED = ("default", "title", "minLength", "maxLength")  # by strict schemas; we check them
 
 
@@ -108,25 +116,56 @@ class Tool:
         )
 
     def parse(self, arguments: str) -> dict[str, Any]:
-        """The arguments that the model wrote, checked; a null counts as not given.
+        """The arguments that the model wrote, checked; null and "" count as not given.
 
         Raises:
             Correctable: They are no JSON object, or do not fit the schema.
         """
         try:
-            given = _Given.model_validate_json(arguments or "{}").model_extra or {}
-            known = {name: value for name, value in given.items() if value is not None}
+            given = json_object(arguments)
+        except ValueError as error:
+            raise Correctable(f"arguments: Invalid JSON: {error}"[:LONGEST_REASON]) from None
+        known = {name: value for name, value in given.items() if self._is_given(name, value)}
+        try:
             return dict(self.arguments.model_validate(known))
         except ValidationError as error:
-            reasons = [
-                f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}"
-                for problem in error.errors(include_url=False, include_input=False)
-            ]
-            raise Correctable("; ".join(reasons)) from None
+            raise Correctable(_reasons(error)) from None
+
+    def _is_given(self, name: str, value: object) -> bool:
+        """Whether a value counts: no null does, and an empty text only where it means something."""
+        if value is None or value == "":
+            field = self.arguments.model_fields.get(name)
+            return value == "" and field is not None and MAY_BE_EMPTY in field.metadata
+        return True
 
 
-class _Given(BaseModel):
-    model_config = ConfigDict(extra="allow")
+def _reasons(error: ValidationError) -> str:
+    """Say what is wrong with which arguments, in bounded words that quote no values."""
+    problems = error.errors(include_url=False, include_input=False)
+    told = [
+        f"{_place(problem['loc'])}: {_words(problem)}"[:LONGEST_REASON]
+        for problem in problems[:MOST_REASONS]
+    ]
+    more = len(problems) - len(told)
+    return "; ".join([*told, *([f"and {more} more"] if more else [])])
+
+
+def _place(place: tuple[str | int, ...]) -> str:
+    """Name an argument, and the position in it; a name that the model made up is quoted and cut."""
+    name = str(place[0]) if place else "arguments"
+    if not name.isidentifier() or len(name) > LONGEST_PLACE:
+        name = quoted(name[:LONGEST_PLACE])
+    return ".".join([name, *(str(part) for part in place[1:] if isinstance(part, int))])
+
+
+def _words(problem: ErrorDetails) -> str:
+    if problem["type"] == "string_too_long":
+        return f"at most {problem['ctx']['max_length']:,} characters"
+    return problem["msg"]
+
+
+class _Arguments(JsonTypes):
+    model_config = ConfigDict(extra="forbid")
 
 
 def tool(function: Callable[..., str]) -> Tool:
@@ -144,7 +183,7 @@ def tool(function: Callable[..., str]) -> Tool:
         for parameter in parameters
     }
     name = function.__name__
-    model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    model = create_model(name, __base__=_Arguments, **fields)
     summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
     return Tool(name, " ".join(summary.split()), model, function)
 
@@ -168,11 +207,11 @@ def strict(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nullable(part: dict[str, Any], *, optional: bool) -> dict[str, Any]:
-    plain = {
-        key: [_nullable(p, optional=False) for p in value] if key == "anyOf" else value
-        for key, value in part.items()
-        if key not in UNSUPPORTED
-    }
+    plain = {key: value for key, value in part.items() if key not in UNSUPPORTED}
+    if "anyOf" in plain:
+        plain["anyOf"] = [_nullable(each, optional=False) for each in plain["anyOf"]]
+    if "items" in plain:
+        plain["items"] = _nullable(plain["items"], optional=False)
     if not optional or "anyOf" in plain:
         return plain
     description = plain.pop("description", None)

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.timeline import attached
+from skein.agent.tools.arguments import Id
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.chats import newest_messages, own_chat
 from skein.errors import ConditionFailed, Correctable, Failed, LostLease
@@ -19,7 +20,7 @@ from skein.services.titles import title_of
 
 @tool
 def borrow_context(
-    call: Call, chat_id: Annotated[str, Field(description="The id of another chat of yours.")]
+    call: Call, chat_id: Annotated[Id, Field(description="The id of another chat of yours.")]
 ) -> str:
     """Be shown another chat's newest messages at your next turn here, once."""
     run = call.work.run

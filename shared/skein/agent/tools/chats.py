@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.timeline import timeline_entry
+from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import Call, tool
 from skein.errors import Failed, NotFound
 from skein.models.audience import Audience, may_show
@@ -19,13 +20,13 @@ ROWS_READ = 50  # at least, since some are keywords and notices
 MOST_CHARACTERS = 2_000
 MOST_BYTES = 20_000  # of a timeline; beyond, the oldest messages are left out
 
-Limit = Annotated[int, Field(description="How many messages, at most 50.", ge=1, le=MOST_MESSAGES)]
+Limit = Annotated[Count, Field(description="How many messages, at most 50.")]
 
 
 @tool
 def enter_chat(
     call: Call,
-    chat_id: Annotated[str, Field(description="The id of one of your chats.")],
+    chat_id: Annotated[Id, Field(description="The id of one of your chats.")],
     limit: Limit = MOST_MESSAGES,
 ) -> str:
     """Make another of your chats the active one, and read its newest messages."""
@@ -39,11 +40,11 @@ def enter_chat(
 def read_messages(
     call: Call,
     chat_id: Annotated[
-        str | None, Field(description="One of your chats; without it, the active one.")
+        Id | None, Field(description="One of your chats; without it, the active one.")
     ] = None,
     limit: Limit = MOST_MESSAGES,
     before: Annotated[
-        int | None, Field(description="Only messages before this number.", ge=1)
+        MessageNumber | None, Field(description="Only messages before this number.")
     ] = None,
 ) -> str:
     """Read messages of one of your chats, the newest ones or those before a certain one."""

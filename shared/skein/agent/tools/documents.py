@@ -7,6 +7,18 @@ from pydantic import Field
 
 from skein.agent.document_sections import SHOWN_CHARACTERS, document_text, named
 from skein.agent.skill_section import skill_text
+from skein.agent.tools.arguments import (
+    MAY_BE_EMPTY,
+    Count,
+    DocumentName,
+    DocumentPart,
+    DocumentText,
+    ListPlace,
+    MediaType,
+    Offset,
+    SkillName,
+    Version,
+)
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.ownership import document_reach, maker_of, own_scope
 from skein.agent.tools.refusals import refusals_told
@@ -18,19 +30,18 @@ from skein.services.disclosure import check_post
 from skein.services.document_changes import Revision
 from skein.services.roster import read_room
 
-DocumentName = Annotated[str, Field(description="The document's name.", min_length=1)]
-Version = Annotated[
-    int | None,
-    Field(description="The version you read; refused if it has changed.", ge=1),
+Name = Annotated[DocumentName, Field(description="The document's name.")]
+AsRead = Annotated[
+    Version | None, Field(description="The version you read; refused if it has changed.")
 ]
 
 
 @tool
 def list_documents(
     call: Call,
-    limit: Annotated[int, Field(description="How many, at most 50.", ge=1, le=50)] = 20,
+    limit: Annotated[Count, Field(description="How many, at most 50.")] = 20,
     after: Annotated[
-        str | None, Field(description="Goes on where a list ended, as that said.")
+        ListPlace | None, Field(description="Goes on where a list ended, as that said.")
     ] = None,
 ) -> str:
     """List your documents and the active chat's; of two of one name, tools mean the first."""
@@ -49,8 +60,8 @@ def list_documents(
 @tool
 def read_document(
     call: Call,
-    name: DocumentName,
-    offset: Annotated[int | None, Field(description="From which character on.", ge=0)] = None,
+    name: Name,
+    offset: Annotated[Offset | None, Field(description="From which character on.")] = None,
 ) -> str:
     """Read one of your documents or of the active chat's, 10,000 characters at once."""
     try:
@@ -66,10 +77,14 @@ def read_document(
 @tool
 def write_document(
     call: Call,
-    name: DocumentName,
-    text: Annotated[str, Field(description="All of its text, without bars before the lines.")],
+    name: Name,
+    text: Annotated[
+        DocumentText,
+        Field(description="All of its text, without bars before the lines."),
+        MAY_BE_EMPTY,
+    ],
     media_type: Annotated[
-        str | None, Field(description="Such as text/csv; Markdown if it is new.")
+        MediaType | None, Field(description="Such as text/csv; Markdown if it is new.")
     ] = None,
     in_chat: Annotated[
         bool | None,
@@ -79,7 +94,7 @@ def write_document(
         bool | None,
         Field(description="You are shown it whatever you are at; for at most 5 documents."),
     ] = None,
-    version: Version = None,
+    version: AsRead = None,
 ) -> str:
     """Make a document, or replace all of its text."""
     reach = changing_reach(call)
@@ -103,9 +118,10 @@ def write_document(
 @tool
 def append_document(
     call: Call,
-    name: DocumentName,
+    name: Name,
     text: Annotated[
-        str, Field(description="Goes to the very end; begin with a line end if need be.")
+        DocumentPart,
+        Field(description="Goes to the very end; begin with a line end if need be."),
     ],
 ) -> str:
     """Add to the end of a document."""
@@ -115,20 +131,23 @@ def append_document(
 @tool
 def edit_document(
     call: Call,
-    name: DocumentName,
+    name: Name,
     find: Annotated[
-        str,
-        Field(description="What stands there exactly once, without bars.", min_length=1),
+        DocumentPart, Field(description="What stands there exactly once, without bars.")
     ],
-    replace: Annotated[str, Field(description="What is to stand in its place; may be empty.")],
-    version: Version = None,
+    replace: Annotated[
+        DocumentText,
+        Field(description="What is to stand in its place; may be empty."),
+        MAY_BE_EMPTY,
+    ],
+    version: AsRead = None,
 ) -> str:
     """Replace one part of a document and leave the rest as it is."""
     return _revised(call, name, Revision(find=find, replace=replace, version=version))
 
 
 @tool
-def delete_document(call: Call, name: DocumentName, version: Version = None) -> str:
+def delete_document(call: Call, name: Name, version: AsRead = None) -> str:
     """Remove a document for good."""
     with refusals_told():
         done = call.desk.documents.delete(
@@ -139,7 +158,7 @@ def delete_document(call: Call, name: DocumentName, version: Version = None) -> 
 
 @tool
 def read_skill(
-    call: Call, name: Annotated[str, Field(description="The skill's name.", min_length=1)]
+    call: Call, name: Annotated[SkillName, Field(description="The skill's name.")]
 ) -> str:
     """Read how to do a kind of work, by the name of a skill."""
     try:

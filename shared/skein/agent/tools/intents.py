@@ -4,23 +4,32 @@ from typing import Annotated
 
 from pydantic import Field
 
+from skein.agent.tools.arguments import (
+    Cron,
+    GoalText,
+    Id,
+    Instruction,
+    Moment,
+    PlanName,
+    Priority,
+    RunAfter,
+    TimeZone,
+)
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.ownership import owner_at, reach_at
 from skein.agent.tools.refusals import refusals_told
 from skein.models.base import rfc3339
 from skein.models.intent import effect_id
 
-GoalId = Annotated[str, Field(description="The goal's id.")]
-PlanName = Annotated[
-    str, Field(description="Its name; the same name again replaces it.", min_length=1)
-]
+GoalId = Annotated[Id, Field(description="The goal's id.")]
+NewPlanName = Annotated[PlanName, Field(description="Its name; the same name again replaces it.")]
 
 
 @tool
 def set_goal(
     call: Call,
-    text: Annotated[str, Field(description="What you are after.", min_length=1)],
-    priority: Annotated[int, Field(description="1 is the most important.", ge=1, le=5)] = 2,
+    text: Annotated[GoalText, Field(description="What you are after.")],
+    priority: Annotated[Priority, Field(description="1 is the most important.")] = 2,
     long_term: Annotated[bool | None, Field(description="It goes on for long.")] = None,
 ) -> str:
     """Set yourself a goal, shown to you until you complete or abandon it."""
@@ -56,21 +65,21 @@ def abandon_goal(call: Call, goal_id: GoalId) -> str:
 @tool
 def set_plan(
     call: Call,
-    name: PlanName,
+    name: NewPlanName,
     instruction: Annotated[
-        str, Field(description="What you are to do then, said to yourself.", min_length=1)
+        Instruction, Field(description="What you are to do then, said to yourself.")
     ],
     run_after: Annotated[
-        str | None, Field(description="A while from now, e.g. 2 hours; once.")
+        RunAfter | None, Field(description="A while from now, e.g. 2 hours; once.")
     ] = None,
     scheduled_at: Annotated[
-        str | None, Field(description="A time, e.g. 2026-02-18T17:07:00Z; once.")
+        Moment | None, Field(description="A time, e.g. 2026-02-18T17:07:00Z; once.")
     ] = None,
     cron: Annotated[
-        str | None, Field(description="Five cron fields, e.g. 0 9 * * 1-5; again and again.")
+        Cron | None, Field(description="Five cron fields, e.g. 0 9 * * 1-5; again and again.")
     ] = None,
     time_zone: Annotated[
-        str | None, Field(description="IANA name, e.g. Europe/Berlin; without it, your own.")
+        TimeZone | None, Field(description="IANA name, e.g. Europe/Berlin; without it, your own.")
     ] = None,
 ) -> str:
     """Have yourself woken later, by exactly one of run_after, scheduled_at and cron."""
@@ -93,7 +102,7 @@ def set_plan(
 
 @tool
 def cancel_plan(
-    call: Call, name: Annotated[str, Field(description="The plan's name.", min_length=1)]
+    call: Call, name: Annotated[PlanName, Field(description="The plan's name.")]
 ) -> str:
     """Let a plan of yours go."""
     with refusals_told():

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from skein.agent.tools.arguments import Count, Id, MemoryText, Query
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.ownership import owner_at, reach_at
 from skein.agent.tools.refusals import refusals_told
@@ -18,7 +19,9 @@ CUT = " [...]"
 @tool
 def save_memory(
     call: Call,
-    text: Annotated[str, Field(description="What to remember; it must make sense by itself.")],
+    text: Annotated[
+        MemoryText, Field(description="What to remember; it must make sense by itself.")
+    ],
     kind: Annotated[
         MemoryKind, Field(description="core: for good; journal: it fades after seven days.")
     ],
@@ -43,7 +46,7 @@ def save_memory(
 
 @tool
 def forget_memory(
-    call: Call, memory_id: Annotated[str, Field(description="The memory's id.")]
+    call: Call, memory_id: Annotated[Id, Field(description="The memory's id.")]
 ) -> str:
     """Forget something that you remember; search_memories tells you its id."""
     with refusals_told():
@@ -54,8 +57,8 @@ def forget_memory(
 @tool
 def search_memories(
     call: Call,
-    query: Annotated[str, Field(description="Words that stand in it, in its language.")],
-    limit: Annotated[int, Field(description="How many, at most 50.", ge=1, le=50)] = 10,
+    query: Annotated[Query, Field(description="Words that stand in it, in its language.")],
+    limit: Annotated[Count, Field(description="How many, at most 50.")] = 10,
 ) -> str:
     """Search all that you remember and that may be known here, the best first."""
     found = call.desk.memory_search.search(reach_at(call), query, limit=limit)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from skein.agent.tools.arguments import Id, MessageNumber, MessageText
 from skein.agent.tools.base import Call, tool
 from skein.errors import (
     Conflict,
@@ -31,15 +32,16 @@ ORIGIN_CHARACTERS = 200
 @tool
 def send_message(
     call: Call,
-    text: Annotated[str, Field(description="What to say, word for word.", min_length=1)],
+    text: Annotated[MessageText, Field(description="What to say, word for word.")],
     reply_to: Annotated[
-        int | None, Field(description="The number of the message that this answers: 43 for msg:43.")
+        MessageNumber | None,
+        Field(description="The number of the message that this answers: 43 for msg:43."),
     ] = None,
     wait: Annotated[
         bool | None, Field(description="Pause this run until somebody answers or time runs out.")
     ] = None,
     chat_id: Annotated[
-        str | None, Field(description="Another chat to send to; without it, the active chat.")
+        Id | None, Field(description="Another chat to send to; without it, the active chat.")
     ] = None,
 ) -> str:
     """Say something in the active chat, or in another one."""

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.people import person_at, profile_audience
+from skein.agent.tools.arguments import FieldName, ProfileText, ProfileTexts
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.ownership import content_of
 from skein.errors import Correctable, Failed, Unprocessable
@@ -12,18 +13,13 @@ from skein.models.audience import may_change
 from skein.models.intent import effect_id
 from skein.services.guarded import NOT_FROM_HERE
 
-LONGEST_TEXT = 1_000
-MOST_TEXTS = 20
-
 
 @tool
 def update_profile(
     call: Call,
-    field: Annotated[
-        str, Field(description="One of the fields that USER PROFILE names.", min_length=1)
-    ],
+    field: Annotated[FieldName, Field(description="One of the fields that USER PROFILE names.")],
     value: Annotated[
-        str | list[str] | None,
+        ProfileText | ProfileTexts | None,
         Field(description="What it is to hold, all of it; null takes the field away."),
     ] = None,
 ) -> str:
@@ -37,7 +33,6 @@ def update_profile(
     allowed = reading.agent.profile_fields
     if field not in allowed:
         raise Correctable(f"you may set: {', '.join(allowed) or 'nothing'}")
-    _check_size(value)
     try:
         call.desk.profiles.note(
             run.tenant,
@@ -51,11 +46,3 @@ def update_profile(
     except Unprocessable as error:
         raise Correctable(str(error)) from None
     return f"{field} noted" if value is not None else f"{field} taken away"
-
-
-def _check_size(value: str | list[str] | None) -> None:
-    texts = value if isinstance(value, list) else [value or ""]
-    if len(texts) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in texts):
-        raise Correctable(
-            f"a field holds at most {MOST_TEXTS} texts of {LONGEST_TEXT:,} characters each"
-        )

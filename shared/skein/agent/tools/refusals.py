@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from skein.errors import Conflict, Correctable, Failed, NotFound, TooLarge, Unprocessable
+from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unprocessable
 
 
 @contextmanager
 def refusals_told() -> Iterator[None]:
-    """Turn a service's refusal into one that the model is shown.
+    """Turn any refusal of a service into one that the model is shown.
 
     Raises:
         Correctable: Other arguments may do.
@@ -16,7 +16,7 @@ def refusals_told() -> Iterator[None]:
     """
     try:
         yield
-    except (Unprocessable, TooLarge) as error:
+    except (Invalid, Unprocessable, TooLarge) as error:
         raise Correctable(str(error)) from None
-    except (NotFound, Conflict) as error:
+    except Rejected as error:
         raise Failed(str(error)) from None

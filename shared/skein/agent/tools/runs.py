@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from skein.agent.tools.arguments import Count, Id
 from skein.agent.tools.base import Call, tool
 from skein.errors import Conflict, Correctable, Failed, NotFound
 from skein.models.base import rfc3339
@@ -16,7 +17,7 @@ from skein.services.quoting import quoted
 def get_my_runs(
     call: Call,
     status: Annotated[RunStatus | None, Field(description="Only runs in this state.")] = None,
-    limit: Annotated[int, Field(description="How many, at most 50.", ge=1, le=50)] = 10,
+    limit: Annotated[Count, Field(description="How many, at most 50.")] = 10,
 ) -> str:
     """List your newest runs, with what each sent and which tools it used."""
     run = call.work.run
@@ -28,7 +29,7 @@ def get_my_runs(
 
 @tool
 def stop_run(
-    call: Call, run_id: Annotated[str, Field(description="The id of another run of yours.")]
+    call: Call, run_id: Annotated[Id, Field(description="The id of another run of yours.")]
 ) -> str:
     """Stop another of your runs: at work, waiting or queued."""
     run = call.work.run

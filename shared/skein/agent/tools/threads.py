@@ -14,6 +14,22 @@ from skein.agent.document_sections import (
 )
 from skein.agent.skill_section import skill_text
 from skein.agent.thread_sections import thread_text
+from skein.agent.tools.arguments import (
+    MAY_BE_EMPTY,
+    Aim,
+    Blocking,
+    Concern,
+    DocumentName,
+    DocumentNames,
+    Finding,
+    Id,
+    Mark,
+    Marks,
+    Note,
+    Priority,
+    SkillName,
+    SkillNames,
+)
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.ownership import maker_of, owner_at, reach_at
 from skein.agent.tools.refusals import refusals_told
@@ -27,29 +43,29 @@ from skein.services.thread_changes import Change
 SHOWN_BYTES = 40_000  # of a thread that is taken up; a step's results hold 60,000 in all
 SKILL_BYTES = 12_000
 
-ThreadId = Annotated[str, Field(description="The thread's id.", min_length=1)]
-Which = Annotated[str | None, Field(description="Without it, the active thread.", min_length=1)]
-Name = Annotated[str, Field(description="The document's name.", min_length=1)]
-Names = Annotated[list[str] | None, Field(description="Names of documents of yours.")]
-Skill = Annotated[str, Field(description="The skill's name.", min_length=1)]
-Skills = Annotated[list[str] | None, Field(description="Names of skills it is to have.")]
-Tags = Annotated[list[str] | None, Field(description="Skills with these tags come with it.")]
+ThreadId = Annotated[Id, Field(description="The thread's id.")]
+Which = Annotated[Id | None, Field(description="Without it, the active thread.")]
+Name = Annotated[DocumentName, Field(description="The document's name.")]
+Names = Annotated[DocumentNames | None, Field(description="Names of documents of yours.")]
+Skill = Annotated[SkillName, Field(description="The skill's name.")]
+Skills = Annotated[SkillNames | None, Field(description="Names of skills it is to have.")]
+Tags = Annotated[Marks | None, Field(description="Skills with these tags come with it.")]
 Mode = Annotated[
-    str | None, Field(description="How it is worked at; skills of this mode come with it.")
+    Mark | None, Field(description="How it is worked at; skills of this mode come with it.")
 ]
 Kind = Annotated[
     ThreadKind | None, Field(description="Whether it finds something out or makes something.")
 ]
-Priority = Annotated[int | None, Field(description="1 is the most important.", ge=1, le=5)]
-Goal = Annotated[str | None, Field(description="What is to be reached.")]
-Deliverable = Annotated[str | None, Field(description="What is to be there in the end.")]
-Approach = Annotated[str | None, Field(description="How you go about it.")]
+Rank = Annotated[Priority | None, Field(description="1 is the most important.")]
+Goal = Annotated[Aim | None, Field(description="What is to be reached.")]
+Deliverable = Annotated[Aim | None, Field(description="What is to be there in the end.")]
+Approach = Annotated[Note | None, Field(description="How you go about it.")]
 
 
 @tool
 def create_thread(
     call: Call,
-    concern: Annotated[str, Field(description="What it is about.", min_length=1)],
+    concern: Annotated[Concern, Field(description="What it is about.")],
     goal: Goal = None,
     deliverable: Deliverable = None,
     kind: Kind = None,
@@ -57,7 +73,7 @@ def create_thread(
     mode: Mode = None,
     skill_tags: Tags = None,
     skills: Skills = None,
-    priority: Priority = None,
+    priority: Rank = None,
     approach: Approach = None,
 ) -> str:
     """Begin a thread: a unit of work with documents and skills of its own.
@@ -107,17 +123,19 @@ def update_thread(
     call: Call,
     thread_id: Which = None,
     approach: Approach = None,
-    progress: Annotated[str | None, Field(description="How far you are.")] = None,
+    progress: Annotated[Note | None, Field(description="How far you are.")] = None,
     blocking: Annotated[
-        str | None, Field(description="What holds it up; empty once nothing does.")
+        Blocking | None,
+        Field(description="What holds it up; empty once nothing does."),
+        MAY_BE_EMPTY,
     ] = None,
-    concern: Annotated[str | None, Field(description="What it is about.", min_length=1)] = None,
+    concern: Annotated[Concern | None, Field(description="What it is about.")] = None,
     goal: Goal = None,
     deliverable: Deliverable = None,
     kind: Kind = None,
     mode: Mode = None,
     skill_tags: Tags = None,
-    priority: Priority = None,
+    priority: Rank = None,
 ) -> str:
     """Note how an open thread stands; what you leave out stays as it is."""
     given: dict[str, Any] = {
@@ -143,11 +161,9 @@ def update_thread(
 def complete_thread(
     call: Call,
     thread_id: ThreadId,
-    evidence: Annotated[
-        str, Field(description="How anybody can tell that it is done.", min_length=1)
-    ],
+    evidence: Annotated[Finding, Field(description="How anybody can tell that it is done.")],
     learned: Annotated[
-        str | None, Field(description="What you have learnt beyond the work itself.")
+        Finding | None, Field(description="What you have learnt beyond the work itself.")
     ] = None,
 ) -> str:
     """Complete an open thread, with the evidence that it is done."""
@@ -160,7 +176,7 @@ def complete_thread(
 def archive_thread(
     call: Call,
     thread_id: ThreadId,
-    learned: Annotated[str | None, Field(description="What you have learnt from it.")] = None,
+    learned: Annotated[Finding | None, Field(description="What you have learnt from it.")] = None,
 ) -> str:
     """Put an open thread away unfinished."""
     _ended(call, thread_id, changes.ended("archived", call.desk.clock.now(), learned=learned))

@@ -1,0 +1,102 @@
+"""The types of all arguments of tools: each is bounded, so no value of a model is a surprise.
+
+What does not fit is told to the model, which may correct it (`Tool.parse`). The bounds are those
+of the models and services behind the tools. Text holds no NUL, and a name or an id is one line.
+"""
+
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from skein.models.chat import MAX_TEXT
+from skein.models.document import MAX_DOCUMENT_BYTES
+
+MAX_ID = 128
+MAX_NUMBER = 999_999_999_999  # messages have numbers of at most 12 digits
+
+
+class _MayBeEmpty:
+    """See `MAY_BE_EMPTY`."""
+
+
+MAY_BE_EMPTY: Final = _MayBeEmpty()
+"""Marks an argument whose empty text means something; elsewhere "" counts as not given."""
+
+
+def _text(text: str) -> str:
+    if "\0" in text:
+        raise PydanticCustomError("text_type", "Text should not contain the character NUL")
+    return text
+
+
+def _line(text: str) -> str:
+    if not text.isprintable():
+        raise PydanticCustomError("line_type", "Text should be one line of visible characters")
+    return text
+
+
+_Text = AfterValidator(_text)
+_Line = AfterValidator(_line)
+
+# ---------------------------------------------------------------------- ids and names
+
+Id = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_ID),
+    _Line,
+]
+DocumentName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), _Line
+]
+DocumentNames = Annotated[list[DocumentName], Field(max_length=10)]
+SkillName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), _Line
+]
+SkillNames = Annotated[list[SkillName], Field(max_length=10)]
+Mark = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=50), _Line]
+Marks = Annotated[list[Mark], Field(max_length=10)]
+PlanName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), _Text
+]
+FieldName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), _Line
+]
+MediaType = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=151), _Line
+]
+ListPlace = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), _Line
+]
+
+# ---------------------------------------------------------------------- numbers
+
+Count = Annotated[int, Field(ge=1, le=50)]
+Priority = Annotated[int, Field(ge=1, le=5)]
+MessageNumber = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
+Version = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
+Offset = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
+
+# ---------------------------------------------------------------------- times
+
+RunAfter = Annotated[str, StringConstraints(min_length=1, max_length=40), _Text]
+Moment = Annotated[str, StringConstraints(min_length=1, max_length=40), _Text]
+Cron = Annotated[str, StringConstraints(min_length=1, max_length=200), _Text]
+TimeZone = Annotated[str, StringConstraints(min_length=1, max_length=64), _Text]
+
+# ---------------------------------------------------------------------- texts
+
+MessageText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), _Text]
+GoalText = Annotated[str, Field(min_length=1, max_length=1_000), _Text]
+Instruction = Annotated[str, Field(min_length=1, max_length=4_000), _Text]
+MemoryText = Annotated[str, Field(min_length=1, max_length=10_000), _Text]
+Query = Annotated[str, Field(min_length=1, max_length=1_000), _Text]
+ProfileText = Annotated[str, Field(max_length=1_000), _Text]
+ProfileTexts = Annotated[list[ProfileText], Field(max_length=20)]
+DocumentText = Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES), _Text]
+DocumentPart = Annotated[str, Field(min_length=1, max_length=MAX_DOCUMENT_BYTES), _Text]
+Concern = Annotated[str, Field(min_length=1, max_length=300), _Text]
+Aim = Annotated[str, Field(max_length=1_000), _Text]
+Note = Annotated[str, Field(max_length=2_000), _Text]
+Blocking = Annotated[str, Field(max_length=500), _Text]
+Finding = Annotated[str, Field(min_length=1, max_length=4_000), _Text]

@@ -1,0 +1,61 @@
+"""Arguments of tool calls as JSON text: read strictly, and repeated in a form providers accept."""
+
+import json
+from typing import Any
+
+from pydantic_core import from_json
+
+MAX_REPEATED = 20_000  # characters of one call's arguments in the next request
+MAX_REPEATED_TEXT = 2_000  # of one text in arguments that are longer than that
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Read a JSON object; blank text is an object without members.
+
+    Raises:
+        ValueError: The text is no JSON object, names a member twice, or nests too deep. NaN,
+            infinity and halves of surrogate pairs are not JSON. The message does not quote it.
+    """
+    text = text.strip() or "{}"
+    try:
+        value = from_json(text, allow_inf_nan=False)
+        json.loads(text, object_pairs_hook=_named_once)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if not isinstance(value, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - the text is wrong, not its type
+    return value
+
+
+def repeatable(text: str) -> str:
+    """Render arguments as the next request repeats them: always the text of a JSON object.
+
+    Arguments that cannot be read stand in a member `unreadable`. Of very long ones only the
+    beginning of each text is repeated.
+    """
+    try:
+        value = json_object(text)
+    except ValueError:
+        return json.dumps({"unreadable": _shortened(text)}, ensure_ascii=False)
+    if not text.strip():
+        return "{}"
+    if len(text) <= MAX_REPEATED:
+        return text
+    shorter = json.dumps({name: _shortened(part) for name, part in value.items()})
+    if len(shorter) <= MAX_REPEATED:
+        return shorter
+    return json.dumps({"shortened": _shortened(text)}, ensure_ascii=False)
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shortened(part) for part in value]
+    if not isinstance(value, str) or len(value) <= MAX_REPEATED_TEXT:
+        return value
+    missing = len(value) - MAX_REPEATED_TEXT
+    return f"{value[:MAX_REPEATED_TEXT]} [{missing:,} characters are not repeated]"
+
+
+def _named_once(members: list[tuple[str, Any]]) -> None:
+    if len({name for name, _ in members}) < len(members):
+        raise ValueError("a member is named twice")
