@@ -410,7 +410,7 @@ KEYS: dict[str, Key] = {
     "shelf": document.Folder(tenant=TENANT, agent_id=AGENT).shelf_key,
     "`Workbench`": thread.Workbench.key_of(TENANT, AGENT, None),
     "thread that has ended": thread.Thread.ended_key_of(TENANT, AGENT, None, "{thread}"),
-    "`Stint`": thread.Stint.key_of(TENANT, AGENT, None, "{thread}", "{run}"),
+    "`Stint`": thread.Stint.key_of(TENANT, AGENT, None, "{thread}", "{run}", 1),
     "revision": memory.revision_key(TENANT, AGENT, None),
     "effect": intent.effect_key(TENANT, AGENT, None, "{effect}"),
     "live run": live_key(),

@@ -76,7 +76,7 @@ class AtWork(Deployment):
         )
 
     def _stint(self, thread: Thread, run: Run) -> bool:
-        key = Stint.key_of(TENANT, "agt_a", None, thread.id, run.id)
+        key = Stint.key_of(TENANT, "agt_a", None, thread.id, run.id, 1)
         return self.table.get(key) is not None
 
 

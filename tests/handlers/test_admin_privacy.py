@@ -106,6 +106,18 @@ def test_an_export_holds_all_that_is_theirs_and_nothing_that_is_not(planted: Wor
     assert {delivery["phone"] for delivery in page["deliveries"]} == {NUMBER}  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("visibility", "title"), [("private", None), ("open", "Of now")])
+def test_export_of_person_who_left_has_no_later_title_of_a_private_chat(
+    visibility: str, title: str | None
+) -> None:
+    world = World()
+    world.known(ZOE, BEN)
+    world.chat(ZOE, BEN, visibility=visibility, title="Of now")
+    world.app.rooms.remove_member(TENANT, "chat_1", ZOE.ref, ZOE.ref)
+    [page] = pages_of(operator(world))
+    assert [chat["title"] for chat in page["chats"]] == [title]  # type: ignore[attr-defined]
+
+
 def test_a_long_export_comes_in_pages_that_leave_nothing_out() -> None:
     world = world_of()
     world.line()

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from skein.models.audience import OPEN, Audience
+from skein.models.chat import Chat
 from skein.models.run import Run
+from skein.models.storage import Update
 from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger
 from skein.services.disclosure import PRIVATE_ELSEWHERE
 from tests.acting import (
@@ -73,6 +75,20 @@ def test_a_message_from_elsewhere_says_why_it_was_sent() -> None:
     assert (sent.origin.asked_by, sent.origin.text) == ("Husam", "@Coach, tell them")
     why = '[sent because Husam asked "@Coach, tell them" in "All hands"]'
     assert why in _prompt(world, "chat_others", SARAH)
+
+
+def test_origin_is_for_those_who_know_the_title_that_it_tells() -> None:
+    """Sarah leaves after the question, and before the chat gets the title that is told."""
+    world = _house(says("The numbers are late", chat_id="chat_husam"), END)
+    world.chat(HUSAM, SARAH, COACH, chat_id="chat_us", respond="mention", **PRIVATE)
+    world.post("@Coach, tell me", HUSAM, chat_id="chat_us")
+    roster = [member.model_dump(mode="json") for member in (HUSAM, COACH)]
+    renamed = {"roster": roster, "title": "Without Sarah"}
+    world.table.write(Update(Chat.key_of(TENANT, "chat_us"), renamed))
+    settle(world)
+    origin = world.messages("chat_husam")[-1].origin
+    assert origin is not None
+    assert (origin.chat_title, origin.audience.people) == ("Without Sarah", (HUSAM.id,))
 
 
 def test_a_message_in_the_chat_of_the_question_needs_no_reason() -> None:

@@ -208,3 +208,34 @@ def test_it_costs_the_same_with_ten_chats_of_each_kind_and_with_five_thousand(
     assert many[1] <= some[1] * 1.01
     # With ten of each not even the index's rows are used up that are read at most.
     assert many[1] <= few[1] * 5
+
+
+# ---------------------------------------------------------------------- titles
+
+BOTH = Audience(open=False, people=(HUSAM.id, SARAH.id))
+
+
+def _left_by_sarah(world: World, known: str | None) -> None:
+    """Sarah was there for the agent's note, and left; since then the chat has another title."""
+    chat = _elsewhere(world, 1, visibility="private", title="Without Sarah", audience=BOTH)
+    note = Summary(text="It is open.", from_seq=1, seq=2, audience=BOTH, at=NOON, title=known)
+    key = Membership.key_of(TENANT, chat.id, COACH)
+    world.table.write(Update(key, {"summary": note.model_dump(mode="json")}))
+
+
+@pytest.mark.parametrize(
+    ("known", "shown"), [("With Sarah", '"With Sarah"'), (None, '"a conversation"')]
+)
+def test_title_given_after_somebody_left_is_not_shown_to_them(
+    known: str | None, shown: str
+) -> None:
+    world = _world()
+    world.chat(HUSAM, SARAH, COACH, visibility="private", respond="every")
+    _left_by_sarah(world, known)
+    assert _told(world).endswith(f'  - {shown} (id: chat_x00001): "It is open."')
+
+
+def test_title_of_now_is_shown_to_those_who_are_in_the_chat() -> None:
+    world = _world(visibility="private", kind="direct")
+    _left_by_sarah(world, "With Sarah")
+    assert '"Without Sarah" (id: chat_x00001)' in _told(world)

@@ -75,3 +75,28 @@ def test_why_a_run_goes_on_elsewhere_is_read_only_where_it_may_be_told(*, told: 
     reading = read(world, run, "chat_2")
     assert reading.told is told
     assert (reading.home is not None, reading.trigger_message is not None) == (told, told)
+
+
+@pytest.mark.parametrize(("there", "title"), [(True, "Of now"), (False, "a conversation")])
+def test_title_of_home_is_read_for_those_who_are_in_it_now(*, there: bool, title: str) -> None:
+    """Ann was asked as well, but may have left before the chat got its title."""
+    both = Audience(open=False, people=(ANN.id, HUSAM.id))
+    world = World()
+    world.agent()
+    people = (HUSAM, ANN) if there else (HUSAM,)
+    world.chat(*people, COACH, visibility="private", respond="manual", title="Of now")
+    world.chat(HUSAM, ANN, COACH, chat_id="chat_2", visibility="private")
+    world.post("Ask Ann", HUSAM)
+    run = Run(
+        tenant=TENANT,
+        id="run_1_chat_1",
+        agent_id=COACH.id,
+        chat_id="chat_1",
+        trigger=Trigger(type="chat_message", seq=1, from_seq=1, by=HUSAM.ref),
+        audience=both,
+        active_chat_id="chat_2",
+        created_at=NOON,
+    )
+    reading = read(world, run, "chat_2")
+    assert reading.home is not None
+    assert reading.home.title == title

@@ -8,7 +8,7 @@ import pytest
 
 from skein.errors import Unavailable
 from skein.models.audience import Audience
-from skein.models.chat import Membership
+from skein.models.chat import Chat, Membership
 from skein.models.completion import ModelRequest
 from skein.models.jobs import SummaryJob
 from skein.models.storage import Update, Write
@@ -263,6 +263,15 @@ def test_a_note_on_a_private_chat_is_for_those_who_were_there() -> None:
     note = _note(world)
     assert note is not None
     assert note.audience == Audience(open=False, people=("usr_husam",))
+
+
+def test_note_keeps_the_title_of_when_it_was_made() -> None:
+    world = _world(visibility="private", title="Before")
+    _talk(world, "A secret", "Really")
+    world.table.write(Update(Chat.key_of(TENANT, "chat_1"), {"title": "After"}))
+    note = _note(world)
+    assert note is not None
+    assert note.title == "Before"
 
 
 def test_a_note_on_a_private_chat_starts_afresh_when_somebody_joins() -> None:

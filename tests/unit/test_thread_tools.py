@@ -462,8 +462,9 @@ def test_the_unit_holds_nothing_of_runs_with_another_thread() -> None:
     world.app.threads.switch(OWNER.reach, one.id)
     world.model.script.extend([END])
     asked(world)
-    assert world.app.threads.run_ids(one) == (the_run(world).id,)
-    assert world.app.threads.run_ids(other) == ()
+    stints = [(stint.run_id, stint.activation) for stint in world.app.threads.stints(one)]
+    assert stints == [(the_run(world).id, 1)]
+    assert world.app.threads.stints(other) == ()
 
 
 def test_a_worker_that_takes_over_changes_the_thread_that_the_prompt_showed() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
-from skein.models.audience import Audience
+from skein.models.audience import OPEN, Audience
 from skein.models.document import DocumentReach, Folder
 from skein.models.intent import Owner, Reach
 from skein.models.storage import Check, Exists, Key, Missing
@@ -272,12 +272,13 @@ def test_deleting_a_thread_leaves_nothing_of_it() -> None:
 def test_a_thread_that_is_taken_up_belongs_to_the_chat_and_knows_the_run() -> None:
     world = World()
     thread = begin(world)
-    maker = Maker(source_run_id="run_1_chat_1", source_chat_id="chat_1")
+    maker = Maker(source_run_id="run_1_chat_1", source_chat_id="chat_1", activation=2)
     world.app.threads.switch(REACH, thread.id, maker=maker)
     assert world.app.threads.active_id(REACH) == thread.id
     assert world.app.threads.get(REACH, thread.id).chat_ids == ("chat_1",)
-    key = Stint.key_of(TENANT, "agt_a", None, thread.id, "run_1_chat_1")
-    assert Stint.from_item(world.table.get(key) or {}).run_id == "run_1_chat_1"
+    key = Stint.key_of(TENANT, "agt_a", None, thread.id, "run_1_chat_1", 2)
+    stint = Stint.from_item(world.table.get(key) or {})
+    assert (stint.run_id, stint.activation, stint.audience) == ("run_1_chat_1", 2, OPEN)
 
 
 def test_an_unknown_thread_is_not_taken_up() -> None:

@@ -89,7 +89,7 @@ class Answers:
         """What writes an answer down, with its prompt if it is the activation's first."""
         if prompt is None:
             return recording(work.claim, step, shown=None)
-        thread = reading.threads.active
+        run, thread = work.run, reading.threads.active
         at_thread = thread is not None and reading.threads.here
         if "core_memories_over_budget" in prompt.marks:
             self._metrics.count("CoreMemoriesOverBudget")
@@ -101,7 +101,9 @@ class Answers:
             borrowed=reading.borrowed.shown if reading.borrowed is not None else None,
             marks=prompt.marks,
             thread=thread,
-            at_thread=[stint(thread, work.run.id, self._clock)] if thread and at_thread else [],
+            at_thread=[stint(thread, run.id, run.activation, reading.audience, self._clock)]
+            if thread and at_thread
+            else [],
         )
 
 

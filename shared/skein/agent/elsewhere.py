@@ -14,6 +14,7 @@ from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.quoting import label, quoted, quoted_id
 from skein.services.sessions import reset_in
+from skein.services.titles import titled_for
 
 ACTIVE_FOR = timedelta(hours=6)
 MOST_CONVERSATIONS = 10
@@ -65,7 +66,8 @@ def other_conversations(
         if active is not None and own.chat.id == active.id:
             continue
         if may_show(note.audience, place) and note.from_seq >= reset_in(own.chat):
-            lines.append(f"  - {chat_name(own.chat)}: {quoted(note.text)}")
+            chat = titled_for(own.chat, place, known=note.title)
+            lines.append(f"  - {chat_name(chat)}: {quoted(note.text)}")
     if not lines:
         return None
     hint = [f"  {render('borrowing_hint')}"] if may_borrow else []

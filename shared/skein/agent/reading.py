@@ -50,6 +50,7 @@ from skein.services.roster import Room, found_room, keys_of_room
 from skein.services.sessions import first_of_session, reset_in
 from skein.services.skill_choice import NOTHING_CHOSEN, Selection
 from skein.services.spending import found_allowance, payer_keys
+from skein.services.titles import titled_for
 from skein.services.windows import shown_from
 from skein.settings import Settings
 
@@ -258,6 +259,8 @@ class Reader:
         if trigger is not None and home is chat and trigger not in messages:
             messages.insert(0, trigger)
         told = home is chat or may_show(run.audience, destination)
+        if home is not None and home is not chat:
+            home = titled_for(home, destination)
         first_seq = messages[0].seq if messages else 1
         elsewhere = own_chats(found, keys)
         shown = [other for other in elsewhere if may_show(destination_of(other.chat), destination)]

@@ -10,11 +10,12 @@ from typing import Any
 
 from skein.agent.tools import TOOLS
 from skein.errors import Conflict, NotFound
+from skein.models.audience import Audience, may_show
 from skein.models.completion import ModelMessage
 from skein.models.step import PromptRecord, Step
-from skein.models.thread import Thread
+from skein.models.thread import Stint, Thread
 from skein.prompts import render
-from skein.services.run_views import RunViews
+from skein.services.run_views import RunView, RunViews
 from skein.services.threads import Threads
 
 MOST_RUNS = 20
@@ -24,7 +25,11 @@ Message = dict[str, Any]
 
 
 class Training:
-    """Exports threads in the chat-messages format that fine-tuning APIs take."""
+    """Exports threads in the chat-messages format that fine-tuning APIs take.
+
+    A run may work in several chats, so an export is made of activations: of those alone that
+    everybody who may be shown the thread was there for.
+    """
 
     def __init__(self, *, threads: Threads, run_views: RunViews) -> None:
         self._threads = threads
@@ -33,8 +38,8 @@ class Training:
     def unit(self, thread: Thread) -> str:
         """One line of JSON: `messages`, and the `tools` that they call.
 
-        The newest runs at the thread, 20 at most and 4 MB, one after another, each with its prompts
-        as they were shown; then what came of it.
+        The newest runs at the thread, 20 at most and 4 MB, one after another, each with those of
+        its activations that may be shown to the thread's audience; then what came of it.
 
         Raises:
             Conflict: The thread is not completed.
@@ -44,8 +49,11 @@ class Training:
         outcome = list(_outcome(thread))
         parts: list[list[Message]] = []
         left = MOST_BYTES - len(_line(outcome, ()).encode())
-        for run_id in reversed(self._threads.run_ids(thread)[-MOST_RUNS:]):
-            part = self._worked(thread.tenant, run_id)
+        stints: dict[str, list[Stint]] = {}
+        for stint in self._threads.stints(thread):
+            stints.setdefault(stint.run_id, []).append(stint)
+        for run_id in reversed(list(stints)[-MOST_RUNS:]):
+            part = self._worked(thread, run_id, stints[run_id])
             left -= len(json.dumps(part, ensure_ascii=False).encode())
             if left < 0:
                 break
@@ -56,12 +64,39 @@ class Training:
         }
         return _line(messages, [name for name in TOOLS if name in used])
 
-    def _worked(self, tenant: str, run_id: str) -> list[Message]:
+    def _worked(self, thread: Thread, run_id: str, stints: Sequence[Stint]) -> list[Message]:
         try:
-            steps = self._runs.get(tenant, run_id).steps
+            view = self._runs.get(thread.tenant, run_id)
         except NotFound:
             return []
+        shown = {
+            activation
+            for stint in stints
+            for activation, audience in _activations(thread, stint, view)
+            if may_show(audience, thread.audience)
+        }
+        steps = [step for step in view.steps if step.activation in shown]
         return [_message(message) for message in _said(steps)]
+
+
+def _activations(thread: Thread, stint: Stint, view: RunView) -> Iterator[tuple[int, Audience]]:
+    """The activations that a stint stands for, each with its audience, as far as that is known.
+
+    A stint that was stored without them is known where the run had one activation. It then ran
+    where the thread is kept: in the direct chat of the thread's person, or, for an open thread, in
+    an open chat or in none. A run without a chat has the audience of its trigger. In other private
+    chats nobody knows any more who was there, so nothing of the run is exported.
+    """
+    if stint.activation is not None and stint.audience is not None:
+        yield stint.activation, stint.audience
+        return
+    numbers = {step.activation for step in view.steps}
+    if numbers != {1} or view.run.activation > 1:
+        return
+    if view.run.shown is None:
+        yield 1, view.run.audience
+    elif thread.scope is None or thread.scope.startswith("user:"):
+        yield 1, thread.audience
 
 
 def _said(steps: Sequence[Step]) -> Iterator[ModelMessage]:

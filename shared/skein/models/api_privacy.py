@@ -66,10 +66,14 @@ class PlaceResource(Resource):
 
     @classmethod
     def of(cls, chat: Chat, place: Membership) -> Self:
-        """The resource of a chat and a place in it."""
+        """The resource of a chat and a place in it.
+
+        A private chat that was left has no title here: it may have got another one since.
+        """
+        knows_title = place.active or chat.visibility == "open"
         return cls(
             chat_id=chat.id,
-            title=chat.title,
+            title=chat.title if knows_title else None,
             kind=chat.kind,
             visibility=chat.visibility,
             name=place.member.name,

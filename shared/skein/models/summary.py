@@ -19,6 +19,8 @@ class Summary(Value):
         seq: The newest message that it covers.
         audience: Who was there for all of that.
         at: When it was made.
+        title: What the chat was called then, which all of the audience knew; None if it had no
+            title, or if the summary was stored without one.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_CHAT_SUMMARY)]
@@ -26,6 +28,7 @@ class Summary(Value):
     seq: int
     audience: Audience
     at: Instant
+    title: Annotated[str | None, Field(exclude_if=lambda title: title is None)] = None
 
 
 class SummaryState(Value):

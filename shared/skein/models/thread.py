@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints
 
+from skein.models.audience import Audience
 from skein.models.base import Identifier, Instant, Stored, key_part
 from skein.models.document import DocumentName, Folder
 from skein.models.intent import Owned, owned_partition
@@ -167,10 +168,17 @@ class Workbench(Stored):
 
 
 class Stint(Stored):
-    """That a run worked with a thread active: what the export of the thread is made from."""
+    """That an activation worked with a thread active: what the thread's export is made from.
+
+    Attributes:
+        activation: Which one of the run; None for all of a run's that was stored without it.
+        audience: Who was there for everything that the activation was shown; None if unknown.
+    """
 
     thread_id: Identifier
     run_id: Identifier
+    activation: int | None = None
+    audience: Audience | None = None
     shown_at: Instant
 
     @staticmethod
@@ -179,10 +187,18 @@ class Stint(Stored):
         return f"STINT#{key_part(thread_id)}#"
 
     @staticmethod
-    def key_of(tenant: str, agent_id: str, scope: str | None, thread_id: str, run_id: str) -> Key:
-        """The key of a run's stint at a thread; those of one thread stand in the runs' order."""
+    def key_of(
+        tenant: str,
+        agent_id: str,
+        scope: str | None,
+        thread_id: str,
+        run_id: str,
+        activation: int | None = None,
+    ) -> Key:
+        """The key of an activation's stint at a thread, in the order of the runs."""
         partition = owned_partition(tenant, agent_id, scope)
-        return Key(partition, f"{Stint.prefix_of(thread_id)}{key_part(run_id)}")
+        which = "" if activation is None else f"#{activation:03d}"
+        return Key(partition, f"{Stint.prefix_of(thread_id)}{key_part(run_id)}{which}")
 
 
 class ThreadDone(Stored):

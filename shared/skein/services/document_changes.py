@@ -28,6 +28,7 @@ class Maker:
         audience: Who was there for all that goes into it, and so may be shown a new one.
         source_chat_id: The chat in which it is done.
         source_run_id: The run that does it.
+        activation: Which activation of the run.
         effect: The id of a run's effect; the same one again changes nothing.
         guard: A check on the run that does it.
     """
@@ -35,6 +36,7 @@ class Maker:
     audience: Audience = OPEN
     source_chat_id: str | None = None
     source_run_id: str | None = None
+    activation: int | None = None
     effect: str | None = None
     guard: Check | None = None
 

@@ -177,6 +177,7 @@ class Notes:
                 seq=chat.last_seq,
                 audience=audience_of(chat, since_seq=from_seq),
                 at=self._clock.now(),
+                title=chat.title,
             )
             change["summary"] = note.model_dump(mode="json")
         mine = all_of(Is("summary_state", stored_state(claimed)), Absent("left_seq"))

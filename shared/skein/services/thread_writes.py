@@ -3,6 +3,7 @@
 import json
 
 from skein.errors import TooLarge
+from skein.models.audience import Audience
 from skein.models.intent import Reach
 from skein.models.storage import Item, Missing, Put, Write, at_version
 from skein.models.thread import Stint, Thread, Workbench
@@ -18,11 +19,27 @@ def at(reach: Reach, scope: str | None) -> Reach:
     return reach.model_copy(update={"scopes": (scope,)})
 
 
-def stint(thread: Thread, run_id: str, clock: Clock) -> Write:
-    """The write that a run worked at a thread; doing it again changes nothing that matters."""
-    mark = Stint(thread_id=thread.id, run_id=run_id, shown_at=clock.now())
-    key = Stint.key_of(thread.tenant, thread.agent_id, thread.scope, thread.id, run_id)
-    return Put(key, mark.attributes())
+def stint(
+    thread: Thread, run_id: str, activation: int | None, audience: Audience, clock: Clock
+) -> Write:
+    """The write that an activation worked at a thread (idempotent but for its time).
+
+    Args:
+        thread: Which.
+        run_id: Of the activation.
+        activation: Its number in the run.
+        audience: Who was there for everything that it was shown.
+        clock: The time.
+    """
+    mark = Stint(
+        thread_id=thread.id,
+        run_id=run_id,
+        activation=activation,
+        audience=audience,
+        shown_at=clock.now(),
+    )
+    place = (thread.tenant, thread.agent_id, thread.scope)
+    return Put(Stint.key_of(*place, thread.id, run_id, activation), mark.attributes())
 
 
 def moved(there: Reach, found: Found, after: Thread) -> list[Write]:

@@ -53,12 +53,11 @@ class Threads:
         """The id of the thread that is active there; see `switch`."""
         return Found.read(self._table, reach, None).bench(reach.scopes[-1]).active_thread_id
 
-    def run_ids(self, thread: Thread) -> tuple[str, ...]:
-        """The runs that worked with it active, the latest last."""
+    def stints(self, thread: Thread) -> tuple[Stint, ...]:
+        """The activations that worked with it active, the latest last."""
         prefix = Stint.prefix_of(thread.id)
         page = self._table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~")
-        stints = sorted(map(Stint.from_item, page.items), key=lambda each: each.shown_at)
-        return tuple(each.run_id for each in stints)
+        return tuple(sorted(map(Stint.from_item, page.items), key=lambda each: each.shown_at))
 
     def documents(
         self, reach: Reach, thread: Thread, names: Sequence[str]
@@ -229,7 +228,8 @@ class Threads:
                 thread = thread.in_chat(maker.source_chat_id)
                 after = after.with_thread(thread)
                 if maker.source_run_id is not None:
-                    writes.append(stint(thread, maker.source_run_id, self._clock))
+                    worked = (maker.source_run_id, maker.activation, maker.audience)
+                    writes.append(stint(thread, *worked, self._clock))
             writes.append(put(here, bench, after))
             self._commit(here, writes, maker, thread)
             return thread

@@ -20,7 +20,7 @@ from skein.errors import (
 from skein.models.audience import NOBODY, Audience, Origin
 from skein.models.run import PREVIEW_CHARACTERS, SentMessage
 from skein.models.storage import Write
-from skein.services.audience import audience_of
+from skein.services.audience import audience_of, destination_of
 from skein.services.chats import NewMessage
 from skein.services.disclosure import check_post
 from skein.services.roster import Room
@@ -126,5 +126,5 @@ def _origin(call: Call, target: str) -> Origin | None:
         chat_title=title_of(home),
         asked_by=message.sender.name,
         text=message.text[:ORIGIN_CHARACTERS],
-        audience=run.audience,
+        audience=run.audience.narrowed(destination_of(home)),  # the title is today's
     )

@@ -66,6 +66,7 @@ def maker_of(call: Call) -> Maker:
         audience=content_of(call),
         source_chat_id=reading.chat.id if reading.chat else None,
         source_run_id=run.id,
+        activation=run.activation,
         effect=effect_id(call.effect),
         guard=call.work.claim.guard,
     )
