@@ -228,7 +228,8 @@ def test_roles_history_any_text_reads_back_as_one_turn_per_message(said: list[Me
         assert match["kind"] == {"user": "human", "agent": "agent"}[message.sender.kind]
         media = " ".join(f"[attached: {quoted(each.content_type)}]" for each in message.media)
         said_lines = "\n".join(message.text.splitlines())
-        words = " ".join(part for part in (said_lines, media) if part)
+        gap = "" if said_lines.endswith("\n") else " "  # an empty line is the bar alone
+        words = gap.join(part for part in (said_lines, media) if part)
         assert grammar.without_bars(match["text"]) == words
 
 
