@@ -15,6 +15,7 @@ from skein.models.limit import DAY, MINUTE, Allowance, Rate, owner_of_user
 from skein.models.overrides import TenantOverrides, TenantSettings
 from skein.models.sms import InboundSms
 from skein.models.storage import Put, Write
+from skein.services.chats import NewMessage, Posted
 from skein.services.limits import Rates
 from skein.services.notices import in_words
 from skein.settings import Settings
@@ -299,6 +300,59 @@ def test_a_text_over_the_limit_is_kept_and_wakes_nobody() -> None:
     assert slot is not None
     assert slot.trigger.seq == first.seq
     assert len(notices(world, first.chat_id)) == 1
+
+
+def test_redelivered_text_within_the_limit_takes_nothing_from_it() -> None:
+    world = on_a_line(user_messages_per_minute=2)
+    first = text(world, "One", sid="SM1")
+    for _ in range(5):
+        assert text(world, "One", sid="SM1") == first
+    slot = text(world, "Two").seq
+    queued = world.membership(COACH, first.chat_id).queued_run
+    assert queued is not None
+    assert queued.trigger.seq == slot
+    assert notices(world, first.chat_id) == []
+    assert "OverLimit" not in world.metrics.counts
+
+
+@pytest.mark.parametrize("over", [False, True], ids=["bucket empty", "known to be over"])
+def test_redelivered_text_from_before_the_limit_causes_no_notice(over: bool) -> None:
+    world = on_a_line(user_messages_per_minute=1)
+    first = text(world, "One", sid="SM1")
+    if over:
+        world.clock.advance(1)
+        text(world, "Two")
+        told = allowance(world, first.sender.id)
+        world.table.write(
+            told.becoming(
+                world.clock.now(), over=told.over and told.over.model_copy(update={"told": ()})
+            )[1]
+        )
+    before = notices(world, first.chat_id)
+    world.run_ready()
+    count = len(world.messages(first.chat_id))
+    assert text(world, "One", sid="SM1") == first
+    assert notices(world, first.chat_id) == before
+    assert len(world.messages(first.chat_id)) == count
+
+
+def test_message_that_the_app_sends_again_takes_nothing_from_the_limit() -> None:
+    world = World(Settings(user_messages_per_minute=2))
+    world.agent()
+    world.chat(HUSAM, COACH)
+
+    def post(client_id: str) -> Posted:
+        return world.app.posting.post(
+            NewMessage(
+                tenant=TENANT, chat_id="chat_1", sender=HUSAM.ref, text="Hi", client_id=client_id
+            )
+        )
+
+    first = post("a")
+    assert all(post("a") == (first.message, False) for _ in range(5))
+    assert post("b").created
+    with pytest.raises(RateLimited):
+        post("c")
 
 
 def test_two_texts_that_go_over_the_limit_at_once_give_one_notice() -> None:

@@ -187,8 +187,7 @@ class Chats:
 
     def earlier(self, new: NewMessage, formerly: Sequence[str] = ()) -> Message | None:
         """The message that the sender, under any id of theirs, posted with this `client_id`."""
-        own = DedupeMark.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
-        marks = map(self._table.get, [own, *_former_marks(new, formerly)])
+        marks = map(self._table.get, marks_of(new, formerly))
         mark = next((mark for mark in marks if mark is not None), None)
         if mark is None:
             return None
@@ -267,6 +266,12 @@ class Chats:
             elif pace.changes:
                 unchanged = slots_unchanged(agent)
                 commit.writes.append(Update(agent.key, set=pace.changes, condition=unchanged))
+
+
+def marks_of(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
+    """The dedupe marks of a message, under each id that its sender has had in the chat."""
+    own = DedupeMark.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
+    return [own, *_former_marks(new, formerly)]
 
 
 def _former_marks(new: NewMessage, formerly: Sequence[str]) -> list[Key]:

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFailed
 from skein.models.agent import Agent
-from skein.models.base import MemberRef, NamedMember
+from skein.models.base import MemberRef, NamedMember, rfc3339
 from skein.models.chat import Chat, Membership, SmsAddress
+from skein.models.dedupe import DedupeMark
 from skein.models.limit import Over
 from skein.models.overrides import ChatOverrides, Retention, TenantSettings
 from skein.models.sms import InboundSms
@@ -16,7 +17,7 @@ from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chats import Chats, NewMessage, Posted
 from skein.services.effective import said_by
 from skein.services.keywords import Keyword, could_start, keyword_in
-from skein.services.limits import Limits
+from skein.services.limits import Limits, admission_keys, over_now
 from skein.services.notices import Notices
 from skein.services.phone_numbers import e164
 from skein.services.retention import retention_of
@@ -104,7 +105,7 @@ class Ingest:
             return None
         place = _fitting(known, line=line) or self._open(line, address.phone)
         keyword = self._keyword(line, place, sms)
-        over = None if keyword else self._limits.admit_text(line.tenant, place.user_id)
+        over = None if keyword else self._admitted(line, place, sms)
         try:
             try:
                 return self._post(line, address, place, sms, keyword, over)
@@ -113,6 +114,15 @@ class Ingest:
                 return self._post(line, address, place, sms, keyword, over)
         except RiderFailed:
             raise ConditionFailed(frozenset()) from None
+
+    def _admitted(self, line: Line, place: _Place, sms: InboundSms) -> Over | None:
+        """Count a text against its sender's limits; a redelivered one takes nothing."""
+        sender = MemberRef(kind="user", id=place.user_id)
+        mark = DedupeMark.key_of(line.tenant, place.chat_id, sender, _client_id(sms))
+        found = self._table.get_many([*admission_keys(line.tenant, place.user_id), mark])
+        if mark in found:
+            return over_now(found, line.tenant, place.user_id, self._clock.now())
+        return self._limits.admit_text(line.tenant, place.user_id, known=found)
 
     def _line(self, phone: str) -> Line:
         item = self._table.get(Line.key_of(phone))
@@ -136,7 +146,11 @@ class Ingest:
         keyword: Keyword | None,
         over: Over | None,
     ) -> Posted:
-        """Store a text and, of a person over a limit, say once why nobody answers."""
+        """Store a text and, of a person over a limit, say once why nobody answers.
+
+        A text that was stored before they went over the limit causes no notice. One that was stored
+        after that still does, in case its first delivery failed before the notice was stored.
+        """
         still_theirs = Is("user_id", place.user_id)
         posted = self._chats.post_message(
             NewMessage(
@@ -144,7 +158,7 @@ class Ingest:
                 chat_id=place.chat_id,
                 sender=MemberRef(kind="user", id=place.user_id),
                 text=sms.body,
-                client_id=f"{sms.account_sid}:{sms.message_sid}",
+                client_id=_client_id(sms),
                 kind="keyword" if keyword else "text",
                 media=sms.media,
                 sms=address,
@@ -154,7 +168,7 @@ class Ingest:
             ),
             riders=lambda _: (Check(PhoneOwner.key_of(line.tenant, address.phone), still_theirs),),
         )
-        if over is not None:
+        if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
             self._notices.over_limit(
                 over,
                 tenant=line.tenant,
@@ -281,6 +295,11 @@ class Ingest:
             retention=retention,
             created_at=now,
         )
+
+
+def _client_id(sms: InboundSms) -> str:
+    """The id by which a redelivered text is recognised."""
+    return f"{sms.account_sid}:{sms.message_sid}"
 
 
 def _fitting(known: _Known, *, line: Line, instead_of: _Place | None = None) -> _Place | None:

@@ -156,14 +156,21 @@ class Limits:
             self._metrics.count("OverLimit")
             raise OverLimit(refusal)
 
-    def admit_text(self, tenant: str, user_id: str) -> Over | None:
+    def admit_text(
+        self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None
+    ) -> Over | None:
         """Take one text from a person's bucket and the tenant's.
+
+        Args:
+            tenant: The tenant.
+            user_id: The person.
+            known: The items under `admission_keys`, where the caller has read them.
 
         Returns:
             None if it may wake the agent; else since when, and until when, the person is over a
             limit. While that lasts nothing is taken.
         """
-        answer = self._ask(tenant, user_id, by_text=True)
+        answer = self._ask(tenant, user_id, by_text=True, known=known)
         if answer is None:
             return None
         self._metrics.count("OverLimit")
@@ -248,6 +255,14 @@ class Limits:
 def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key]:
     """What decides whether a person is let in: the tenant's settings, and their own buckets."""
     return TenantSettings.key_of(tenant), Allowance.key_of(tenant, owner_of_user(user_id))
+
+
+def over_now(found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime) -> Over | None:
+    """The limit that a person on SMS is over at the moment, from items under `admission_keys`."""
+    owner = owner_of_user(user_id)
+    item = found.get(Allowance.key_of(tenant, owner))
+    over = Allowance.found_in(item, tenant, owner).over
+    return over if over is not None and now < over.until else None
 
 
 def shard_owner(rates: Rates, spread_by: str) -> str:
