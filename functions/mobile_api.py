@@ -87,12 +87,15 @@ def me() -> Myself:
     summary="Open a chat",
     tags=["chats"],
     status_code=201,
-    responses=documented(201, ChatResource, 400, 409, 413, 422)
+    responses=documented(201, ChatResource, 400, 404, 409, 413, 422)
     | {200: documented(200, ChatResource)[200] | {"description": "It had been opened before."}},
     middlewares=creates("chat"),
 )
 def create_chat(new: NewChat) -> tuple[ChatResource, int]:
-    """The caller is its first member. The same `client_id` again is the same chat, as it is now."""
+    """The caller is its first member; all others must exist.
+
+    The same `client_id` again is the same chat, as it is now.
+    """
     opened = app().rooms.create(api.caller.tenant, api.caller.person, new)
     return ChatResource.of(opened.chat), 201 if opened.created else 200
 

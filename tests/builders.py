@@ -32,6 +32,7 @@ from skein.models.run import Run
 from skein.models.storage import Put
 from skein.models.user import Line, PhoneOwner, User
 from skein.services.chats import NewMessage, Posted
+from skein.services.leaving import read_place
 from skein.settings import Settings
 from tests.doubles import ScriptedModel, in_turn
 
@@ -247,9 +248,9 @@ class World:
         return [ConsolidationRecord.from_item(item) for item in page.items]
 
     def membership(self, member: MemberRef, chat_id: str = "chat_1") -> Membership:
-        item = self.table.get(Membership.key_of(TENANT, chat_id, member))
-        assert item is not None
-        return Membership.from_item(item)
+        place = read_place(self.table, TENANT, chat_id, member)
+        assert place is not None
+        return place
 
     def stored_chat(self, chat_id: str = "chat_1") -> Chat:
         item = self.table.get(Chat.key_of(TENANT, chat_id))

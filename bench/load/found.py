@@ -75,7 +75,7 @@ class Found:
         match kind:
             case "META" if item["sk"] == "META":
                 self.chats[item["id"]] = Chat.from_item(item)
-            case "MEMBER":
+            case "MEMBER" | "LEFT":
                 self.members.append(Membership.from_item(item))
             case "MSG":
                 self.messages[item["chat_id"]].append(Message.from_item(item))

@@ -150,6 +150,9 @@ def places(caller: Caller, users: int) -> list[dict[str, str]]:
     agents = caller.ok("GET", "/v1/agents", token=operator)["items"]
     agent = {"kind": "agent", "id": agents[0]["id"]}
     tokens = [caller.token(f"usr-{n:03}") for n in range(users)]
+    for n in range(users):
+        new_user = {"id": f"usr-{n:03}", "name": f"Person {n}"}
+        caller.ok("POST", "/v1/users", new_user, token=operator)
     found: list[dict[str, str]] = []
     alone = users - users // 2
     for n, token in enumerate(tokens):

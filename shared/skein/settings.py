@@ -236,13 +236,36 @@ class Settings(BaseModel):
     user_tokens_per_day: Annotated[
         int, Field(description="Model tokens for one person in a day; 0 for no limit.", ge=0)
     ] = 200_000
+    user_chat_changes_per_hour: Annotated[
+        int,
+        Field(
+            description="Chats opened and members changed by one person in an hour; "
+            "0 for no limit.",
+            ge=0,
+        ),
+    ] = 60
     tenant_messages_per_minute: Annotated[
         int,
         Field(description="Messages of a tenant's people in a minute; 0 for no limit.", ge=0),
     ] = 0
     tenant_tokens_per_day: Annotated[
         int, Field(description="Model tokens of a tenant's runs in a day; 0 for no limit.", ge=0)
-    ] = 0
+    ] = 20_000_000
+    background_tokens_per_day: Annotated[
+        int,
+        Field(
+            description="Model tokens of a tenant's summaries and memories in a day (UTC); "
+            "0 for no limit.",
+            ge=0,
+        ),
+    ] = 5_000_000
+    plan_cron_minutes: Annotated[
+        int, Field(description="Least minutes between two firings of a plan.", ge=1, le=1_440)
+    ] = 15
+    plan_idle_days: Annotated[
+        int,
+        Field(description="Days without activity of its person after which a plan ends.", ge=1),
+    ] = 90
 
     # Deliveries
     delivery_order_seconds: Annotated[

@@ -110,6 +110,8 @@ def test_a_chat_from_its_beginning_to_its_end(world: World) -> None:
         "discarded_at": None,
     }
     assert husam.patch(chat, {"title": "Gamma", "respond": "mention"}).body["title"] == "Gamma"
+    assert husam.put(f"{chat}/members/user/usr_ahmad").status == 404
+    world.known(person("usr_ahmad", "Ahmad"))
     added = husam.put(f"{chat}/members/user/usr_ahmad")
     assert (added.status, len(added.body["members"])) == (200, 3)
     assert husam.delete(f"{chat}/members/agent/agt_a").status == 204

@@ -25,6 +25,7 @@ def _record(text: str) -> str:
 def _world(**chat: Any) -> World:
     world = World()
     world.agent()
+    world.known(AHMAD)
     world.chat(HUSAM, COACH, respond="manual", **chat)
     return world
 

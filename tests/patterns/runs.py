@@ -144,10 +144,10 @@ def _usage(meter: Meter) -> None:
         world.app.usage.add(TENANT, TokenUsage(), spread_by="run_1")
 
 
-@patterns.named("charge a person for an answer")
+@patterns.named("charge a person and the tenant for an answer")
 def _charge(meter: Meter) -> None:
     world = group()
-    account = world.app.spending.account(claimed(world).run, None, TenantOverrides())
+    account = world.app.spending.account(claimed(world).run, {}, TenantOverrides())
     with meter(world):
         account.charge(TokenUsage(input_tokens=10, output_tokens=5))
 

@@ -195,6 +195,7 @@ def _pair() -> House:
     """A private group of two, of which Ahmad is not yet one, and a direct chat with Ahmad."""
     alone = Place("pair", (HUSAM,))
     house = House((alone, Place("ahmad", (AHMAD,), direct=True)))
+    house.world.known(AHMAD)
     house.world.app.rooms.add_member(TENANT, alone.id, HUSAM, AHMAD.ref)
     return house
 
@@ -244,14 +245,17 @@ def test_the_chat_knows_who_joined_late_and_forgets_who_left() -> None:
     world = World()
     world.chat(HUSAM)
     rooms = world.app.rooms
+    world.known(SARAH)
     rooms.add_member(TENANT, "chat_1", HUSAM, SARAH.ref)
     assert world.stored_chat().joined_late == {}
     world.post("One", HUSAM)
+    world.known(AHMAD)
     rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     assert world.stored_chat().joined_late == {"user#usr_ahmad": 1}
     rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
     assert world.stored_chat().joined_late == {}
     world.post("Two", HUSAM)
+    world.known(AHMAD)
     rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     assert world.stored_chat().joined_late == {"user#usr_ahmad": 2}
 
@@ -260,6 +264,7 @@ def test_somebody_who_joins_while_the_agent_reads_is_not_among_those_it_reads_fo
     """The chat as claimed, not as it is later, decides whose a goal is: nobody is added."""
     house = House((Place("pair", (HUSAM,)),))
     world = house.world
+    world.known(AHMAD)
     world.model.script.append(calls(("set_goal", {"text": "Between us"})))
     house.say(house.places[0], "@Coach, remember")
     rival(world).before = (

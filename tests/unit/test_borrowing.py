@@ -304,6 +304,7 @@ def test_it_is_asked_again_who_is_there_when_it_is_shown(joins: bool) -> None:
     _ask(world)
     assert _staged(world) is not None
     if joins:
+        world.known(AHMAD)
         world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     _ask(world, "And?")
     assert ("My secret" in world.model.prompt) is not joins

@@ -246,5 +246,6 @@ def test_a_mark_is_set_for_nobody_who_goes_at_that_very_moment(
     monkeypatch.setattr(world.table, "write", goes)
     with pytest.raises(NotFound):
         world.app.views.read(TENANT, AHMAD.id, "chat_1", 1)
-    left = world.table.get(place.key)
+    assert world.table.get(place.key) is None
+    left = world.table.get(Membership.left_key_of(TENANT, "chat_1", AHMAD))
     assert left is None if erased else left is not None and left["seen_seq"] == 0

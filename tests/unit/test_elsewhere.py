@@ -114,6 +114,7 @@ def test_only_chats_with_a_note_in_which_something_was_said_lately_are_told() ->
 def test_it_is_the_last_message_that_counts_and_not_any_other_touch() -> None:
     world = _world()
     old = _elsewhere(world, 1, ago=timedelta(hours=7))
+    world.known(SARAH)
     world.app.rooms.add_member(TENANT, old.id, HUSAM, SARAH.ref)
     world.table.write(Update(old.key, set={"activity_hour": "2026-02-18T12:00:00.000Z"}))
     assert _listed(world) == []

@@ -310,6 +310,7 @@ def test_whoever_joins_late_is_told_nothing_of_before(chat_id: str) -> None:
     world, ask = _group(ANN)
     spied = _plant(world, "chat_source", ask, relay="chat_group")
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "Source"}))
+    world.known(BEN)
     world.app.rooms.add_member(TENANT, "chat_source", ANN, BEN.ref)
     found = spied.ask(chat_id, BEN)
     assert _leaks(found) == []
@@ -319,6 +320,7 @@ def test_what_is_made_after_somebody_joined_holds_nothing_of_before() -> None:
     world, ask = _group(ANN)
     _plant(world, "chat_source", ask, relay="chat_group")
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "Source"}))
+    world.known(BEN)
     world.app.rooms.add_member(TENANT, "chat_source", ANN, BEN.ref)
     assert Client(world, sub=BEN.id).get("/v1/chats/chat_source").body["summary"] is None
     for n in range(3):
@@ -348,6 +350,7 @@ def test_whoever_joins_late_cannot_find_out_which_names_documents_had() -> None:
         world.model.script.extend([calls(("write_document", written)), calls("end_run")])
         ask("@Coach, write")
         settle(world)
+    world.known(BEN)
     world.app.rooms.add_member(TENANT, "chat_source", ANN, BEN.ref)
     tried: list[list[tuple[str, str]]] = []
     for name in (WORD, "kiwi"):
@@ -382,5 +385,6 @@ def test_whoever_left_and_came_back_was_not_there_between() -> None:
     world.app.rooms.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
     spied = _plant(world, "chat_source", ask, relay="chat_group")
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "Source"}))
+    world.known(BEN)
     world.app.rooms.add_member(TENANT, "chat_source", ANN, BEN.ref)
     assert _leaks(spied.ask("chat_ben", BEN)) == []

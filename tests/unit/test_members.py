@@ -18,6 +18,7 @@ COACH = bot()
 
 def test_what_was_said_before_counts_as_seen() -> None:
     world = World()
+    world.known(AHMAD)
     world.chat(HUSAM)
     world.post("One", HUSAM)
     world.post("Two", HUSAM)
@@ -50,6 +51,16 @@ def test_an_agent_that_does_not_exist_cannot_join() -> None:
     world.chat(HUSAM)
     with pytest.raises(NotFound):
         world.app.rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
+
+
+def test_add_unknown_person_is_refused() -> None:
+    world = World()
+    world.chat(HUSAM)
+    with pytest.raises(NotFound) as refused:
+        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    assert refused.value.details == {"user_ids": [AHMAD.id]}
+    with pytest.raises(NotFound):
+        world.app.users.get(TENANT, AHMAD.id)
 
 
 def test_the_members_of_a_direct_chat_do_not_change() -> None:

@@ -178,6 +178,7 @@ def test_a_record_that_comes_after_an_erasure_is_not_stored() -> None:
 def test_what_is_said_after_the_members_were_read_belongs_to_the_next(agent_id: str | None) -> None:
     """Somebody leaves and something is said; who was there for that is not known to this one."""
     world = _world(visibility="private")
+    world.known(AHMAD)
     world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     for n in range(10):
         world.post(f"fact-{n}", HUSAM)
@@ -271,6 +272,7 @@ def test_a_discarded_chat_is_summarised_no_more() -> None:
 
 def test_an_agent_that_comes_back_has_its_note_and_no_cooldown_to_wait_for() -> None:
     world = _world()
+    world.known(AHMAD)
     world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     world.post("Hello", HUSAM)
     world.post("There", HUSAM)

@@ -73,21 +73,32 @@ def test_what_is_asked_for_wins_over_the_defaults() -> None:
     assert (chat.visibility, chat.consolidate, chat.respond) == ("open", True, "manual")
 
 
-def test_people_are_called_by_their_records_and_else_by_their_ids() -> None:
+def test_people_are_called_by_their_records() -> None:
     world = World()
+    world.known(person("usr_ahmad", "Ahmad"))
     first = create(world, group(asked("user", "usr_ahmad")))
-    assert [member.name for member in first.roster] == ["Husam", "usr_ahmad"]
+    assert [member.name for member in first.roster] == ["Husam", "Ahmad"]
 
     stranger = person(HUSAM.id, "Another name in the token")
     again = create(world, group(asked("user", "usr_ahmad")), by=stranger)
     assert again.roster == first.roster
 
 
-def test_a_person_without_a_record_gets_one() -> None:
+def test_create_chat_by_person_without_record_makes_the_record() -> None:
     world = World()
-    create(world, group(asked("user", "usr_ahmad")))
-    assert world.app.users.get(TENANT, "usr_ahmad").name == "usr_ahmad"
+    create(world, group())
     assert world.app.users.get(TENANT, HUSAM.id).name == "Husam"
+
+
+def test_create_chat_with_unknown_people_is_refused_and_makes_no_record() -> None:
+    world = World()
+    world.known(person("usr_ahmad", "Ahmad"))
+    wanted = [asked("user", user) for user in ("usr_x", "usr_ahmad", "usr_y")]
+    with pytest.raises(NotFound) as refused:
+        create(world, group(*wanted))
+    assert refused.value.details == {"user_ids": ["usr_x", "usr_y"]}
+    with pytest.raises(NotFound):
+        world.app.users.get(TENANT, "usr_x")
 
 
 def test_a_record_made_meanwhile_is_used() -> None:
@@ -131,6 +142,7 @@ def test_a_direct_chat_has_exactly_two_members(others: int) -> None:
 
 def test_a_chat_may_have_100_members() -> None:
     world = World()
+    world.known(*(person(f"usr_{n}") for n in range(99)))
     chat = create(world, group(*(asked("user", f"usr_{n}") for n in range(99))))
     assert len(chat.roster) == 100
     page = world.table.query(chat_partition(TENANT, chat.id), first="MEMBER#", last="MEMBER#~")

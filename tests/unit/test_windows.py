@@ -174,6 +174,7 @@ def test_who_joins_a_private_chat_is_shown_no_summary_of_what_was_before() -> No
         world.run_ready()
         _pass(world, 1)
     assert "fact-000" in _sections(world)[SUMMARY]
+    world.known(AHMAD)
     world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     world.post("Hello Ahmad", HUSAM)
     world.drain()

@@ -19,7 +19,7 @@ from skein.models.storage import Key
 from skein.ports import Table
 from skein.services.audience import audience_of, destination_of, own_scope_of
 from skein.services.effective import found_settings, keys_of_settings, resolved
-from skein.services.spending import found_allowance, payer_keys
+from skein.services.spending import found_allowances, payer_keys
 from skein.settings import Settings
 
 MOST_BETWEEN = 20  # messages that are looked at to know how far SEEN may move
@@ -94,7 +94,7 @@ def read_alone(
         now=now,
         effective=resolved(agent, line, tenant, settings, chat=chat),
         tenant=tenant,
-        allowance=found_allowance(run, found),
+        allowances=found_allowances(run, found),
         told=chat is None or home is not None or may_show(run.audience, destination),
         mark="context_unavailable",
         seen_to=seen_to(seen, messages, shown, me),

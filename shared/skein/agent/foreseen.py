@@ -5,7 +5,7 @@ from skein.models.base import MemberRef
 from skein.models.borrowed import Borrowed
 from skein.models.chat import Membership
 from skein.models.jobs import RunJob
-from skein.models.limit import Allowance, owner_of_user
+from skein.models.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.overrides import TenantSettings
 from skein.models.run import Run
 from skein.models.skill import CORE
@@ -27,6 +27,7 @@ def foreseen(job: RunJob) -> list[Key]:
     keys = [
         Agent.key_of(tenant, agent_id),
         TenantSettings.key_of(tenant),
+        Allowance.key_of(tenant, owner_of_shard(0)),
         *keys_of_skills(tenant, (CORE,)),
     ]
     home = Run.home_of(job.run_id)

@@ -5,9 +5,9 @@ agent owns. Round two fetches the chats that those keys point to, in one call. N
 a longer chat or by more chats (DESIGN section 5, invariant 14).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 
@@ -49,7 +49,7 @@ from skein.services.effective import Effective, found_settings, keys_of_settings
 from skein.services.roster import Room, found_room, keys_of_room
 from skein.services.sessions import first_of_session, reset_in
 from skein.services.skill_choice import NOTHING_CHOSEN, Selection
-from skein.services.spending import found_allowance, payer_keys
+from skein.services.spending import found_allowances, payer_keys
 from skein.services.titles import titled_for
 from skein.services.windows import shown_from
 from skein.settings import Settings
@@ -90,7 +90,7 @@ class Reading:
         live_runs: Those that may be shown here.
         effective: The settings that hold for the agent here.
         tenant: What the tenant says of settings.
-        allowance: What the person whose tokens the run uses has used of late.
+        allowances: The buckets that the run is charged to, by their owners.
         room: A direct chat with its members, which an answer there need not read again.
         told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
             from those who were not there.
@@ -117,7 +117,7 @@ class Reading:
     now: datetime
     effective: Effective
     tenant: TenantOverrides
-    allowance: Allowance | None = None
+    allowances: Mapping[str, Allowance] = field(default_factory=dict)
     all_chats: bool = False
     told: bool = True
     person: User | None = None
@@ -304,7 +304,7 @@ class Reader:
             now=now,
             effective=resolved(agent, line, tenant, self._settings, chat=chat),
             tenant=tenant,
-            allowance=found_allowance(run, found),
+            allowances=found_allowances(run, found),
             all_chats=all_chats,
             told=told,
             person=person,

@@ -179,7 +179,7 @@ class Turns:
             self._answer_anew(work, steps, reading, anew)
             return
         tools = enabled(reading.agent.enabled_tools)
-        account = self._spending.account(work.run, reading.allowance, reading.tenant)
+        account = self._spending.account(work.run, reading.allowances, reading.tenant)
         self._permit(work, reading, until=deadline + LEASE_MARGIN)
         prompt = recorded_prompt(steps) or self._context.build(
             work.run, reading, [tool.spec for tool in tools]

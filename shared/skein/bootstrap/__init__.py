@@ -94,6 +94,7 @@ class App(Turning):
             clock=self.clock,
             ids=self.ids,
             dispatch=self.dispatch,
+            limits=self.limits,
             settings=self.settings,
         )
 

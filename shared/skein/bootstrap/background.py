@@ -9,6 +9,7 @@ from skein.bootstrap.records import OnRecord
 
 if TYPE_CHECKING:
     from skein.agent.counting import RememberedTokens
+    from skein.services.background import Budget
     from skein.services.consolidation import Consolidator
     from skein.services.consolidation_finder import ConsolidationFinder
     from skein.services.consolidation_requests import ConsolidationRequests
@@ -32,6 +33,15 @@ class Background(OnRecord):
         return UsageBook(table=self.table, clock=self.clock, metrics=self.metrics)
 
     @part
+    def budget(self) -> Budget:
+        """What background work may use."""
+        from skein.services.background import Budget
+
+        return Budget(
+            table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
+        )
+
+    @part
     def remembered_tokens(self) -> RememberedTokens:
         """Token counts of what was counted before."""
         from skein.agent.counting import RememberedTokens
@@ -44,7 +54,11 @@ class Background(OnRecord):
         from skein.services.upkeep import Upkeep
 
         return Upkeep(
-            table=self.table, clock=self.clock, dispatch=self.dispatch, settings=self.settings
+            table=self.table,
+            clock=self.clock,
+            dispatch=self.dispatch,
+            budget=self.budget,
+            settings=self.settings,
         )
 
     @part
@@ -55,7 +69,11 @@ class Background(OnRecord):
         from skein.services.summaries import Notes, Summarizer
 
         summarizer = Summarizer(
-            model=self.guarded_model, usage=self.usage, metrics=self.metrics, settings=self.settings
+            model=self.guarded_model,
+            usage=self.usage,
+            budget=self.budget,
+            metrics=self.metrics,
+            settings=self.settings,
         )
         notes = Notes(
             table=self.table, clock=self.clock, summarizer=summarizer, settings=self.settings
@@ -97,6 +115,7 @@ class Background(OnRecord):
             table=self.table,
             clock=self.clock,
             extractor=Extractor(model=self.guarded_model, usage=self.usage, settings=self.settings),
+            budget=self.budget,
             tokens=self.remembered_tokens,
             book=MemoryBook(table=self.table, clock=self.clock, ids=self.ids, metrics=self.metrics),
             settings=self.settings,
@@ -106,6 +125,7 @@ class Background(OnRecord):
             clock=self.clock,
             dispatch=self.dispatch,
             recollection=recollection,
+            budget=self.budget,
             settings=self.settings,
         )
 
@@ -135,6 +155,7 @@ class Background(OnRecord):
             model=self.guarded_model,
             tokens=self.remembered_tokens,
             usage=self.usage,
+            budget=self.budget,
             metrics=self.metrics,
             settings=self.settings,
         )

@@ -1,7 +1,7 @@
 """A chat, who is in it, and what was said in it."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -162,6 +162,9 @@ class Chat(Stored):
 class Membership(Stored):
     """One member in one chat, with what is theirs alone. Closed by `left_seq`, never deleted.
 
+    An open membership lies where each post reads it; a closed one does not. Closed ones of older
+    versions lie among the open ones until `services/leaving.py` moves them.
+
     Attributes:
         joined_seq: The chat's `last_seq` when the member joined.
         seen_seq: The highest message that was shown to the member.
@@ -186,6 +189,7 @@ class Membership(Stored):
         consolidated_characters: And up to here of the next message, if that is a very long one.
         consolidation_failures: How many attempts at what follows have failed in a row.
         consolidation_retry_at: If any have, when the next one is to be made.
+        unmoved: Closed, but stored among the open ones; never an attribute of the item.
     """
 
     tenant: Tenant
@@ -213,16 +217,31 @@ class Membership(Stored):
     consolidated_characters: int = 0
     consolidation_failures: int = 0
     consolidation_retry_at: Instant | None = None
+    unmoved: Annotated[bool, Field(exclude=True)] = False
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
-        """The key of a member's place in a chat."""
+        """The key of a member's open place in a chat."""
         return Key(chat_partition(tenant, chat_id), f"MEMBER#{member.kind}#{key_part(member.id)}")
+
+    @staticmethod
+    def left_key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
+        """The key of a member's closed place in a chat."""
+        return Key(chat_partition(tenant, chat_id), f"LEFT#{member.kind}#{key_part(member.id)}")
+
+    @classmethod
+    def from_item(cls, item: Item) -> Self:
+        """Rebuild a membership from a table item, and note where a closed one lies."""
+        place = super().from_item(item)
+        unmoved = not place.active and str(item.get("sk", "")).startswith("MEMBER#")
+        return place.model_copy(update={"unmoved": unmoved})
 
     @property
     def key(self) -> Key:
-        """This membership's key."""
-        return self.key_of(self.tenant, self.chat_id, self.member)
+        """This membership's key; it moves when the member leaves or joins again."""
+        among_open = self.active or self.unmoved
+        make = self.key_of if among_open else self.left_key_of
+        return make(self.tenant, self.chat_id, self.member)
 
     @property
     def active(self) -> bool:

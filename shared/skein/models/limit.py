@@ -13,10 +13,11 @@ from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_pa
 from skein.models.storage import Is, Item, Key, Put, all_of, any_of, expired
 
 MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-BUCKETS = ("messages_full_at", "tokens_full_at", "over")
+BUCKETS = ("messages_full_at", "tokens_full_at", "changes_full_at", "over")
 
 What = Literal["messages", "tokens"]
 
@@ -35,6 +36,10 @@ class Rate(NamedTuple):
     def after(self, full_at: datetime | None, taken: int, now: datetime) -> datetime:
         """When the bucket is full again after `taken` more, which may be more than it holds."""
         return max(full_at or now, now) + self.window * taken / self.size
+
+    def used(self, full_at: datetime | None, now: datetime) -> float:
+        """How much of the bucket is taken; more than `size` once it is overdrawn."""
+        return self.size * (max((full_at or now) - now, timedelta(0)) / self.window)
 
     def waiting(self, full_at: datetime | None, wanted: int, now: datetime) -> timedelta:
         """How long until the bucket holds `wanted`; nothing when it does."""
@@ -65,6 +70,7 @@ class Allowance(Stored):
         owner: `user:{id}` or `all:{shard}`.
         messages_full_at: When the bucket of messages is full again; None when it is.
         tokens_full_at: When that of the model's tokens is.
+        changes_full_at: When that of chats opened and members changed is.
         over: Of a person on SMS, the newest time over a limit.
     """
 
@@ -72,6 +78,7 @@ class Allowance(Stored):
     owner: str
     messages_full_at: Instant | None = None
     tokens_full_at: Instant | None = None
+    changes_full_at: Instant | None = None
     over: Over | None = None
 
     @staticmethod
@@ -96,7 +103,8 @@ class Allowance(Stored):
     def forgotten_at(self) -> int:
         """When the item says no more than a missing one, in seconds since 1970, for the TTL."""
         over_until = self.over.until if self.over else None
-        moments = (self.messages_full_at, self.tokens_full_at, over_until)
+        buckets = (self.messages_full_at, self.tokens_full_at, self.changes_full_at)
+        moments = (*buckets, over_until)
         last = max((moment for moment in moments if moment is not None), default=EPOCH)
         return int((last + DAY).timestamp())
 

@@ -125,11 +125,19 @@ class TenantLimits(Overrides):
     user_tokens_per_day: Annotated[
         int | None, Field(description="Model tokens on behalf of one person in a day.", ge=0)
     ] = None
+    user_chat_changes_per_hour: Annotated[
+        int | None,
+        Field(description="Chats opened and members changed by one person in an hour.", ge=0),
+    ] = None
     tenant_messages_per_minute: Annotated[
         int | None, Field(description="Messages of all people in a minute.", ge=0)
     ] = None
     tenant_tokens_per_day: Annotated[
-        int | None, Field(description="Model tokens in a day.", ge=0)
+        int | None, Field(description="Model tokens of all runs in a day.", ge=0)
+    ] = None
+    background_tokens_per_day: Annotated[
+        int | None,
+        Field(description="Model tokens of summaries and memories in a day (UTC).", ge=0),
     ] = None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from skein.errors import LostLease, Rejected, RiderFailed, SkeinError, Transient
 from skein.models.base import rfc3339
-from skein.models.storage import Absent, Update, Write, all_of
+from skein.models.storage import Absent, Is, Update, Write, all_of
 from skein.ports import Clock, Metrics
 from skein.services.breaker import Breaker
 from skein.services.chats import Chats, NewMessage
@@ -111,6 +111,8 @@ class Apologies:
         said = Update(
             agent.key,
             set={"late_since": rfc3339(self._clock.now())},
-            condition=all_of(Absent("late_since"), Absent("left_seq")),
+            condition=all_of(
+                Absent("late_since"), Absent("left_seq"), Is("chat_id", agent.chat_id)
+            ),
         )
         return (claim.guard, said)

@@ -19,6 +19,7 @@ from skein.services.claims import Claim, stored_of, with_results
 from skein.services.disclosure import check_post, check_readers
 from skein.services.dispatch import Dispatch
 from skein.services.endings import Endings, behind, freed
+from skein.services.leaving import read_place
 from skein.services.roster import Room
 from skein.services.slots import absorbing, slots_unchanged
 from skein.settings import Settings
@@ -242,5 +243,6 @@ class Asking:
         return Asked(goes_on, seq, waiting=False), writes, []
 
     def _fresh(self, home: Membership | None) -> Membership | None:
-        item = self._table.get(home.key) if home else None
-        return Membership.from_item(item) if item else None
+        if home is None:
+            return None
+        return read_place(self._table, home.tenant, home.chat_id, home.member.ref)

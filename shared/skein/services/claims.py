@@ -86,13 +86,16 @@ def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Clai
         ValueError: The job names no run.
     """
     home = Run.home_of(job.run_id)
+    agent = MemberRef(kind="agent", id=job.agent_id)
     keys = [Run.key_of(job.tenant, job.run_id)]
     if home.startswith("chat_"):
-        agent = MemberRef(kind="agent", id=job.agent_id)
         keys += [Membership.key_of(job.tenant, home, agent), Chat.key_of(job.tenant, home)]
     settings = TenantSettings.key_of(job.tenant)
     wanted = [*keys, *beside] if len(keys) > 1 else [*keys, settings, *beside]
     found = table.get_many(list(dict.fromkeys(wanted)))
+    if len(keys) > 1 and keys[1] not in found and keys[0] in found:
+        left = table.get(Membership.left_key_of(job.tenant, home, agent))
+        found |= {keys[1]: left} if left is not None else {}
     if any(key not in found for key in keys):
         logger.warning("a job names no run", extra={"run_id": job.run_id})
         return None

@@ -16,6 +16,7 @@ from skein.models.consolidation import Consolidation
 from skein.models.jobs import ConsolidationJob
 from skein.models.storage import Is, Present, Update, all_of
 from skein.ports import Clock, Table
+from skein.services.background import Budget, OverBudget
 from skein.services.dispatch import Dispatch
 from skein.services.quiet import marked, next_hour, next_look, quiet_at, retry_at, wanted
 from skein.services.recollection import Recollection, TimeLeft
@@ -49,12 +50,14 @@ class Consolidator:
         clock: Clock,
         dispatch: Dispatch,
         recollection: Recollection,
+        budget: Budget,
         settings: Settings,
     ) -> None:
         self._table = table
         self._clock = clock
         self._dispatch = dispatch
         self._recollection = recollection
+        self._budget = budget
         self._settings = settings
 
     def consolidate(self, job: ConsolidationJob, *, deadline: datetime) -> None:
@@ -68,13 +71,16 @@ class Consolidator:
             return
         if claim is None:
             return
-        time = TimeLeft(self._clock, deadline)
-        for place in self._whose_turn(claim):
-            until = claim.until or 0
-            if not self._recollection.remember(claim.room.chat, place, until=until, time=time):
-                self._hand_on(job, claim)
-                return
-        optimistic(self._clock, lambda: self._settle(job, claim))
+        time, not_before = TimeLeft(self._clock, deadline), None
+        try:
+            for place in self._whose_turn(claim):
+                until = claim.until or 0
+                if not self._recollection.remember(claim.room.chat, place, until=until, time=time):
+                    self._hand_on(job, claim)
+                    return
+        except OverBudget:
+            not_before = self._budget.next_day()
+        optimistic(self._clock, lambda: self._settle(job, claim, not_before))
 
     def _claim(self, job: ConsolidationJob, deadline: datetime) -> _Claim | None:
         room = read_room(self._table, job.tenant, job.chat_id)
@@ -125,7 +131,9 @@ class Consolidator:
         if optimistic(self._clock, attempt):
             self._dispatch.send([job])
 
-    def _settle(self, job: ConsolidationJob, claim: _Claim) -> None:
+    def _settle(
+        self, job: ConsolidationJob, claim: _Claim, not_before: datetime | None = None
+    ) -> None:
         """Leave the chat due for what is left, or not at all; nothing once the claim is over."""
         room = read_room(self._table, job.tenant, job.chat_id)
         chat, now = room.chat, self._clock.now()
@@ -137,6 +145,8 @@ class Consolidator:
         requested = beside.requested_seq if unmet and chat.discarded_at is None else None
         at = next_look(room, requested_seq=requested, now=now, settings=self._settings)
         settled = {"busy_until": None, "requested_seq": requested}
+        if at is not None and not_before is not None:
+            at = max(at, not_before)
         again = at is not None and at <= now and requested not in {None, claim.requested_seq}
         if at is not None and not again:
             at = max(at, next_hour(now))

@@ -19,6 +19,7 @@ from skein.services.chain import next_in_chain
 from skein.services.claims import Claim, read_claim
 from skein.services.dispatch import Dispatch
 from skein.services.guarded import transact_guarded
+from skein.services.leaving import read_place
 from skein.services.recording import Recording
 from skein.services.retrying import optimistic
 from skein.services.roster import Room
@@ -151,9 +152,12 @@ class Endings:
     ) -> None:
         """End on a fresh reading of what has changed meanwhile: slots, or what was borrowed."""
         member = claim.member
-        item = self._table.get(member.key) if member else None
-        place = Membership.from_item(item) if item else member
-        fresh = replace(claim, run=self._still_staged(claim.run), member=place)
+        place = (
+            read_place(self._table, member.tenant, member.chat_id, member.member.ref)
+            if member
+            else None
+        )
+        fresh = replace(claim, run=self._still_staged(claim.run), member=place or member)
         try:
             self._end_once(fresh, status, error, answer=answer)
         except ConditionFailed as failure:

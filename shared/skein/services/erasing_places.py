@@ -69,7 +69,7 @@ class Places:
 
     def _note(self, sweep: Sweep, chat_id: str) -> None:
         with suppress(NotFound):
-            room = read_room(self._table, sweep.tenant, chat_id)
+            room = read_room(self._table, sweep.tenant, chat_id, closed=True)
             known = sweep.chats.get(chat_id)
             note = self._note_on(sweep, room, known)
             if note is not None and note != known:
@@ -151,7 +151,7 @@ class Places:
                 yield run
 
     def _close_once(self, sweep: Sweep, chat_id: str) -> None:
-        room = read_room(self._table, sweep.tenant, chat_id)
+        room = read_room(self._table, sweep.tenant, chat_id, closed=True)
         own = [place for place in room.members if sweep.is_theirs(place.member)]
         if not own and sweep.erasure.swept_at is not None and not self._derived(sweep, room):
             return

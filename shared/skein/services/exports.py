@@ -151,7 +151,7 @@ class Exports:
 
     def _own_place(self, user: User, chat_id: str) -> OwnPlace | None:
         try:
-            room = read_room(self._table, user.tenant, chat_id)
+            room = read_room(self._table, user.tenant, chat_id, closed=True)
         except NotFound:
             return None
         own = (OwnPlace(room.chat, place) for place in room.members if _is(user, place.member))

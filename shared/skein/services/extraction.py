@@ -69,7 +69,7 @@ class Extractor:
             answer = self._model.complete(request)
         except (Transient, ModelRejected) as error:
             raise ExtractionFailed(str(error), TokenUsage()) from error
-        self._usage.add(agent.tenant, answer.usage, spread_by=chat.id)
+        self._usage.add(agent.tenant, answer.usage, spread_by=chat.id, background=True)
         entries = entries_in(answer.text, core)
         if entries is None:
             if answer.usage.output_tokens >= request.max_output_tokens:

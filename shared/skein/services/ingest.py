@@ -17,6 +17,7 @@ from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chats import Chats, NewMessage, Posted
 from skein.services.effective import said_by
 from skein.services.keywords import Keyword, could_start, keyword_in
+from skein.services.leaving import place_keys, read_place
 from skein.services.limits import Limits, admission_keys, over_now
 from skein.services.notices import Notices
 from skein.services.phone_numbers import e164
@@ -118,11 +119,20 @@ class Ingest:
     def _admitted(self, line: Line, place: _Place, sms: InboundSms) -> Over | None:
         """Count a text against its sender's limits; a redelivered one takes nothing."""
         sender = MemberRef(kind="user", id=place.user_id)
-        mark = DedupeMark.key_of(line.tenant, place.chat_id, sender, _client_id(sms))
-        found = self._table.get_many([*admission_keys(line.tenant, place.user_id), mark])
-        if mark in found:
-            return over_now(found, line.tenant, place.user_id, self._clock.now())
-        return self._limits.admit_text(line.tenant, place.user_id, known=found)
+        tenant, chat_id, sid = line.tenant, place.chat_id, _client_id(sms)
+        mark = DedupeMark.key_of(tenant, chat_id, sender, sid)
+        own = Membership.key_of(tenant, chat_id, sender)
+        found = self._table.get_many([*admission_keys(tenant, place.user_id), mark, own])
+        marks = [mark]
+        if own in found:
+            former = Membership.from_item(found[own]).formerly
+            refs = (MemberRef(kind="user", id=user_id) for user_id in former)
+            marks += [DedupeMark.key_of(tenant, chat_id, ref, sid) for ref in refs]
+        if len(marks) > 1:
+            found |= self._table.get_many(marks)
+        if not found.keys().isdisjoint(marks):
+            return over_now(found, tenant, place.user_id, self._clock.now())
+        return self._limits.admit_text(tenant, place.user_id, known=found)
 
     def _line(self, phone: str) -> Line:
         item = self._table.get(Line.key_of(phone))
@@ -180,8 +190,8 @@ class Ingest:
 
     def _opted_out(self, line: Line, place: _Place) -> bool:
         person = MemberRef(kind="user", id=place.user_id)
-        item = self._table.get(Membership.key_of(line.tenant, place.chat_id, person))
-        return item is not None and Membership.from_item(item).sms_opted_out_at is not None
+        there = read_place(self._table, line.tenant, place.chat_id, person)
+        return there is not None and there.sms_opted_out_at is not None
 
     def _look_up(self, line: Line, phone: str) -> _Known:
         owner_key = PhoneOwner.key_of(line.tenant, phone)
@@ -265,15 +275,16 @@ class Ingest:
         keys = [agent_key, user_key]
         if former is not None:
             person = MemberRef(kind="user", id=place.user_id)
-            keys.append(Membership.key_of(line.tenant, former.chat_id, person))
+            keys.extend(place_keys(line.tenant, former.chat_id, person))
         found = self._table.get_many(keys)
-        agent, user, *membership = (found.get(key) for key in keys)
+        agent, user, *places = (found.get(key) for key in keys)
+        there = [Membership.from_item(item) for item in places if item is not None]
         if agent is None or Agent.from_item(agent).deleted_at is not None:
             raise NotFound("nobody answers this line")
         return (
             Agent.from_item(agent),
             User.from_item(user) if user else None,
-            Membership.from_item(membership[0]) if membership and membership[0] else None,
+            there[0] if there else None,
         )
 
     def _new_chat(

@@ -17,6 +17,7 @@ from skein.errors import Ambiguous, RateLimited
 from skein.models.base import rfc3339, stable_hash
 from skein.models.limit import (
     DAY,
+    HOUR,
     MINUTE,
     Allowance,
     Over,
@@ -97,10 +98,15 @@ class OverLimit(RateLimited):
 
 
 class TenantRates(NamedTuple):
-    """What one person may use, and what all of a tenant may use together."""
+    """What one person may use, and what all of a tenant may use together.
+
+    Attributes:
+        changes: Chats that one person opens, and members that they add or remove.
+    """
 
     person: Rates
     together: Rates
+    changes: Rate
 
 
 def rates_of(tenant: TenantLimits, settings: Settings) -> TenantRates:
@@ -113,7 +119,7 @@ def rates_of(tenant: TenantLimits, settings: Settings) -> TenantRates:
         )
         for whose in ("user", "tenant")
     )
-    return TenantRates(person, together)
+    return TenantRates(person, together, Rate(known["user_chat_changes_per_hour"], HOUR))
 
 
 def refusal_of(
@@ -155,6 +161,35 @@ class Limits:
         if isinstance(refusal, Refusal):
             self._metrics.count("OverLimit")
             raise OverLimit(refusal)
+
+    def admit_change(self, tenant: str, user_id: str) -> None:
+        """Take one chat opened, or one member added or removed, from a person's bucket.
+
+        Raises:
+            RateLimited: The bucket is empty.
+        """
+        optimistic(self._clock, lambda: self._admit_change_once(tenant, user_id))
+
+    def _admit_change_once(self, tenant: str, user_id: str) -> None:
+        said_key, own_key, _ = admission_keys(tenant, user_id)
+        found = self._table.get_many([said_key, own_key])
+        rate = rates_of(TenantSettings.found_in(found.get(said_key)), self._settings).changes
+        if not rate.limited:
+            return
+        allowance = Allowance.found_in(found.get(own_key), tenant, owner_of_user(user_id))
+        now = self._clock.now()
+        wait = rate.waiting(allowance.changes_full_at, 1, now)
+        if wait:
+            self._metrics.count("OverLimit")
+            raise RateLimited(
+                "chats are opened, and members changed, too fast",
+                retry_after_seconds=max(1, ceil(wait.total_seconds())),
+            )
+        full_at = rate.after(allowance.changes_full_at, 1, now)
+        try:
+            self._table.write(allowance.becoming(now, changes_full_at=full_at)[1])
+        except Ambiguous:
+            logger.warning("it is not clear whether a change was counted")
 
     def admit_text(
         self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None
@@ -210,30 +245,36 @@ class Limits:
         known: Mapping[Key, Item] | None = None,
     ) -> Refusal | Over | None:
         """Take one message from a person's bucket, then from the tenant's, as far as they hold."""
+        keys = admission_keys(tenant, user_id)
+        if known is None:
+            known = self._table.get_many(keys)
         answer, rates = optimistic_on(
             self._clock,
             known,
-            lambda: self._table.get_many(admission_keys(tenant, user_id)),
+            lambda: self._table.get_many(keys),
             lambda found: self._ask_person(tenant, user_id, found, by_text=by_text),
         )
         if answer is not None or not rates.limited:
             return answer
         owner = shard_owner(rates, f"{user_id} {rfc3339(self._clock.now())}")
-        return optimistic(self._clock, lambda: self._ask_together(tenant, owner, rates.of_shard))
+        first = Allowance.found_in(known.get(keys[2]), tenant, owner)
+        return optimistic_on(
+            self._clock,
+            first if owner == owner_of_shard(0) else None,
+            lambda: self._allowance(tenant, owner),
+            lambda shared: self._take(shared, rates.of_shard),
+        )
 
     def _ask_person(
         self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_text: bool
     ) -> tuple[Refusal | Over | None, Rates]:
-        said_key, own_key = admission_keys(tenant, user_id)
+        said_key, own_key, _ = admission_keys(tenant, user_id)
         rates = rates_of(TenantSettings.found_in(found.get(said_key)), self._settings)
         allowance = Allowance.found_in(found.get(own_key), tenant, owner_of_user(user_id))
         over = allowance.over
         if by_text and over is not None and self._clock.now() < over.until:
             return over, rates.together
         return self._take(allowance, rates.person), rates.together
-
-    def _ask_together(self, tenant: str, owner: str, rates: Rates) -> Refusal | None:
-        return self._take(self._allowance(tenant, owner), rates)
 
     def _take(self, allowance: Allowance, rates: Rates) -> Refusal | None:
         """Take one message, by one write, unless there is a reason not to."""
@@ -252,9 +293,14 @@ class Limits:
         return Allowance.found_in(self._table.get(Allowance.key_of(tenant, owner)), tenant, owner)
 
 
-def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key]:
-    """What decides whether a person is let in: the tenant's settings, and their own buckets."""
-    return TenantSettings.key_of(tenant), Allowance.key_of(tenant, owner_of_user(user_id))
+def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:
+    """The tenant's settings, the person's buckets, and the first shard of the tenant's buckets.
+
+    Nearly all tenants have one shard only, which is then read with the rest.
+    """
+    owners = owner_of_user(user_id), owner_of_shard(0)
+    own, shared = (Allowance.key_of(tenant, owner) for owner in owners)
+    return TenantSettings.key_of(tenant), own, shared
 
 
 def over_now(found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime) -> Over | None:

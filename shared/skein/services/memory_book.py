@@ -129,7 +129,7 @@ class MemoryBook:
 
         def attempt() -> int:
             place, now = self._place(work.place), self._clock.now()
-            if not place.active or mark_of(place) != since:
+            if place is None or not place.active or mark_of(place) != since:
                 return 0
             failures = place.consolidation_failures + 1
             change = {
@@ -162,7 +162,7 @@ class MemoryBook:
 
         def attempt() -> None:
             fresh = self._place(place)
-            if fresh.active and mark_of(fresh) == since:
+            if fresh is not None and fresh.active and mark_of(fresh) == since:
                 change = _moved(until) | {"consolidation_failures": 0}
                 self._table.write(Update(fresh.key, set=change, condition=_still(fresh)))
 
@@ -177,11 +177,10 @@ class MemoryBook:
         known = found.get(key, {}).get("revision")
         return Membership.from_item(found[place.key]), _Revision(key, known)
 
-    def _place(self, place: Membership) -> Membership:
+    def _place(self, place: Membership) -> Membership | None:
+        """The place as it is now; None once the agent has left."""
         item: Item | None = self._table.get(place.key)
-        if item is None:
-            raise Overtaken(str(place.key))
-        return Membership.from_item(item)
+        return Membership.from_item(item) if item is not None else None
 
     def _record(
         self, work: Work, chunk: Chunk, usage: TokenUsage, **fields: object

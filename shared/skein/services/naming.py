@@ -11,13 +11,17 @@ from skein.models.user import User
 from skein.ports import Table
 
 
+class NoSuchAgent(NotFound):
+    """One of the agents does not exist."""
+
+
 def named_members(
     table: Table, tenant: str, members: Sequence[MemberRef], *, caller: NamedMember, now: datetime
 ) -> tuple[NamedMember, ...]:
     """The members with their names, in the order given: one batch of reads.
 
-    A person without a record gets one. The caller's has the name that the sign-in knows; anyone
-    else is called by their id until they are given a name.
+    The caller gets a record, with the name that the sign-in knows, if they have none. Everybody
+    else must exist.
 
     Args:
         table: Where the records live.
@@ -27,9 +31,10 @@ def named_members(
         now: The present, for the records of new people.
 
     Raises:
-        NotFound: There is no such agent; `details` has the ids.
+        NoSuchAgent: There is no such agent; `details` has the ids.
+        NotFound: There is no such person; `details` has the ids.
         Conflict: One of the people is being erased.
-        ConditionFailed: Somebody made one of the records meanwhile; try again.
+        ConditionFailed: The caller's record was made meanwhile; try again.
     """
     keys = {member: _key(tenant, member) for member in members}
     found = table.get_many(list(keys.values())) if keys else {}
@@ -40,7 +45,14 @@ def named_members(
         and (keys[member] not in found or Agent.from_item(found[keys[member]]).deleted_at)
     ]
     if unknown:
-        raise NotFound("there is no such agent", details={"agent_ids": unknown})
+        raise NoSuchAgent("there is no such agent", details={"agent_ids": unknown})
+    strangers = [
+        member.id
+        for member in members
+        if member.kind == "user" and member.id != caller.id and keys[member] not in found
+    ]
+    if strangers:
+        raise NotFound("there is no such person", details={"user_ids": strangers})
     named: list[NamedMember] = []
     for member in members:
         item = found.get(keys[member])
@@ -51,8 +63,7 @@ def named_members(
                 raise Conflict("this person is being erased", details={"user_id": member.id})
             named.append(User.from_item(item).as_member)
         else:
-            name = caller.name if member.id == caller.id else member.id
-            user = User(tenant=tenant, id=member.id, name=name, created_at=now)
+            user = User(tenant=tenant, id=caller.id, name=caller.name, created_at=now)
             table.write(Put(user.key, user.to_item(), Missing()))
             named.append(user.as_member)
     return tuple(named)

@@ -1,10 +1,10 @@
 """How a chat comes into being: at once with all its members, once for each id of its creator."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
+from skein.errors import ConditionFailed, Conflict, Unprocessable
 from skein.models.api import NewChat
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
@@ -13,7 +13,7 @@ from skein.models.intent import effect_id
 from skein.models.overrides import TenantSettings
 from skein.models.storage import MAX_TRANSACTION_ITEMS, Missing, Put, Write
 from skein.ports import Table
-from skein.services.naming import named_members
+from skein.services.naming import NoSuchAgent, named_members
 from skein.services.retention import retention_of
 
 DIRECT_MEMBERS = 2
@@ -90,6 +90,7 @@ def open_chat(
     new: NewChat,
     refs: Sequence[MemberRef],
     mark: OpeningMark | None,
+    admit: Callable[[], None],
     now: datetime,
 ) -> Chat:
     """Open a chat.
@@ -103,17 +104,20 @@ def open_chat(
         refs: Everybody in it; see `members_of`.
         mark: Says under which `client_id` it is opened; None where there is none, or the mark is
             there already.
+        admit: Counts it against a limit, once its members are known to exist.
         now: The present.
 
     Raises:
         Unprocessable: An agent does not exist.
+        NotFound: One of the people does not exist.
         Conflict: One of the people is being erased.
         ConditionFailed: It is there already, or somebody made a member's record meanwhile.
     """
     try:
         roster = named_members(table, tenant, refs, caller=by, now=now)
-    except NotFound as error:
+    except NoSuchAgent as error:
         raise Unprocessable(error.message, details=error.details) from error
+    admit()
     said = TenantSettings.found_in(table.get(TenantSettings.key_of(tenant)))
     group = new.kind == "group"
     chat = Chat(

@@ -12,6 +12,7 @@ from skein.models.audience import NOBODY
 from skein.models.chat import Chat, Membership, Message
 from skein.models.completion import TokenUsage
 from skein.ports import Clock, Table, TokenCounter
+from skein.services.background import Budget
 from skein.services.chunking import Chunk, Mark, chunks, halves
 from skein.services.extraction import MODEL_SECONDS, ExtractionFailed, Extractor, TooMuch
 from skein.services.memory_book import MemoryBook, Overtaken, mark_of
@@ -56,6 +57,7 @@ class Recollection:
         table: Table,
         clock: Clock,
         extractor: Extractor,
+        budget: Budget,
         tokens: TokenCounter,
         book: MemoryBook,
         settings: Settings,
@@ -63,6 +65,7 @@ class Recollection:
         self._table = table
         self._clock = clock
         self._extractor = extractor
+        self._budget = budget
         self._tokens = tokens
         self._book = book
         self._settings = settings
@@ -72,6 +75,9 @@ class Recollection:
 
         Returns:
             Whether it is done with, be it by a failure; False if time has run out before.
+
+        Raises:
+            OverBudget: The rest has to wait for the next day.
         """
         agent, since = self._agent(place), mark_of(place)
         if agent is None:
@@ -149,11 +155,13 @@ class Recollection:
         Raises:
             ExtractionFailed: Nothing came of it; the mark is where it was.
             Overtaken: The mark is not `since` any more.
+            OverBudget: Nobody may be asked today.
         """
         owner = work.owner(chunk)
         if owner.audience == NOBODY:
             self._book.keep(work, since, chunk, owner, None, spent)
             return
+        self._budget.check(work.chat.tenant)
         reach = reach_of(owner)
         live = live_memories(self._table, reach, now=self._clock.now())
         core = core_in_budget(live, self._tokens, self._settings.core_memory_tokens)

@@ -84,7 +84,7 @@ class Records:
     def _claim(self, job: SummaryJob) -> Chat | None:
         chat = self._read(job.tenant, job.chat_id)
         at, now = chat_renewal_at(chat, self._settings), self._clock.now()
-        if at is None or at > now:
+        if at is None or at > now or not self._summarizer.may_ask(job.tenant):
             return None
         state = chat.record_state or SummaryState()
         claimed = state.model_copy(update={"claimed_at": now})

@@ -7,6 +7,7 @@ fades, so that failures can be made good.
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import groupby, islice
 
@@ -22,6 +23,7 @@ from skein.models.reflection import ReflectionRecord
 from skein.models.storage import Is, Missing, Put, Update, Write, all_of
 from skein.ports import Clock, Ids, LanguageModel, Metrics, Table, TokenCounter
 from skein.services import reflection_texts as texts
+from skein.services.background import Budget, OverBudget
 from skein.services.paging import items_under
 from skein.services.quoting import quoted
 from skein.services.remembering import core_in_budget, double_of, known_memories, superseded
@@ -33,6 +35,7 @@ MOST_PROMOTED = 10  # in one run
 MOST_ASKED = 30  # entries in one question; with three writes for each promotion, one transaction
 MOST_CONSIDERED = 200  # in one run
 AT_ONCE = 200  # entries in one reading
+WAITING = timedelta(days=2)  # over the budget, nothing fades before the next day's attempt
 SOON = REFLECTION_LEAD + timedelta(days=1)  # with what becomes due before tomorrow
 MODEL_SECONDS = 60
 ANSWER_TOKENS = 1_000
@@ -52,9 +55,11 @@ class Reflection:
         model: LanguageModel,
         tokens: TokenCounter,
         usage: UsageBook,
+        budget: Budget,
         metrics: Metrics,
         settings: Settings,
     ) -> None:
+        self._budget = budget
         self._table = table
         self._clock = clock
         self._ids = ids
@@ -83,7 +88,30 @@ class Reflection:
         for number, fading in enumerate(self._due(job)):
             if left == 0 or (number and self._clock.now() > last):
                 return
+            try:
+                self._budget.check(job.tenant)
+            except OverBudget:
+                self._wait(job)
+                return
             left -= self._reflect_on(agent, job, fading, most=left)
+
+    def _wait(self, job: ReflectionJob) -> None:
+        """Keep what would fade before the next attempt until after it; the marks bring that."""
+        now = self._clock.now()
+        later = now + WAITING
+        near = (m for m in self._marked(job) if m.fades_at is not None and now < m.fades_at < later)
+        for memory in near:
+            kept = memory.model_copy(update={"fades_at": later, "version": memory.version + 1})
+            item = kept.to_item()
+            change = {name: item[name] for name in ("fades_at", "expires_at", "version")}
+            as_read = all_of(Is("id", memory.id), Is("version", memory.version))
+            with suppress(ConditionFailed):  # it was decided about meanwhile
+                self._table.transact(
+                    [
+                        Update(memory.key, set=change, condition=as_read),
+                        touched(job.tenant, job.agent_id, job.scope),
+                    ]
+                )
 
     def _due(self, job: ReflectionJob) -> Iterable[list[Memory]]:
         """What fades soon and was not asked about, in groups for the same people, oldest first."""
@@ -141,7 +169,7 @@ class Reflection:
         except (Transient, ModelRejected) as error:
             self._failed(job, fading, type(error).__name__, TokenUsage())
             return 0
-        self._usage.add(job.tenant, answer.usage, spread_by=agent.id)
+        self._usage.add(job.tenant, answer.usage, spread_by=agent.id, background=True)
         chosen = texts.promoted_in(answer.text, fading)
         if chosen is None:
             self._failed(job, fading, "the answer cannot be read", answer.usage)

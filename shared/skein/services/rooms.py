@@ -4,6 +4,7 @@ Every write of a chat's own item raises its `version` and is conditional on the 
 so that it cannot cross a message or another change.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -15,19 +16,13 @@ from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
 from skein.models.dedupe import OpeningMark
 from skein.models.due import NOT_DUE
 from skein.models.jobs import Job
-from skein.models.past import listed_as_left
 from skein.models.run import Run
-from skein.models.storage import (
-    Is,
-    Missing,
-    Present,
-    Put,
-    Update,
-    Write,
-)
+from skein.models.storage import Is, Item, Missing, Put, Update, Write
 from skein.ports import Clock, Ids, Table
 from skein.services.chain import next_in_chain
 from skein.services.dispatch import Dispatch
+from skein.services.leaving import closing, item_at, opening, place_keys
+from skein.services.limits import Limits
 from skein.services.naming import named_members
 from skein.services.opening import Earlier, Opened, members_of, open_chat, opened_before
 from skein.services.quiet import left_due
@@ -43,9 +38,17 @@ class Rooms:
     """Opens, changes and closes chats, on behalf of the people in them."""
 
     def __init__(
-        self, *, table: Table, clock: Clock, ids: Ids, dispatch: Dispatch, settings: Settings
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        ids: Ids,
+        dispatch: Dispatch,
+        limits: Limits,
+        settings: Settings,
     ) -> None:
         self._table = table
+        self._limits = limits
         self._clock = clock
         self._ids = ids
         self._dispatch = dispatch
@@ -59,11 +62,14 @@ class Rooms:
         Raises:
             Unprocessable: An agent does not exist, there are too many members, or a direct chat
                 has not exactly two.
+            NotFound: One of the people does not exist.
+            RateLimited: `by` has opened and changed too many chats.
             Conflict: One of the people is being erased, or `by` has left the chat that they opened
                 under this `client_id`.
         """
         refs, table = members_of(by, new), self._table
         fresh_id, own = f"chat_{self._ids.ulid()}", new.client_id
+        admit = self._admission(tenant, by)
 
         def attempt() -> Opened:
             earlier = opened_before(table, tenant, by.ref, own) if own else Earlier(None, None)
@@ -73,7 +79,17 @@ class Rooms:
             if own and earlier.chat_id is None:
                 mark = OpeningMark(tenant=tenant, user_id=by.id, client_id=own, chat_id=chat_id)
             now = self._clock.now()
-            chat = open_chat(table, tenant, chat_id, by=by, new=new, refs=refs, mark=mark, now=now)
+            chat = open_chat(
+                table,
+                tenant,
+                chat_id,
+                by=by,
+                new=new,
+                refs=refs,
+                mark=mark,
+                admit=admit,
+                now=now,
+            )
             return Opened(chat, created=True)
 
         return optimistic(self._clock, attempt)
@@ -148,12 +164,33 @@ class Rooms:
         """Let somebody in; what was said before counts as seen. Already in, nothing changes.
 
         Raises:
-            NotFound: No such chat, `by` is not in it, or there is no such agent.
+            NotFound: No such chat, `by` is not in it, or there is no such agent or person.
             Conflict: The chat is discarded, direct or full.
+            RateLimited: `by` has changed the members of chats too often.
         """
-        return optimistic(self._clock, lambda: self._add_once(tenant, chat_id, by, member))
+        admit = self._admission(tenant, by)
+        return optimistic(self._clock, lambda: self._add_once(tenant, chat_id, by, member, admit))
 
-    def _add_once(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
+    def _admission(self, tenant: str, by: MemberRef) -> Callable[[], None]:
+        """Takes one change from the limit of `by`, however often it is called."""
+        admitted = False
+
+        def admit() -> None:
+            nonlocal admitted
+            if not admitted:
+                self._limits.admit_change(tenant, by.id)
+                admitted = True
+
+        return admit
+
+    def _add_once(
+        self,
+        tenant: str,
+        chat_id: str,
+        by: NamedMember,
+        member: MemberRef,
+        admit: Callable[[], None],
+    ) -> Chat:
         room = self._room(tenant, chat_id, by.ref)
         _check_changeable(room.chat)
         if room.member(member) is not None:
@@ -161,16 +198,43 @@ class Rooms:
         _check_space(room.chat, member)
         now = self._clock.now()
         (named,) = named_members(self._table, tenant, [member], caller=by, now=now)
+        admit()
         change: dict[str, Any] = {"roster": (*room.chat.roster, named)}
         if room.chat.last_seq:
             late = room.chat.joined_late | {str(named.ref): room.chat.last_seq}
             change["joined_late"] = late
         chat, write = revise(room.chat, change)
-        self._table.transact([write, _opened(room, named)])
+        self._table.transact([write, *self._opened(room, named)])
         return chat
+
+    def _opened(self, room: Room, member: NamedMember) -> list[Write]:
+        """A new membership, or a closed one opened again with whatever else its item holds."""
+        seq = room.chat.last_seq
+        place = Membership(
+            tenant=room.chat.tenant,
+            chat_id=room.chat.id,
+            member=member,
+            joined_seq=seq,
+            seen_seq=seq,
+        )
+        earlier = self._place(room, member.ref)
+        if earlier is None:
+            return [Put(place.key, place.to_item(room.chat), Missing())]
+        return opening(earlier, room.chat, place.attributes() | {"sms": None})
+
+    def _place(self, room: Room, ref: MemberRef) -> Item | None:
+        """The item of a closed membership, wherever it lies."""
+        keys = place_keys(room.chat.tenant, room.chat.id, ref)
+        found = self._table.get_many(keys)
+        return next((found[key] for key in keys if key in found), None)
+
+    def _has_been_in(self, room: Room, ref: MemberRef) -> bool:
+        return self._place(room, ref) is not None
 
     def remove_member(self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef) -> None:
         """Let somebody go, oneself perhaps; an agent's queued run is canceled. Idempotent.
+
+        Leaving a chat oneself is not counted against the limit, so it is always possible.
 
         A run that waits here goes on without a reply if it belongs to another chat. Agents that
         were to follow the canceled run do so.
@@ -178,20 +242,32 @@ class Rooms:
         Raises:
             NotFound: No such chat, or `by` is not in it.
             Conflict: The chat is discarded or direct.
+            RateLimited: `by` has changed the members of chats too often.
         """
-        jobs = optimistic(self._clock, lambda: self._remove_once(tenant, chat_id, by, member))
+        admit = self._admission(tenant, by)
+        jobs = optimistic(
+            self._clock, lambda: self._remove_once(tenant, chat_id, by, member, admit)
+        )
         self._dispatch.send(jobs)
 
     def _remove_once(
-        self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef
+        self,
+        tenant: str,
+        chat_id: str,
+        by: MemberRef,
+        member: MemberRef,
+        admit: Callable[[], None],
     ) -> list[Job]:
         room = read_room(self._table, tenant, chat_id)
-        if by == member and room.has_left(by):
+        if by == member and room.member(by) is None and self._has_been_in(room, by):
             return []
         _check_changeable(room.seen_by(by).chat)
-        place = room.member(member)
-        if place is None:
+        if room.member(member) is None:
             return []
+        if member != by:
+            admit()
+        item = item_at(self._table, Membership.key_of(tenant, chat_id, member))
+        place = Membership.from_item(item)
         now = self._clock.now()
         roster = tuple(other for other in room.chat.roster if other.ref != member)
         late = {ref: seq for ref, seq in room.chat.joined_late.items() if ref != str(member)}
@@ -201,7 +277,7 @@ class Rooms:
         released, jobs = self._released(place, now)
         writes: list[Write] = [
             write,
-            Update(place.key, set=closed | listed_as_left(place), condition=slots_unchanged(place)),
+            *closing(item, closed),
             *released,
         ]
         if place.queued_run is not None:
@@ -250,22 +326,6 @@ def _check_changeable(chat: Chat) -> None:
     _check_open(chat)
     if chat.kind == "direct":
         raise Conflict("the members of a direct chat do not change")
-
-
-def _opened(room: Room, member: NamedMember) -> Write:
-    """A new membership, or a closed one opened afresh with whatever else its item holds."""
-    seq = room.chat.last_seq
-    place = Membership(
-        tenant=room.chat.tenant,
-        chat_id=room.chat.id,
-        member=member,
-        joined_seq=seq,
-        seen_seq=seq,
-    )
-    if all(past.member.ref != member.ref for past in room.members):
-        return Put(place.key, place.to_item(room.chat), Missing())
-    afresh = place.to_item(room.chat) | {"left_seq": None, "sms": None}
-    return Update(place.key, set=afresh, condition=Present("left_seq"))
 
 
 def _canceled(agent: Membership, now: datetime, why: str) -> Update:

@@ -11,7 +11,10 @@ from skein.ports import Table
 
 
 class Room(NamedTuple):
-    """A chat and its memberships: the active ones, and those closed ones that were read."""
+    """A chat and its active memberships; closed ones only where they were asked for.
+
+    Closed memberships of older versions, which lie among the active ones, may be there, too.
+    """
 
     chat: Chat
     members: tuple[Membership, ...]
@@ -33,24 +36,26 @@ class Room(NamedTuple):
             raise NotFound("there is no such chat")
         return self
 
-    def has_left(self, ref: MemberRef) -> bool:
-        """Whether `ref` was in it and is not now."""
-        known = any(membership.member.ref == ref for membership in self.members)
-        return known and self.member(ref) is None
-
     @property
     def agents(self) -> list[Membership]:
         """The active memberships of agents."""
         return [m for m in self.members if m.active and m.member.kind == "agent"]
 
 
-def read_room(table: Table, tenant: str, chat_id: str) -> Room:
+def read_room(table: Table, tenant: str, chat_id: str, *, closed: bool = False) -> Room:
     """Read a chat and its members in one query, whatever the chat's length.
+
+    Args:
+        table: Where.
+        tenant: Whose chat.
+        chat_id: Which chat.
+        closed: Read the closed memberships, too; the query then grows with those who have left.
 
     Raises:
         NotFound: There is no such chat in this tenant.
     """
-    page = table.query(chat_partition(tenant, chat_id), first="MEMBER#", last="META")
+    first = "LEFT#" if closed else "MEMBER#"
+    page = table.query(chat_partition(tenant, chat_id), first=first, last="META")
     if not page.items or page.items[-1]["sk"] != "META":
         raise NotFound("there is no such chat")
     *members, chat = page.items

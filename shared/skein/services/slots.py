@@ -34,7 +34,8 @@ class Enqueued(NamedTuple):
 def slots_unchanged(member: Membership) -> Condition:
     """The membership is open and its slots are as they were read."""
     stored = member.attributes()
-    return all_of(Absent("left_seq"), *(Is(name, stored.get(name)) for name in SLOTS))
+    there = Is("chat_id", member.chat_id)
+    return all_of(there, Absent("left_seq"), *(Is(name, stored.get(name)) for name in SLOTS))
 
 
 def run_due_at(now: datetime, settings: Settings) -> datetime:

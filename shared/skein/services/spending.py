@@ -1,8 +1,9 @@
 """What models may be asked on behalf of a person and a tenant: checked before, charged after.
 
 Nobody knows beforehand what an answer costs, so a bucket may be overdrawn by the answers that are
-under way; what was too much is waited for. Answers to a person are the person's: those of runs that
-a person's message or wish has started. All runs are the tenant's.
+under way; what was too much is waited for. A run is charged to the person that it traces back to:
+who wrote or asked, or whose words led to the agent's message or the plan that started it. All runs
+are charged to the tenant.
 """
 
 import logging
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 from skein.errors import Transient
 from skein.models.completion import TokenUsage
-from skein.models.limit import Allowance, owner_of_user
+from skein.models.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.overrides import TenantLimits
 from skein.models.run import Run
 from skein.models.storage import Item, Key
@@ -19,6 +20,8 @@ from skein.ports import Clock, Metrics, Table
 from skein.services.limits import OverLimit, Rates, rates_of, refusal_of, shard_owner
 from skein.services.retrying import optimistic_on
 from skein.settings import Settings
+
+NEARLY = 0.8
 
 logger = logging.getLogger(__name__)
 
@@ -29,15 +32,19 @@ def payer_of(run: Run) -> str | None:
 
 
 def payer_keys(run: Run) -> list[Key]:
-    """Where the buckets of the person stand whose tokens a run uses."""
+    """The keys of the buckets that a run is charged to: the tenant's first shard and its person's.
+
+    Nearly all tenants have one shard only.
+    """
     payer = payer_of(run)
-    return [Allowance.key_of(run.tenant, owner_of_user(payer))] if payer is not None else []
+    owners = [owner_of_shard(0), *([owner_of_user(payer)] if payer is not None else [])]
+    return [Allowance.key_of(run.tenant, owner) for owner in owners]
 
 
-def found_allowance(run: Run, found: Mapping[Key, Item]) -> Allowance | None:
-    """The buckets of the person who pays, if they were found under `payer_keys`."""
-    items = (found[key] for key in payer_keys(run) if key in found)
-    return next(map(Allowance.from_item, items), None)
+def found_allowances(run: Run, found: Mapping[Key, Item]) -> dict[str, Allowance]:
+    """The buckets that were found under `payer_keys`, by their owners."""
+    allowances = (Allowance.from_item(found[key]) for key in payer_keys(run) if key in found)
+    return {allowance.owner: allowance for allowance in allowances}
 
 
 @dataclass(slots=True)
@@ -46,6 +53,7 @@ class _Purse:
 
     allowance: Allowance
     rates: Rates
+    of_tenant: bool = False
 
 
 class Account:
@@ -99,6 +107,16 @@ class Account:
             return Allowance.found_in(item, buckets.tenant, buckets.owner)
 
         optimistic_on(self._clock, buckets, read, take)
+        if purse.of_tenant:
+            self._warn(purse, tokens)
+
+    def _warn(self, purse: _Purse, tokens: int) -> None:
+        """Count the charge by which a tenant's use goes over 80 % of its limit."""
+        rate = purse.rates.tokens
+        used = rate.used(purse.allowance.tokens_full_at, self._clock.now())
+        if used >= NEARLY * rate.size > used - tokens:
+            logger.warning("a tenant nears its limit", extra={"tenant": purse.allowance.tenant})
+            self._metrics.count("TenantTokensNearLimit")
 
 
 class Spending:
@@ -110,23 +128,27 @@ class Spending:
         self._metrics = metrics
         self._settings = settings
 
-    def account(self, run: Run, own: Allowance | None, tenant: TenantLimits) -> Account:
+    def account(self, run: Run, known: Mapping[str, Allowance], tenant: TenantLimits) -> Account:
         """The account of one activation.
 
         Args:
             run: Of which run.
-            own: The buckets of the person who pays, if they have been used lately.
+            known: The buckets that were read, by their owners; see `found_allowances`.
             tenant: What the tenant says of its limits.
         """
         rates = rates_of(tenant, self._settings)
         purses = []
         payer = payer_of(run)
         if payer is not None and rates.person.tokens.limited:
-            fresh = Allowance(tenant=run.tenant, owner=owner_of_user(payer))
-            purses.append(_Purse(own or fresh, rates.person))
+            owner = owner_of_user(payer)
+            own = known.get(owner) or Allowance(tenant=run.tenant, owner=owner)
+            purses.append(_Purse(own, rates.person))
         if rates.together.tokens.limited:
             owner = shard_owner(rates.together, run.id)
-            item = self._table.get(Allowance.key_of(run.tenant, owner))
-            shared = Allowance.found_in(item, run.tenant, owner)
-            purses.append(_Purse(shared, rates.together.of_shard))
+            if owner == owner_of_shard(0):
+                shared = known.get(owner) or Allowance(tenant=run.tenant, owner=owner)
+            else:
+                item = self._table.get(Allowance.key_of(run.tenant, owner))
+                shared = Allowance.found_in(item, run.tenant, owner)
+            purses.append(_Purse(shared, rates.together.of_shard, of_tenant=True))
         return Account(self._table, self._clock, self._metrics, purses)

@@ -8,14 +8,14 @@ what is about to start. What was said stays as it was said.
 from collections.abc import Sequence
 from typing import Any
 
-from skein.errors import Conflict
+from skein.errors import ConditionFailed, Conflict
 from skein.models.base import MemberRef, NamedMember
 from skein.models.borrowed import Borrowed
 from skein.models.chat import Chat, Membership, chat_partition
 from skein.models.delivery import Delivery
-from skein.models.past import listed_as_left
 from skein.models.storage import Absent, Is, Item, Missing, Put, Update, Write, all_of
 from skein.ports import Table
+from skein.services.leaving import closing, item_at, opening, place_keys
 from skein.services.revisions import revise
 from skein.services.roster import Room
 from skein.services.slots import slots_unchanged
@@ -38,8 +38,8 @@ def succeed(table: Table, room: Room, old: MemberRef, new: NamedMember) -> list[
     chat, write = _chat_with(room.chat, old, new)
     return [
         write,
-        _left(place, room.chat),
-        _taken(room, place, new, chat),
+        *_left(table, place, room.chat),
+        *_taken(table, place, new, chat),
         *(_agent_with(agent, old, new) for agent in room.agents),
         *_borrowed_with(table, room, old, new),
         *_deliveries_with(table, room.chat, old, new),
@@ -73,20 +73,23 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Upda
     return revise(chat, changes)
 
 
-def _left(place: Membership, chat: Chat) -> Update:
-    closed = {"left_seq": chat.last_seq, "sms": None} | listed_as_left(place)
-    opted_out_at = place.attributes().get("sms_opted_out_at")
-    as_read = all_of(Absent("left_seq"), Is("sms_opted_out_at", opted_out_at))
-    return Update(place.key, set=closed, condition=as_read)
+def _left(table: Table, place: Membership, chat: Chat) -> list[Write]:
+    item = item_at(table, place.key)
+    if Membership.from_item(item) != place:
+        raise ConditionFailed(frozenset())
+    return closing(item, {"left_seq": chat.last_seq, "sms": None})
 
 
-def _taken(room: Room, place: Membership, new: NamedMember, chat: Chat) -> Write:
+def _taken(table: Table, place: Membership, new: NamedMember, chat: Chat) -> list[Write]:
     """The place as `new` has it, together with the one that they had themselves, if they did."""
-    own = next((each for each in room.members if each.member.ref == new.ref), None)
+    keys = place_keys(chat.tenant, chat.id, new.ref)
+    found = table.get_many(keys)
+    item = next((found[key] for key in keys if key in found), None)
     former = (*place.formerly, place.member.id)
-    if own is None:
+    if item is None:
         taken = place.model_copy(update={"member": new, "formerly": former})
-        return Put(taken.key, taken.to_item(chat), Missing())
+        return [Put(taken.key, taken.to_item(chat), Missing())]
+    own = Membership.from_item(item)
     taken = own.model_copy(
         update={
             "left_seq": None,
@@ -98,8 +101,10 @@ def _taken(room: Room, place: Membership, new: NamedMember, chat: Chat) -> Write
             "last_delivery": place.last_delivery or own.last_delivery,
         }
     )
-    change = taken.to_item(chat) | {"left_seq": None}
-    return Update(own.key, set=change, condition=Is("left_seq", own.left_seq))
+    if own.active:
+        unchanged = all_of(Is("chat_id", chat.id), Absent("left_seq"))
+        return [Update(own.key, set=taken.to_item(chat), condition=unchanged)]
+    return opening(item, chat, taken.attributes())
 
 
 def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:

@@ -18,6 +18,7 @@ from skein.models.summary import Summary, SummaryState
 from skein.ports import Clock, LanguageModel, Metrics, Table
 from skein.services import summary_texts as texts
 from skein.services.audience import audience_of
+from skein.services.background import Budget, OverBudget
 from skein.services.freshness import LEAST_MESSAGES, agent_renewal_at
 from skein.services.roster import read_room
 from skein.services.sessions import summed_up_from
@@ -36,12 +37,27 @@ class Summarizer:
     """Asks the light model for summaries."""
 
     def __init__(
-        self, *, model: LanguageModel, usage: UsageBook, metrics: Metrics, settings: Settings
+        self,
+        *,
+        model: LanguageModel,
+        usage: UsageBook,
+        budget: Budget,
+        metrics: Metrics,
+        settings: Settings,
     ) -> None:
         self._model = model
+        self._budget = budget
         self._usage = usage
         self._metrics = metrics
         self._settings = settings
+
+    def may_ask(self, tenant: str) -> bool:
+        """Whether the tenant's budget of background work has tokens left today."""
+        try:
+            self._budget.check(tenant)
+        except OverBudget:
+            return False
+        return True
 
     def ask(
         self,
@@ -70,7 +86,7 @@ class Summarizer:
         except (Transient, ModelRejected) as error:
             self._failed(job, str(error))
             return None
-        self._usage.add(job.tenant, answer.usage, spread_by=job.chat_id)
+        self._usage.add(job.tenant, answer.usage, spread_by=job.chat_id, background=True)
         summary = fit(answer.text)
         if summary is None:
             self._failed(job, "the answer was unfit")
@@ -99,7 +115,8 @@ class Notes:
         """Renew an agent's note on a chat, if it is behind and its cooldown is over.
 
         A model that fails, or answers something unfit, leaves the old note as it is; the next
-        attempt is made once the cooldown is over.
+        attempt is made once the cooldown is over. Over the day's budget nothing is changed, and the
+        chat stays due.
         """
         try:
             room = read_room(self._table, job.tenant, job.chat_id)
@@ -109,7 +126,7 @@ class Notes:
         if member is None:
             return
         at = agent_renewal_at(chat, member, self._settings)
-        if at is None or at > self._clock.now():
+        if at is None or at > self._clock.now() or not self._summarizer.may_ask(job.tenant):
             return
         since = summed_up_from(chat)
         earlier = member.summary if member.summary and member.summary.from_seq >= since else None
@@ -151,7 +168,7 @@ class Notes:
         write = Update(
             member.key,
             set={"summary_state": stored_state(changed)},
-            condition=all_of(was, Absent("left_seq")),
+            condition=all_of(was, Absent("left_seq"), Is("chat_id", member.chat_id)),
         )
         try:
             self._table.write(write)

@@ -14,8 +14,10 @@ from skein.models.jobs import SummaryJob, UpkeepJob
 from skein.models.overrides import TenantSettings
 from skein.models.storage import Absent, Is, Item, Key, Update, all_of
 from skein.ports import Clock, Table
+from skein.services.background import Budget
 from skein.services.dispatch import Dispatch
 from skein.services.freshness import renewals
+from skein.services.leaving import move_closed
 from skein.services.renaming import as_called_now, record_keys
 from skein.services.retention import retention_of
 from skein.services.retrying import optimistic
@@ -32,9 +34,16 @@ class Upkeep:
     """
 
     def __init__(
-        self, *, table: Table, clock: Clock, dispatch: Dispatch, settings: Settings
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        dispatch: Dispatch,
+        budget: Budget,
+        settings: Settings,
     ) -> None:
         self._table = table
+        self._budget = budget
         self._clock = clock
         self._dispatch = dispatch
         self._settings = settings
@@ -42,6 +51,7 @@ class Upkeep:
     def keep(self, job: UpkeepJob) -> None:
         """See to all that is behind, and leave the chat due for what cannot be done yet.
 
+        Where the day's budget is spent, summaries that are behind are due again the next day.
         Doing it twice does no harm.
         """
         try:
@@ -55,12 +65,15 @@ class Upkeep:
         chat, now = room.chat, self._clock.now()
         settings_key = TenantSettings.key_of(chat.tenant)
         found = self._read([settings_key, *record_keys(chat)])
+        move_closed(self._table, room.members)
         for member in room.members:
             if member.active:
                 self._bring_up(chat, member, found)
         behind = list(renewals(chat, room.agents, self._settings))
         grace = timedelta(seconds=self._settings.outbox_grace_seconds)
-        times: list[datetime] = [max(renewal.at, now + grace) for renewal in behind]
+        waits = bool(behind) and self._budget.spent(chat.tenant)
+        earliest = self._budget.next_day_of(chat.id) if waits else now + grace
+        times: list[datetime] = [max(renewal.at, earliest) for renewal in behind]
         said = TenantSettings.found_in(found.get(settings_key))
         roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
         retention = retention_of(said)
@@ -78,7 +91,7 @@ class Upkeep:
                 condition=Is("version", chat.version),
             )
         )
-        return [renewal.job for renewal in behind if renewal.at <= now]
+        return [renewal.job for renewal in behind if renewal.at <= now and not waits]
 
     def _read(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """One batch of reads; a second one in the fullest of chats."""

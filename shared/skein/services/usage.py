@@ -29,15 +29,25 @@ class UsageBook:
         """The key of one counter; `day` is `YYYY-MM-DD`."""
         return Key(f"{key_part(tenant)}#USAGE#{day}#{shard}", "TOTAL")
 
-    def add(self, tenant: str, usage: TokenUsage, *, spread_by: str) -> None:
+    @classmethod
+    def keys_of_day(cls, tenant: str, day: date) -> list[Key]:
+        """The keys of all counters of a day."""
+        return [cls.key_of(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
+
+    def add(
+        self, tenant: str, usage: TokenUsage, *, spread_by: str, background: bool = False
+    ) -> None:
         """Add the cost of one model answer; `spread_by` (a run's id) picks the counter.
 
         A count that cannot be written is given up and reported by the metric `UsageLost`: the
-        exact figures stand on the runs, and no answer waits for a statistic.
+        exact figures stand on the runs, and no answer waits for a statistic. With `background`, it
+        counts against the budget of background work, too.
         """
         day = f"{self._clock.now():%Y-%m-%d}"
         key = self.key_of(tenant, day, stable_hash(spread_by) % USAGE_SHARDS)
         counts = {"answers": 1} | usage.model_dump()
+        if background:
+            counts["background_tokens"] = usage.input_tokens + usage.output_tokens
         try:
             self._table.write(Update(key, add=counts))
         except Transient:
@@ -47,7 +57,6 @@ class UsageBook:
     def of_day(self, tenant: str, day: date | None = None) -> DayUsage:
         """What the tenant's agents have used on a day (UTC); today, if none is given."""
         day = day or self._clock.now().date()
-        keys = [self.key_of(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
-        items = self._table.get_many(keys).values()
+        items = self._table.get_many(self.keys_of_day(tenant, day)).values()
         counts = {name: sum(int(item.get(name, 0)) for item in items) for name in COUNTS}
         return DayUsage(day=day, **counts)

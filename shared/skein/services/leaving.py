@@ -1,0 +1,127 @@
+"""Closed memberships: moved out of the range that each post reads, and moved back on a re-join.
+
+Both are one transaction that holds only while the item is as it was read, so no write in between is
+lost, and there is always exactly one membership of a member in a chat. Attributes that this version
+does not know are kept.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skein.errors import ConditionFailed
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Membership
+from skein.models.past import listed_as_left
+from skein.models.storage import (
+    MAX_TRANSACTION_ITEMS,
+    Condition,
+    Delete,
+    Is,
+    Item,
+    Key,
+    Missing,
+    Present,
+    Put,
+    Update,
+    Write,
+    all_of,
+)
+from skein.ports import Table
+
+KEYS = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk"})
+
+
+def read_place(table: Table, tenant: str, chat_id: str, ref: MemberRef) -> Membership | None:
+    """Read a membership, open or closed; None for somebody who was never in the chat."""
+    items = (table.get(key) for key in place_keys(tenant, chat_id, ref))
+    return next((Membership.from_item(item) for item in items if item is not None), None)
+
+
+def place_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:
+    """The keys under which a membership lies: while it is open, and once it is closed."""
+    return [
+        Membership.key_of(tenant, chat_id, ref),
+        Membership.left_key_of(tenant, chat_id, ref),
+    ]
+
+
+def item_at(table: Table, key: Key) -> Item:
+    """Read an item that a move rests on.
+
+    Raises:
+        ConditionFailed: It is gone; read the chat again.
+    """
+    item = table.get(key)
+    if item is None:
+        raise ConditionFailed(frozenset())
+    return item
+
+
+def closing(item: Item, changes: Mapping[str, Any]) -> list[Write]:
+    """The writes that close a membership and move it out of the posts' way.
+
+    Args:
+        item: The membership as it was read.
+        changes: Attributes to set, `left_seq` among them; None removes one.
+    """
+    attributes = _attributes(item) | dict(changes)
+    closed = Membership.from_item({name: v for name, v in attributes.items() if v is not None})
+    listed = attributes | listed_as_left(closed)
+    return [Delete(_key(item), _as_read(item)), Put(closed.key, listed, Missing())]
+
+
+def opening(item: Item, chat: Chat, changes: Mapping[str, Any]) -> list[Write]:
+    """The writes that open a closed membership again, with all that its item holds.
+
+    Args:
+        item: The closed membership as it was read, wherever it lies.
+        chat: Its chat, by which it is listed.
+        changes: Attributes to set; None removes one.
+    """
+    place = Membership.from_item(item)
+    opened = dict(changes) | {"left_seq": None} | place.relation(chat, chat.activity_hour)
+    if place.unmoved:
+        still_closed = all_of(Present("left_seq"), Is("left_seq", place.left_seq))
+        return [Update(place.key, set=opened, condition=still_closed)]
+    key = Membership.key_of(place.tenant, place.chat_id, place.member)
+    return [
+        Delete(place.key, _as_read(item)),
+        Put(key, _attributes(item) | opened, Missing()),
+    ]
+
+
+def move_closed(table: Table, places: Sequence[Membership]) -> int:
+    """Move closed memberships that older versions left among the open ones.
+
+    What changes meanwhile stays where it is; doing it again is safe.
+
+    Returns:
+        How many were moved.
+    """
+    keys = [place.key for place in places if place.unmoved]
+    moved = 0
+    for start in range(0, len(keys), MAX_TRANSACTION_ITEMS // 2):
+        found = table.get_many(keys[start : start + MAX_TRANSACTION_ITEMS // 2])
+        items = [item for item in found.values() if item.get("left_seq") is not None]
+        if not items:
+            continue
+        try:
+            table.transact([write for item in items for write in closing(item, {})])
+        except ConditionFailed:
+            continue
+        moved += len(items)
+    return moved
+
+
+def _key(item: Item) -> Key:
+    return Key(item["pk"], item["sk"])
+
+
+def _attributes(item: Item) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if name not in KEYS}
+
+
+def _as_read(item: Item) -> Condition:
+    """Every attribute is as it was read, and none that is known has come to it."""
+    names = sorted((Membership.model_fields.keys() | _attributes(item).keys()) - {"unmoved"})
+    return all_of(*(Is(name, item.get(name)) for name in names))
