@@ -66,6 +66,7 @@ OTHERS = {
     "services/document_moves.py": "what is kept for a person who turns out to be another",
     "services/firing.py": "the plan whose run starts with its audience",
     "services/heirlooms.py": "what is kept for a person who turns out to be another",
+    "services/activity.py": "the times of messages that one person has seen, and no words",
     "services/records.py": "the one chat whose summary is made, for those who were there",
     "services/reflection.py": "what fades, asked about by the same people's entries alone",
     "services/respond.py": "the run, for the person who asked for it",

@@ -380,6 +380,7 @@ def numbered(key: Key) -> Key:
 KEYS: dict[str, Key] = {
     "`Chat`": chat.Chat.key_of(TENANT, CHAT),
     "`Membership`": chat.Membership.key_of(TENANT, CHAT, PERSON),
+    "closed membership": chat.Membership.left_key_of(TENANT, CHAT, PERSON),
     "`Consolidation`": consolidation.Consolidation.key_of(TENANT, CHAT),
     "`ConsolidationRecord`": consolidation.ConsolidationRecord.key_of(TENANT, CHAT, "{record}"),
     "`ReflectionRecord`": reflection.ReflectionRecord.key_of(TENANT, AGENT, None, "{record}"),

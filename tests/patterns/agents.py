@@ -93,7 +93,8 @@ def _fire(meter: Meter) -> None:
     item = world.table.get(plan.key)
     assert item is not None
     with meter(world):
-        Firing(table=world.table, settings=world.settings).fire(item, world.clock.now())
+        firing = Firing(table=world.table, metrics=world.metrics, settings=world.settings)
+        firing.fire(item, world.clock.now())
 
 
 @patterns.named("an agent's own newest runs")

@@ -8,7 +8,7 @@ import pytest
 
 from skein.adapters.memory import MemoryQueues
 from skein.adapters.memory_table import MemoryTable
-from skein.errors import ConditionFailed, Unavailable
+from skein.errors import ConditionFailed, Unavailable, Unprocessable
 from skein.models.audience import OPEN, Audience
 from skein.models.intent import Owner, Plan
 from skein.models.jobs import Job, RunJob
@@ -16,7 +16,7 @@ from skein.models.run import Run, live_key
 from skein.models.storage import Update, Write
 from skein.services.firing import Firing
 from skein.settings import Settings
-from tests.builders import NOON, TENANT, World
+from tests.builders import NOON, TENANT, World, person
 from tests.doubles import Killed
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")
@@ -170,7 +170,9 @@ def test_two_ticks_at_once_start_one_run() -> None:
     turn_to(world, "02-19T08:00:00")
     item = world.table.get(the_plan(world).key)
     assert item is not None
-    one, other = (Firing(table=world.table, settings=Settings()) for _ in range(2))
+    one, other = (
+        Firing(table=world.table, metrics=world.metrics, settings=Settings()) for _ in range(2)
+    )
     assert one.fire(item, world.clock.now()) is not None
     with pytest.raises(ConditionFailed):
         other.fire(item, world.clock.now())
@@ -229,7 +231,7 @@ def test_a_plan_that_is_replaced_while_it_fires_does_not_fire_its_old_self() -> 
     assert item is not None
     world.app.plans.set(OWNER, "Daily Report", "Rest", run_after="1 week")
     turn_to(world, "02-19T08:00:00")
-    firing = Firing(table=world.table, settings=Settings())
+    firing = Firing(table=world.table, metrics=world.metrics, settings=Settings())
     with pytest.raises(ConditionFailed):
         firing.fire(item, world.clock.now())
     assert world.tick() == 0
@@ -291,3 +293,120 @@ def test_a_plan_that_could_not_fire_fires_once_it_can_and_forgets_its_tries() ->
     assert item is not None
     assert "due_tries" not in item
     assert the_plan(world).next_at == datetime(2026, 2, 20, 8, 0, tzinfo=UTC)
+
+
+# ---------------------------------------------------------------------- how often, how long
+
+
+def cron_of_old(world: World, cron: str, **fields: Any) -> None:
+    """A plan as older versions set it, whatever its pace."""
+    planned(world)
+    world.table.write(Update(the_plan(world).key, set={"cron": cron} | fields))
+
+
+@pytest.mark.parametrize("cron", ["* * * * *", "*/14 * * * *", "0,5 9 * * *", "0,55 0,23 * * *"])
+def test_cron_plan_that_fires_too_often_is_refused(cron: str) -> None:
+    world = World()
+    world.agent()
+    with pytest.raises(Unprocessable, match="cron"):
+        world.app.plans.set(OWNER, "Often", "Do it", cron=cron)
+
+
+@pytest.mark.parametrize("cron", ["*/15 * * * *", "0 * * * *", "0,15 9 * * *", "0 2,3 * * *"])
+def test_cron_plan_at_the_least_distance_is_accepted(cron: str) -> None:
+    world = World()
+    world.agent()
+    assert world.app.plans.set(OWNER, "Fine", "Do it", cron=cron, time_zone="Europe/Berlin")
+
+
+def test_plan_every_minute_of_an_older_version_fires_every_quarter_of_an_hour() -> None:
+    world = World()
+    cron_of_old(world, "* * * * *")
+    turn_to(world, "02-19T08:00:00")
+    for _ in range(120):
+        world.tick()
+        world.clock.advance(MINUTE)
+    assert len(fired(world)) == 8
+
+
+def test_plan_every_quarter_of_an_hour_misses_nothing_though_ticks_are_late() -> None:
+    world = planned(cron="*/15 * * * *")
+    for number in range(1, 9):
+        world.clock.set(the_plan(world).next_at or NOON)
+        world.clock.advance(50)
+        world.tick()
+        assert len(fired(world)) == number
+    assert world.clock.now() == NOON + timedelta(minutes=120, seconds=50)
+
+
+DAYS = 24 * 60 * MINUTE
+ANN = person("usr_ann", "Ann")
+
+
+def anns_plan() -> World:
+    """A daily plan that Ann's run has set, in a group in which she reads and writes."""
+    world = World()
+    world.chat(ANN, person(), respond="manual")
+    world.post("Remind me daily", ANN)
+    return planned(world, cron="0 9 * * *", set_by=ANN.id)
+
+
+def days_pass(world: World, days: int) -> int:
+    """How often a daily plan fires in so many days, in each of which somebody else writes."""
+    times = 0
+    for _ in range(days):
+        world.clock.advance(DAYS)
+        world.post("Good morning", person())
+        times += world.app.tick.run(until=world.clock.now() + timedelta(seconds=45))
+        world.queues.ready("turns")
+    return times
+
+
+def test_plan_ends_after_90_days_without_activity_of_its_person() -> None:
+    world = anns_plan()
+    plan = the_plan(world)
+    days_pass(world, 89)
+    assert the_plan(world).status == "active"
+    days_pass(world, 3)
+    over = world.app.plans.get(HERE, plan.id)
+    assert (over.status, over.next_at) == ("canceled", None)
+    assert world.metrics.counts["PlansLapsed"] == 1
+    assert 89 <= len(fired(world)) <= 91
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_plan_lives_on_while_its_person_writes_or_reads(reads: bool) -> None:
+    world = anns_plan()
+    days_pass(world, 60)
+    if reads:
+        world.app.views.read(TENANT, ANN.id, "chat_1", world.stored_chat().last_seq)
+    else:
+        world.post("Thanks", ANN)
+    days_pass(world, 60)
+    assert the_plan(world).status == "active"
+
+
+def test_plan_of_an_operator_never_ends_by_itself() -> None:
+    world = planned()
+    days_pass_alone = 0
+    for _ in range(120):
+        world.clock.advance(DAYS)
+        days_pass_alone += world.tick() > 0
+    assert days_pass_alone == 120
+
+
+def test_activity_is_looked_up_once_a_day_at_most() -> None:
+    world = anns_plan()
+    world.clock.advance(DAYS)
+    item = world.table.get(the_plan(world).key)
+    assert item is not None
+    world.clock.set(the_plan(world).next_at or NOON)
+    world.table.log.clear()
+    Firing(table=world.table, metrics=world.metrics, settings=Settings()).fire(
+        item, world.clock.now()
+    )
+    first = [call.method for call in world.table.log]
+    assert first.count("query_index") <= 1
+    fresh = world.table.get(the_plan(world).key)
+    assert fresh is not None
+    assert fresh["active_at"] is not None

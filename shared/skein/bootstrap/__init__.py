@@ -52,7 +52,7 @@ class App(Turning):
             finder=self.finder,
             metrics=self.metrics,
             firing={
-                "plan": Firing(table=self.table, settings=self.settings).fire,
+                "plan": Firing(table=self.table, metrics=self.metrics, settings=self.settings).fire,
                 "merge": self.numbers.carry_on,
             },
         )

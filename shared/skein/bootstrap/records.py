@@ -119,7 +119,7 @@ class OnRecord(Outside):
         """What will wake agents."""
         from skein.services.plans import Plans
 
-        return Plans(table=self.table, clock=self.clock)
+        return Plans(table=self.table, clock=self.clock, settings=self.settings)
 
     @part
     def documents(self) -> Documents:

@@ -174,6 +174,7 @@ class Plan(Owned):
         run_after: As it was said, e.g. `2 hours`; counted from when the plan was set.
         cron: Five fields, in `time_zone`.
         next_at: When it fires next; None once it is over.
+        active_at: When its person was active, as far as is known.
         set_by: The person whose run set it; None where an operator or no person did.
         version: Raised by every change and firing, each of which holds only for the one it read.
     """
@@ -187,6 +188,7 @@ class Plan(Owned):
     cron: str | None = None
     time_zone: str = "UTC"
     next_at: Instant | None = None
+    active_at: Instant | None = None
     set_by: Identifier | None = None
     status: PlanStatus = "active"
     version: int = 1

@@ -1,7 +1,7 @@
-"""The budget of background work (summaries, consolidation, reflection), by tenant and day (UTC).
+"""The budget of a tenant's background work in a day (UTC): summaries and memories.
 
-It is held to the day's usage counters, which are written anyway. It is read before each question, so
-the answers that are under way may exceed it. Over the budget the work waits, and its due pointer
+It is held to the day's usage counters, which are written anyway. It is read before each question,
+so the answers that are under way may exceed it. Over the budget the work waits, and its due pointer
 moves to the next day.
 """
 

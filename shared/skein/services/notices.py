@@ -71,13 +71,13 @@ class Notices:
     def out_of_tokens(self, claim: Claim, refusal: Refusal) -> None:
         """Say in a direct chat, once, that a run is not worked at because of a limit.
 
-        Where nobody is to be told, or nobody can be, nothing happens.
+        Nobody is told of a run that no person waits for: a plan's, or one by an agent's message.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
         run, chat, payer = claim.run, claim.chat, payer_of(claim.run)
-        if payer is None or chat is None or chat.kind != "direct":
+        if payer is None or not run.trigger.by_person or chat is None or chat.kind != "direct":
             return
         over = self._limits.go_over(run.tenant, payer, refusal)
         try:

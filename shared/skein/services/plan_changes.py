@@ -1,12 +1,16 @@
 """How a plan goes from one state to the next, and the writes that make it so."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from skein.errors import Unprocessable
 from skein.models.due import NOT_DUE
 from skein.models.intent import Plan, PlanStatus
 from skein.models.storage import Condition, Delete, Is, Missing, Put, Update, Write
 from skein.services.schedule import after_a_while, moment_of, next_time, zone_of
+
+TICK_SLACK = timedelta(minutes=2)
+A_MOMENT = timedelta(seconds=1)
+MOVED = ("next_at", "active_at", "version", "gsi2pk", "gsi2sk")
 
 
 def first_time(kind: str, text: str, time_zone: str, now: datetime) -> datetime:
@@ -39,11 +43,20 @@ def ended(plan: Plan, status: PlanStatus, now: datetime) -> Plan:
     )
 
 
-def fired(plan: Plan, now: datetime) -> Plan:
-    """The plan once it has fired: at its next time, which lies ahead, or over."""
+def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
+    """The plan once it has fired: at its next time, which lies ahead, or over.
+
+    Args:
+        plan: As it was due.
+        now: The present.
+        least: Between two firings, whatever the cron expression says. A tick may be late by
+            `TICK_SLACK` without costing the plan its next time.
+    """
     if plan.cron is None:
         return ended(plan, "done", now)
-    next_at = next_time(plan.cron, zone_of(plan.time_zone), now)
+    fired_at = max(plan.next_at or now, now - TICK_SLACK)
+    earliest = max(now, fired_at + least - A_MOMENT)
+    next_at = next_time(plan.cron, zone_of(plan.time_zone), earliest)
     if next_at is None:
         return ended(plan, "done", now)
     return plan.model_copy(update={"next_at": next_at, "version": plan.version + 1})
@@ -61,5 +74,6 @@ def moved(plan: Plan, revised: Plan) -> list[Write]:
             Delete(plan.key, as_read(plan)),
             Put(revised.key, revised.to_item(), Missing()),
         ]
-    change = {name: revised.to_item()[name] for name in ("next_at", "version", "gsi2pk", "gsi2sk")}
+    item = revised.to_item()
+    change = {name: item.get(name) for name in MOVED}
     return [Update(plan.key, set=NOT_DUE | change, condition=as_read(plan))]

@@ -1,5 +1,6 @@
 """Plans: what will wake an agent, once or again and again; `firing` beside this one does it."""
 
+from datetime import timedelta
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -21,6 +22,8 @@ from skein.services.guarded import check_change, transact_guarded, unfit
 from skein.services.owned_lists import check_room, list_owned, owned_items
 from skein.services.plan_changes import as_read, ended, first_time, moved
 from skein.services.retrying import optimistic
+from skein.services.schedule import fires_too_often
+from skein.settings import Settings
 
 ACTIVE = "PLAN#"
 ENDED = "ENDED#PLAN#"
@@ -47,8 +50,9 @@ class _Found(NamedTuple):
 class Plans:
     """Keeps the agents' plans, each in the partition of those it may be shown to."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
+    def __init__(self, *, table: Table, clock: Clock, settings: Settings) -> None:
         self._table = table
+        self._settings = settings
         self._clock = clock
 
     def set(
@@ -87,7 +91,8 @@ class Plans:
             The plan, as the effect left it if it was carried out before.
 
         Raises:
-            Unprocessable: Not exactly one of the three times is given, or a value does not fit.
+            Unprocessable: Not exactly one of the three times is given, a value does not fit, or
+                the cron expression fires too often.
             Conflict: The agent has 100 active plans there that may be shown, or 200 in all; or the
                 one of this name may not be changed from there.
             LostLease: The guard does not hold.
@@ -99,6 +104,9 @@ class Plans:
         [(kind, text)] = times.items()
         now = self._clock.now()
         next_at = first_time(kind, text, time_zone, now)
+        least = self._settings.plan_cron_minutes
+        if kind == "cron" and fires_too_often(text, timedelta(minutes=least), now):
+            raise Unprocessable(f"cron may fire at most every {least} minutes")
         try:
             plan = Plan(
                 **dict(owner),
@@ -108,6 +116,7 @@ class Plans:
                 **{kind: next_at if kind == "scheduled_at" else " ".join(text.split())},
                 time_zone=time_zone,
                 next_at=next_at,
+                active_at=now if kind == "cron" else None,
                 set_by=set_by,
                 created_at=now,
             )

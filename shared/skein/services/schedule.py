@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import islice, pairwise
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
@@ -11,6 +12,7 @@ from skein.models.base import to_utc
 
 CRON_FIELDS = 5
 MAX_CRON_CHARACTERS = 200
+FIRINGS_CHECKED = 100  # at a quarter of an hour, more than a day's
 FARTHEST = timedelta(days=3_660)  # ten years ahead
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
@@ -99,3 +101,12 @@ def next_time(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
         raise Unprocessable(f"cron is not valid: {error}") from None
     # Of an hour that is repeated, the library names the first, which may have passed.
     return next((at for local in times if (at := local.astimezone(UTC)) > after), None)
+
+
+def fires_too_often(cron: str, least: timedelta, after: datetime) -> bool:
+    """Whether two of a valid cron expression's next 100 times are less than `least` apart.
+
+    Goes by UTC, so that a change of the clocks makes no plan invalid.
+    """
+    times = islice(CronSim(cron, after.astimezone(UTC)), FIRINGS_CHECKED)
+    return any(later - earlier < least for earlier, later in pairwise(times))

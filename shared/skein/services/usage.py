@@ -51,6 +51,7 @@ class UsageBook:
         try:
             self._table.write(Update(key, add=counts))
         except Transient:
+            counts.pop("background_tokens", None)
             logger.warning("usage not counted", extra={"tenant": tenant, **counts})
             self._metrics.count("UsageLost")
 

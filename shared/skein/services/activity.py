@@ -1,0 +1,40 @@
+"""When a person was last active, from what is stored anyway: nothing is written for it.
+
+A person's SEEN watermark moves when they post and when they say what they have read. So they were
+active no earlier than the message at the watermark was written.
+"""
+
+from datetime import datetime
+
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Membership, Message, member_relation, related_chat
+from skein.models.storage import Key
+from skein.ports import Table
+
+NEWEST_CHATS = 50
+
+
+def last_activity(table: Table, tenant: str, user_id: str) -> datetime | None:
+    """A lower bound of when a person last posted or read, from their 50 newest chats.
+
+    Takes three reads. None where nothing is known: no chats, or their messages have expired.
+    """
+    relation = member_relation(tenant, MemberRef(kind="user", id=user_id))
+    page = table.query_index("gsi1", relation, limit=NEWEST_CHATS, newest_first=True)
+    places = {
+        Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in page.items
+    }
+    found = table.get_many([*places, *places.values()]) if places else {}
+    times: list[datetime] = []
+    seen: list[Key] = []
+    for chat_key, place_key in places.items():
+        if chat_key not in found or place_key not in found:
+            continue
+        chat, place = Chat.from_item(found[chat_key]), Membership.from_item(found[place_key])
+        if chat.last_message is not None and place.seen_seq >= chat.last_seq:
+            times.append(chat.last_message.created_at)
+        elif place.seen_seq:
+            seen.append(Message.key_of(tenant, chat.id, place.seen_seq))
+    messages = table.get_many(seen).values() if seen else ()
+    times += [Message.from_item(item).created_at for item in messages]
+    return max(times, default=None)
