@@ -312,7 +312,7 @@ def test_what_two_runs_spend_at_once_is_all_charged(world: Rivals) -> None:
     [run] = world.runs(world.here)
     trigger = run.trigger.model_copy(update={"by": MemberRef(kind="user", id=f"usr_{uuid4().hex}")})
     run = run.model_copy(update={"trigger": trigger})
-    accounts = [world.app.spending.account(run, None, TenantOverrides()) for _ in range(10)]
+    accounts = [world.app.spending.account(run, {}, TenantOverrides()) for _ in range(10)]
     at_once(*[partial(a.charge, TokenUsage(input_tokens=90, output_tokens=10)) for a in accounts])
     item = world.table.get(payer_keys(run)[0])
     assert item is not None

@@ -255,6 +255,7 @@ def test_reading_back_beyond_a_join_narrows_what_a_run_may_tell_elsewhere() -> N
     world = _house()
     world.chat(HUSAM, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
     world.post("Before", HUSAM, chat_id="chat_pair")
+    world.known(SARAH)
     world.app.rooms.add_member(TENANT, "chat_pair", HUSAM, SARAH.ref)
     for n in range(100):
         world.post(f"After {n}", HUSAM, chat_id="chat_pair")
@@ -319,6 +320,7 @@ def test_a_private_plans_instruction_is_not_shown_to_someone_who_joins_where_it_
     world.chat(HUSAM, COACH, chat_id="chat_one", **PRIVATE)
     _planned(world, HUSAMS, set_by=HUSAM.id)
     settle(world)
+    world.known(SARAH)
     world.app.rooms.add_member(TENANT, "chat_one", HUSAM, SARAH.ref)
     world.post("I do", SARAH, chat_id="chat_one")
     settle(world)
