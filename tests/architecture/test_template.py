@@ -121,7 +121,8 @@ def test_what_waits_or_fails_and_a_silent_tick_raise_alarms() -> None:
     assert alarms_on("Invocations", "Tick")
     reported = {alarm["MetricName"]: alarm for alarm in ALARMS.values()}
     variables = GLOBALS["Environment"]["Variables"]
-    for metric in ("RunsFailed", "ConsolidationsStuck"):
+    limits = ("TenantTokensNearLimit", "BackgroundOverBudget")
+    for metric in ("RunsFailed", "ConsolidationsStuck", *limits):
         alarm = reported[metric]
         assert alarm["Namespace"] == variables["POWERTOOLS_METRICS_NAMESPACE"]
         assert alarm["Dimensions"] == [

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from skein.errors import Ambiguous, RateLimited
 from skein.models.chat import Message
 from skein.models.completion import ModelRequest
-from skein.models.limit import DAY, MINUTE, Allowance, Rate, owner_of_user
+from skein.models.intent import Owner
+from skein.models.limit import DAY, MINUTE, Allowance, Rate, owner_of_shard, owner_of_user
 from skein.models.overrides import TenantOverrides, TenantSettings
+from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.storage import Put, Write
 from skein.services.chats import NewMessage, Posted
@@ -559,3 +561,103 @@ def test_an_item_is_kept_for_as_long_as_it_says_something() -> None:
 )
 def test_a_while_is_told_as_people_say_it(seconds: int, words: str) -> None:
     assert in_words(timedelta(seconds=seconds)) == words
+
+
+# ---------------------------------------------------------------------- who is charged
+
+
+def tokens_of(world: World, owner: str) -> float:
+    """How many tokens a person's bucket has given."""
+    item = world.table.get(Allowance.key_of(TENANT, owner))
+    full_at = Allowance.from_item(item).tokens_full_at if item else None
+    return Rate(world.settings.user_tokens_per_day, DAY).used(full_at, world.clock.now())
+
+
+def with_a_plan(set_by: str | None, **settings: int) -> World:
+    world = World(Settings(**settings))
+    world.agent()
+    owner = Owner(tenant=TENANT, agent_id=COACH.id)
+    world.app.plans.set(owner, "Daily", "Do it", run_after="1 minute", set_by=set_by)
+    return world
+
+
+def plan_runs(world: World) -> list[Run]:
+    page = world.table.query(f"{TENANT}#AGENT#{COACH.id}", first="RUN#", last="RUN#~")
+    return [Run.from_item(item) for item in page.items if "#STEP#" not in item["sk"]]
+
+
+@pytest.mark.parametrize(("set_by", "charged"), [("usr_husam", 15), (None, 0)])
+def test_run_of_a_plan_is_charged_to_who_set_it(set_by: str | None, charged: int) -> None:
+    world = with_a_plan(set_by)
+    world.clock.advance(60)
+    world.tick()
+    world.drain()
+    assert statuses(plan_runs(world)) == ["done"]
+    assert tokens_of(world, owner_of_user("usr_husam")) == pytest.approx(charged, abs=1)
+    assert world.table.get(Allowance.key_of(TENANT, owner_of_shard(0))) is not None
+
+
+def test_run_of_a_plan_over_the_limit_is_canceled_with_a_reason_and_no_notice() -> None:
+    world = with_a_plan("usr_husam", user_tokens_per_day=100)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private")
+    world.clock.advance(60)
+    spent(world, 100)
+    world.tick()
+    world.drain()
+    [run] = plan_runs(world)
+    assert (run.status, run.error) == (
+        "canceled",
+        "over a limit: what models may spend in a day is spent",
+    )
+    assert not world.model.requests
+    assert world.messages() == []
+    for _ in range(5):
+        world.clock.advance(60)
+        assert world.tick() == 0
+
+
+def test_chatter_between_agents_is_charged_to_whose_words_led_to_it() -> None:
+    world = World(Settings(user_tokens_per_day=10_000))
+    world.agent()
+    world.agent(DESIGNER.id, DESIGNER.name)
+    world.chat(HUSAM, COACH, DESIGNER)
+    world.post("Discuss", HUSAM)
+    world.drain()
+    answers = len(world.model.requests)
+    assert answers > 4
+    assert any(run.chain_depth > 1 for run in world.runs())
+    used = sum(run.usage.input_tokens + run.usage.output_tokens for run in world.runs())
+    assert tokens_of(world, owner_of_user(HUSAM.id)) == pytest.approx(used, abs=5)
+
+
+def test_chatter_ends_once_the_person_it_traces_back_to_is_over_the_limit() -> None:
+    world = World(Settings(user_tokens_per_day=40))
+    world.agent()
+    world.agent(DESIGNER.id, DESIGNER.name)
+    world.chat(HUSAM, COACH, DESIGNER)
+    world.post("Discuss", HUSAM)
+    world.drain()
+    assert len(world.model.requests) <= 4
+    assert {run.status for run in world.runs()} == {"done", "canceled"}
+    assert notices(world, "chat_1") == []
+
+
+def test_tenant_that_uses_80_percent_of_its_limit_is_reported_once() -> None:
+    world = asked_directly()
+    tenant_says(world, tenant_tokens_per_day=100, user_tokens_per_day=0)
+    for n in range(7):
+        world.post(f"Message {n}", HUSAM)
+        world.drain()
+        expected = 1 if n >= 5 else 0
+        assert world.metrics.counts["TenantTokensNearLimit"] == expected
+
+
+def test_tenant_has_a_limit_unless_it_says_otherwise() -> None:
+    assert Settings().tenant_tokens_per_day == 20_000_000
+    world = World(Settings(user_tokens_per_day=0, tenant_tokens_per_day=40))
+    world.agent()
+    world.chat(HUSAM, COACH, kind="direct", visibility="private")
+    for n in range(4):
+        world.post(f"Message {n}", HUSAM)
+        world.drain()
+    assert statuses(world.runs()) == ["done", "done", "done", "canceled"]
