@@ -8,12 +8,14 @@ from skein.errors import ConditionFailed, RateLimited
 from skein.models.base import NamedMember
 from skein.models.chat import Membership
 from skein.models.jobs import RunJob, UpkeepJob
+from skein.models.limit import Allowance, owner_of_user
 from skein.models.past import listed_as_left
+from skein.models.sms import InboundSms
 from skein.models.storage import Update, Write
 from skein.services.leaving import move_closed, read_place
 from skein.services.roster import read_room
 from skein.settings import Settings
-from tests.builders import TENANT, World, bot, person, statuses
+from tests.builders import LINE, PHONE, TENANT, World, bot, person, statuses
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
 UNLIMITED = Settings(user_chat_changes_per_hour=0)
@@ -215,3 +217,62 @@ def test_changes_of_members_are_limited_for_each_person_and_refill() -> None:
     rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     rooms.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)  # one may always leave
     assert world.metrics.counts["OverLimit"] == 1
+
+
+# ---------------------------------------------------------------------- what needs closed ones
+
+
+def test_erasure_and_export_find_chats_that_the_person_left() -> None:
+    world = World()
+    world.known(AHMAD)
+    world.chat(HUSAM, AHMAD, COACH, respond="manual")
+    world.post("I am Ahmad", AHMAD)
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+    page = world.app.exports.page(TENANT, AHMAD.id)
+    assert [(own.chat.id, own.place.left_seq) for own in page.chats] == [("chat_1", 1)]
+    assert [message.text for message in page.messages] == ["I am Ahmad"]
+    world.app.erasures.request(TENANT, AHMAD.id, by="usr_op")
+    for _ in range(5):
+        world.drain()
+        world.clock.advance(3_600)
+        world.tick()
+    assert world.table.get(Membership.left_key_of(TENANT, "chat_1", AHMAD)) is None
+    assert "Ahmad" not in str(world.texts())
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left(
+    *, moved: bool
+) -> None:
+    world = World()
+    world.agent()
+    world.line()
+    world.known(HUSAM, AHMAD)
+
+    def text(sid: str) -> NamedMember:
+        sms = InboundSms(
+            account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body="Hi"
+        )
+        posted = world.app.ingest.receive(sms)
+        assert posted is not None
+        return posted.message.sender
+
+    caller = text("SM1")
+    world.drain()
+    world.chat(HUSAM, AHMAD, caller, chat_id="chat_2", respond="manual")
+    if moved:
+        world.app.rooms.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
+    else:
+        place = world.membership(AHMAD, "chat_2")
+        world.table.write(Update(place.key, set={"left_seq": 0} | listed_as_left(place)))
+        chat = world.stored_chat("chat_2")
+        roster = [m.model_dump(mode="json") for m in chat.roster if m.ref != AHMAD.ref]
+        world.table.write(Update(chat.key, set={"roster": roster}))
+    world.app.numbers.link(TENANT, AHMAD.id, PHONE)
+    place = world.membership(AHMAD, "chat_2")
+    assert (place.active, place.formerly) == (True, (caller.id,))
+    assert not world.membership(caller, "chat_2").active
+    assert read_room(world.table, TENANT, "chat_2").member(AHMAD.ref) == place
+    used = world.table.get(Allowance.key_of(TENANT, owner_of_user(AHMAD.id)))
+    assert text("SM1").id == caller.id  # redelivered: recognised, and not counted
+    assert world.table.get(Allowance.key_of(TENANT, owner_of_user(AHMAD.id))) == used
