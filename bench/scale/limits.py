@@ -9,14 +9,16 @@ from bench.scale.cost import Costs
 from bench.scale.traffic import Activity
 from local.template import Template
 from skein.models.due import DUE_SHARDS
-from skein.services.limits import MOST_SHARDS
+from skein.models.overrides import TenantLimits
+from skein.services.limits import rates_of
 from skein.services.usage import USAGE_SHARDS
+from skein.settings import Settings
 
 PROVISIONED_TIMES = 16  # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
 RATES = (10, 1_000, 100_000)  # messages a second
 SHARDS: Mapping[str, int] = {
     "a tenant's usage of a day": USAGE_SHARDS,
-    "a tenant's limits": MOST_SHARDS,
+    "a tenant's limits": rates_of(TenantLimits(), Settings()).together.shards,
     "what is due, runs (gsi2)": DUE_SHARDS,
     "what is due, texts (gsi2)": DUE_SHARDS,
     "what is due, chats (gsi2)": DUE_SHARDS,
