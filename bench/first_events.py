@@ -33,8 +33,8 @@ from skein.adapters.memory_table import MemoryTable
 from skein.adapters.system import UlidIds
 from skein.adapters.tokens import Tokens
 from skein.bootstrap import App, build_app
-from skein.models.api_admin import NewAgent, NewLine, NewUser
-from skein.models.api_services import NewService
+from skein.models.api.directory import NewAgent, NewLine, NewUser
+from skein.models.api.services import NewService
 from skein.models.jobs import (
     ConsolidationJob,
     DeliveryJob,
@@ -49,7 +49,7 @@ from skein.models.sms import InboundSms
 from skein.models.source import Source
 from skein.models.storage import Item, Key, Write
 from skein.ports import Clock
-from skein.services.signatures import sign
+from skein.services.inbound.webhook_signature import sign
 from skein.settings import Settings
 
 TENANT, LINE, PHONE = "bench", "+15005550006", "+15005550100"

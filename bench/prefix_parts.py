@@ -23,7 +23,7 @@ from bench.skein_chat import Kind
 from skein.adapters.tokens import Tokens
 from skein.models.step import HISTORY, PromptSection
 from skein.ports import ModelTokens, TokenCounter
-from skein.services import windows
+from skein.services.chat_state import history_window as windows
 from skein.settings import Settings
 
 DISCOUNTS = (0.5, 0.75, 0.9)  # of gpt-4o, gpt-4.1 and gpt-5, as their prices were in 2026

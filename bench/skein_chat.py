@@ -17,8 +17,8 @@ from skein.models.session import Session
 from skein.models.storage import Item
 from skein.models.summary import Summary
 from skein.models.user import User
-from skein.services.chats import NewMessage
-from skein.services.windows import pinned
+from skein.services.chat_state.history_window import pinned
+from skein.services.chats.post_message import NewMessage
 
 TENANT = "bench"
 BETWEEN_MESSAGES = timedelta(seconds=30)

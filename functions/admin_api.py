@@ -10,20 +10,20 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-import admin_audit
-import admin_consolidations
-import admin_documents
-import admin_intents
-import admin_memories
-import admin_people
-import admin_privacy
-import admin_reflections
-import admin_services
-import admin_settings
-import admin_skills
-import admin_threads
-import admin_usage
-from api_app import (
+from routes import audit as admin_audit
+from routes import consolidations as admin_consolidations
+from routes import documents as admin_documents
+from routes import goals_and_plans as admin_intents
+from routes import memories as admin_memories
+from routes import phones as admin_people
+from routes import privacy as admin_privacy
+from routes import reflections as admin_reflections
+from routes import services as admin_services
+from routes import settings as admin_settings
+from routes import skills as admin_skills
+from routes import threads as admin_threads
+from routes import usage as admin_usage
+from routes.app import (
     AgentId,
     Api,
     Day,
@@ -35,11 +35,11 @@ from api_app import (
     documented,
     no_content,
 )
-from api_audit import changes, creates, deletes, reads
+from routes.audited import changes, creates, deletes, reads
 from skein.bootstrap import app
 from skein.logs import logged
-from skein.models.api import EntityId
-from skein.models.api_admin import (
+from skein.models.api.base import EntityId
+from skein.models.api.directory import (
     AgentChange,
     AgentPage,
     AgentResource,
@@ -53,8 +53,8 @@ from skein.models.api_admin import (
     UserPage,
     UserResource,
 )
-from skein.models.api_runs import ContextResource, RunPage, RunResource
-from skein.services.cursors import DEFAULT_PAGE
+from skein.models.api.runs import ContextResource, RunPage, RunResource
+from skein.services.common.cursors import DEFAULT_PAGE
 
 api = Api(scope="admin").including(
     admin_audit.router,

@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import admin_api
 import mobile_api
-from api_app import Api
+from routes.app import Api
 from skein.logs import logged
 
 TITLE = "Skein"

@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from api_app import (
+from routes.app import (
     Api,
     ChatId,
     Limit,
@@ -15,10 +15,10 @@ from api_app import (
     documented,
     no_content,
 )
-from api_audit import changes, creates, deletes, unaudited
+from routes.audited import changes, creates, deletes, unaudited
 from skein.bootstrap import app
 from skein.logs import logged
-from skein.models.api import (
+from skein.models.api.base import (
     MAX_SEQ,
     ChatChange,
     ChatPage,
@@ -34,12 +34,12 @@ from skein.models.api import (
     ReadState,
     RespondNow,
 )
-from skein.models.api_admin import Myself
-from skein.models.api_runs import RunPage, RunResource
+from skein.models.api.directory import Myself
+from skein.models.api.runs import RunPage, RunResource
 from skein.models.base import MemberKind, MemberRef
-from skein.services.chat_views import OwnChat
-from skein.services.chats import NewMessage
-from skein.services.cursors import DEFAULT_PAGE
+from skein.services.chats.post_message import NewMessage
+from skein.services.chats.views import OwnChat
+from skein.services.common.cursors import DEFAULT_PAGE
 
 api = Api(scope="chat", public=frozenset({"/healthz"}))
 

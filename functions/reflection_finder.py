@@ -8,7 +8,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from skein.bootstrap import app, preload
 from skein.invocations import deadline_of
 from skein.logs import logged
-from skein.services.finding import shards_of
+from skein.services.outbox.due_scanner import shards_of
 
 preload("reflection_finder")
 

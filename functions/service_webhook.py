@@ -11,7 +11,7 @@ from skein.errors import Invalid, SkeinError, TooLarge
 from skein.http import JSON_HEADERS, error_response
 from skein.logs import logged
 from skein.models.source import MAX_PAYLOAD_BYTES
-from webhooks import Webhook
+from webhooks.event import Webhook
 
 preload("sources")
 

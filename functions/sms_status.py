@@ -8,8 +8,8 @@ from skein.bootstrap import app, preload
 from skein.errors import SkeinError
 from skein.http import error_response
 from skein.logs import logged
-from twilio_http import signed_form, status_report
-from webhooks import Webhook
+from webhooks.event import Webhook
+from webhooks.twilio import signed_form, status_report
 
 preload("deliveries", "verifier", "secrets")
 

@@ -8,8 +8,8 @@ from skein.bootstrap import app, preload
 from skein.errors import SkeinError
 from skein.http import error_response
 from skein.logs import logged
-from twilio_http import inbound_sms, signed_form
-from webhooks import Webhook
+from webhooks.event import Webhook
+from webhooks.twilio import inbound_sms, signed_form
 
 preload("ingest", "verifier", "secrets")
 

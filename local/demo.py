@@ -2,7 +2,7 @@
 
 from skein.bootstrap import App
 from skein.errors import NotFound
-from skein.models.api_admin import NewAgent, NewLine
+from skein.models.api.directory import NewAgent, NewLine
 
 TENANT = "demo"
 LINE = "+15005550006"

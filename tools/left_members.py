@@ -17,7 +17,7 @@ from skein.adapters.system import SystemClock
 from skein.models.chat import Membership
 from skein.models.storage import Key
 from skein.ports import Table
-from skein.services.leaving import move_closed
+from skein.services.chat_state.closed_memberships import move_closed
 from skein.settings import Settings
 
 if TYPE_CHECKING:

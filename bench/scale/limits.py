@@ -10,8 +10,8 @@ from bench.scale.traffic import Activity
 from local.template import Template
 from skein.models.due import DUE_SHARDS
 from skein.models.overrides import TenantLimits
-from skein.services.limits import rates_of
-from skein.services.usage import USAGE_SHARDS
+from skein.services.quotas.rate_limits import rates_of
+from skein.services.quotas.usage import USAGE_SHARDS
 from skein.settings import Settings
 
 PROVISIONED_TIMES = 16  # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html

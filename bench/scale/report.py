@@ -17,11 +17,11 @@ from local.template import Function, Template
 from skein.adapters.sqs import BATCH_JOBS
 from skein.models.due import DUE_SHARDS
 from skein.models.storage import MAX_BATCH_GET_KEYS, MAX_TRANSACTION_ITEMS
-from skein.services.at_once import THREADS
-from skein.services.due import BACKOFF_MINUTES
-from skein.services.finding import BATCH, PAGE
-from skein.services.limits import MOST_SHARDS
-from skein.services.usage import USAGE_SHARDS
+from skein.services.common.parallel import THREADS
+from skein.services.outbox.due_scanner import BATCH, PAGE
+from skein.services.outbox.tick import BACKOFF_MINUTES
+from skein.services.quotas.rate_limits import MOST_SHARDS
+from skein.services.quotas.usage import USAGE_SHARDS
 
 MARK = re.compile(r"(<!-- scale: (?P<name>[a-z-]+) -->\n).*?(<!-- /scale -->)", re.DOTALL)
 HOUR_SECONDS = 3_600

@@ -20,9 +20,9 @@ from skein.models.jobs import ConsolidationJob, DeliveryJob, Job, RunJob
 from skein.models.run import Run
 from skein.models.storage import Key
 from skein.ports import Table
-from skein.services.at_once import THREADS
-from skein.services.dispatch import Dispatch
-from skein.services.finding import ALL_SHARDS, Finder, shards_of
+from skein.services.common.parallel import THREADS
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.outbox.due_scanner import ALL_SHARDS, Finder, shards_of
 
 SPARE_SECONDS = 5  # as the functions have it
 

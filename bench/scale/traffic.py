@@ -20,7 +20,7 @@ from skein.adapters.memory import FixedClock
 from skein.adapters.memory_outside import MemorySms
 from skein.bootstrap import build_app
 from skein.models.agent import Agent
-from skein.models.api import ChatChange
+from skein.models.api.base import ChatChange
 from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.models.jobs import (
     ConsolidationJob,
@@ -35,7 +35,7 @@ from skein.models.sms import InboundSms, SmsStatus, StatusReport
 from skein.models.storage import Put
 from skein.models.user import Line
 from skein.ports import Clock, ModelTokens
-from skein.services.chats import NewMessage
+from skein.services.chats.post_message import NewMessage
 
 J = TypeVar("J", bound=Job)
 

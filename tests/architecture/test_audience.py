@@ -30,51 +30,69 @@ SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.
 SHOWN_TO_AGENTS = {
-    "agent/alone.py": "the current message, where that is all there is",
-    "agent/reading.py": "what a prompt is made from",
-    "agent/material.py": "the documents of a prompt",
-    "agent/open_threads.py": "the threads of a prompt",
+    "agent/reading/fallback.py": "the current message, where that is all there is",
+    "agent/reading/reader.py": "what a prompt is made from",
+    "agent/reading/workspace.py": "the documents of a prompt",
+    "agent/reading/open_threads.py": "the threads of a prompt",
     "agent/tools/chats.py": "enter_chat and read_messages",
-    "services/own_runs.py": "get_my_runs and stop_run",
-    "services/documents.py": "the tools of documents, by their reach",
-    "services/document_lists.py": "list_documents, by its reach",
-    "services/goals.py": "complete_goal and abandon_goal, by their reach",
-    "services/memories.py": "save_memory, forget_memory and search_memories, by their reach",
-    "services/remembering.py": "what is remembered already, by the reach of whoever remembers",
-    "services/plans.py": "cancel_plan, by its reach",
-    "services/thread_changes.py": "the documents of threads, by whoever is there",
-    "services/thread_lists.py": "by their reach",
-    "services/thread_reading.py": "the tools of threads, by their reach",
+    "services/runs/own_runs.py": "get_my_runs and stop_run",
+    "services/workspace/documents.py": "the tools of documents, by their reach",
+    "services/workspace/document_lists.py": "list_documents, by its reach",
+    "services/planning/goals.py": "complete_goal and abandon_goal, by their reach",
+    "services/memory/memories.py": "save_memory, forget_memory and search_memories, by their reach",
+    "services/memory/store.py": "what is remembered already, by the reach of whoever remembers",
+    "services/planning/plans.py": "cancel_plan, by its reach",
+    "services/workspace/thread_changes.py": "the documents of threads, by whoever is there",
+    "services/workspace/thread_lists.py": "by their reach",
+    "services/workspace/thread_reading.py": "the tools of threads, by their reach",
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {
-    "agent/kept_reads.py": "what was read before, for `agent/reading.py`, which decides",
-    "agent/trigger_reading.py": "the run's own trigger, which `agent/reading.py` keeps back or not",
+    "agent/reading/kept_reads.py": (
+        "what was read before, for `agent/reading/reader.py`, which decides"
+    ),
+    "agent/reading/trigger.py": (
+        "the run's own trigger, which `agent/reading/reader.py` keeps back or not"
+    ),
     "agent/taking_over.py": "the run's own recorded prompt",
-    "agent/training.py": "a completed thread, for operators",
-    "services/benches.py": "what is kept for a person who turns out to be another",
-    "services/asking.py": "whether a reply is there; its number alone goes on",
-    "services/chat_views.py": "for people, in chats that they are in",
-    "services/chats.py": "the message that was posted before, for whoever posted it",
-    "services/claims.py": "the run that a worker is to carry on",
-    "services/delivery.py": "the text, for the phone it is meant for",
-    "services/erasing_chats.py": "what is taken away",
-    "services/erasing_kept.py": "what is taken away",
-    "services/erasing_places.py": "what is taken away",
-    "services/erasing_runs.py": "what is taken away",
-    "services/exports.py": "what is the person's own, for operators",
-    "services/document_moves.py": "what is kept for a person who turns out to be another",
-    "services/firing.py": "the plan whose run starts with its audience",
-    "services/heirlooms.py": "what is kept for a person who turns out to be another",
-    "services/activity.py": "the times of messages that one person has seen, and no words",
-    "services/records.py": "the one chat whose summary is made, for those who were there",
-    "services/reflection.py": "what fades, asked about by the same people's entries alone",
-    "services/respond.py": "the run, for the person who asked for it",
-    "services/run_views.py": "for operators",
-    "services/runs.py": "the run at work and its own steps",
-    "services/succession.py": "what is staged for a person who turns out to be another",
-    "services/recollection.py": "the one chat that an agent remembers, for those who were there",
-    "services/summaries.py": "the one chat on which a note is made, for those who were there",
+    "agent/training_export.py": "a completed thread, for operators",
+    "services/account_linking/threads.py": "what is kept for a person who turns out to be another",
+    "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
+    "services/chats/views.py": "for people, in chats that they are in",
+    "services/chats/post_message.py": "the message that was posted before, for whoever posted it",
+    "services/runs/claim.py": "the run that a worker is to carry on",
+    "services/delivery/sender.py": "the text, for the phone it is meant for",
+    "services/privacy/erasure_messages.py": "what is taken away",
+    "services/privacy/erasure_agent_data.py": "what is taken away",
+    "services/privacy/erasure_memberships.py": "what is taken away",
+    "services/privacy/erasure_runs.py": "what is taken away",
+    "services/privacy/export.py": "what is the person's own, for operators",
+    "services/account_linking/document_moves.py": (
+        "what is kept for a person who turns out to be another"
+    ),
+    "services/planning/firing.py": "the plan whose run starts with its audience",
+    "services/account_linking/owned_items.py": (
+        "what is kept for a person who turns out to be another"
+    ),
+    "services/chat_state/activity.py": (
+        "the times of messages that one person has seen, and no words"
+    ),
+    "services/summaries/chat_summary.py": (
+        "the one chat whose summary is made, for those who were there"
+    ),
+    "services/memory/reflection_worker.py": (
+        "what fades, asked about by the same people's entries alone"
+    ),
+    "services/runs/manual_trigger.py": "the run, for the person who asked for it",
+    "services/runs/run_views.py": "for operators",
+    "services/runs/lifecycle.py": "the run at work and its own steps",
+    "services/account_linking/chats.py": "what is staged for a person who turns out to be another",
+    "services/memory/agent_consolidation.py": (
+        "the one chat that an agent remembers, for those who were there"
+    ),
+    "services/summaries/agent_summary.py": (
+        "the one chat on which a note is made, for those who were there"
+    ),
 }
 
 
@@ -133,7 +151,7 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in SUMMARIES
     }
-    assert showing == {"agent/elsewhere.py", "agent/past_summaries.py"}
+    assert showing == {"agent/prompt/other_chats.py", "agent/reading/past_summaries.py"}
     assert all(any(_calls(MODULES[name], "may_show")) for name in showing)
 
 
@@ -147,9 +165,9 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
         if "table" in ast.unparse(call.func)
     }
     assert reading == {
-        "agent/alone.py",
-        "agent/kept_reads.py",  # for `agent/reading.py`, which decides
-        "agent/reading.py",
+        "agent/reading/fallback.py",
+        "agent/reading/kept_reads.py",  # for `agent/reading/reader.py`, which decides
+        "agent/reading/reader.py",
         "agent/tools/chats.py",
         "agent/preview.py",  # the chat that the prompt shows, for operators
     }
@@ -180,7 +198,7 @@ def test_who_was_there_is_asked_in_one_way() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr == "people"
     }
-    assert by_hand == {"agent/reading.py", "services/disclosure.py"}
+    assert by_hand == {"agent/reading/reader.py", "services/runs/disclosure.py"}
 
 
 @pytest.mark.parametrize("thing", [Goal, Plan, Owned, Origin, Document])

@@ -6,7 +6,7 @@ import pytest
 
 import admin_api
 import mobile_api
-from api_audit import Audited, Unaudited
+from routes.audited import Audited, Unaudited
 
 ROUTES = [
     (f"{route.method} {route.openapi_path}", route)

@@ -33,15 +33,15 @@ LOADED_BY = {
     "phonenumbers": APIS | {"run_worker", "sms_webhook"},
     "aws_lambda_powertools.event_handler": APIS,
     "aws_lambda_powertools.utilities.data_classes": APIS | BATCHES,
-    "skein.models.api": APIS | {"run_worker"},
+    "skein.models.api.base": APIS | {"run_worker"},
     "skein.agent.turn": {"run_worker"},
-    "skein.agent.context": {"run_worker"},
+    "skein.agent.prompt.builder": {"run_worker"},
     "skein.agent.tools": {"run_worker"},
-    "skein.services.consolidation": {"consolidation_worker"},
-    "skein.services.eraser": {"erasure_worker"},
-    "skein.services.ingest": {"sms_webhook"},
-    "skein.services.reflection": {"reflection_worker"},
-    "skein.services.summaries": {"summary_worker"},
+    "skein.services.memory.consolidation_worker": {"consolidation_worker"},
+    "skein.services.privacy.erasure_worker": {"erasure_worker"},
+    "skein.services.inbound.sms": {"sms_webhook"},
+    "skein.services.memory.reflection_worker": {"reflection_worker"},
+    "skein.services.summaries.agent_summary": {"summary_worker"},
 }
 
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all

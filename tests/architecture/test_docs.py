@@ -43,9 +43,9 @@ from skein.models.audience import OPEN
 from skein.models.base import MemberRef, Stored
 from skein.models.storage import Key
 from skein.models.trigger import Trigger
-from skein.services.effective import resolved
-from skein.services.permits import Permits
-from skein.services.usage import COUNTS, UsageBook
+from skein.services.config.resolution import resolved
+from skein.services.quotas.usage import COUNTS, UsageBook
+from skein.services.runs.concurrency_limit import Permits
 from skein.settings import PREFIX, Settings, variable
 
 DOCS = ROOT / "docs"

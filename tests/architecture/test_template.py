@@ -16,8 +16,8 @@ from skein.adapters.feature_flags import PowertoolsFlags
 from skein.adapters.memory import FixedClock
 from skein.models.audit import AuditEntry
 from skein.models.chat import Chat
-from skein.services.finding import ALL_SHARDS, shards_of
-from skein.services.rollout import ENABLED, PERCENT
+from skein.services.config.rollout import ENABLED, PERCENT
+from skein.services.outbox.due_scanner import ALL_SHARDS, shards_of
 from skein.settings import PREFIX, Settings, variable
 
 TEMPLATE = Template.load()

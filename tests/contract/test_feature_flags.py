@@ -16,7 +16,7 @@ from skein.adapters.feature_flags import PowertoolsFlags, from_app_config, from_
 from skein.adapters.memory import FixedClock
 from skein.bootstrap import build_app
 from skein.settings import Settings
-from tests.builders import NOON
+from tests.support.builders import NOON
 
 ABOUT = {"tenant": "acme", "user": "usr_husam"}
 OFF_FOR_ACME = {

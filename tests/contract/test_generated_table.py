@@ -13,7 +13,7 @@ from skein.errors import ConditionFailed
 from skein.models.due import DUE_SHARDS, DueKind, due_before, due_mark, due_partition, still_due
 from skein.models.storage import Item, Key, Page, Put, Update
 from skein.ports import Table
-from tests.builders import NOON
+from tests.support.builders import NOON
 
 SECOND = timedelta(seconds=1)
 CROWDS = (

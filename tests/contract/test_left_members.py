@@ -9,7 +9,7 @@ from skein.adapters.memory import FixedClock
 from skein.models.base import NamedMember
 from skein.models.chat import Chat, Membership
 from skein.models.storage import Put
-from skein.services.roster import read_room
+from skein.services.chat_state.snapshot import read_room
 from tests.contract.conftest import NOW, TABLE_NAME
 from tools import left_members
 

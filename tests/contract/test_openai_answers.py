@@ -8,9 +8,9 @@ import pytest
 from skein.adapters.openai_model import OpenAIModel
 from skein.errors import ModelRejected, SkeinError, Throttled, Unavailable
 from skein.models.completion import ModelMessage, ModelRequest, TokenUsage
-from skein.services.summary_texts import AGENT_SCHEMA, CHAT_SCHEMA
-from tests.doubles import NOTHING_NEW
-from tests.scripted_openai import Answer, ScriptedOpenAI
+from skein.services.summaries.prompt import AGENT_SCHEMA, CHAT_SCHEMA
+from tests.support.fakes import NOTHING_NEW
+from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from skein.errors import ConditionFailed
 from skein.models.storage import Check, Delete, Exists, Key, Missing, Put, Update
 from skein.ports import Table
 from skein.settings import Settings
-from tests.builders import NOON
+from tests.support.builders import NOON
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -17,7 +17,7 @@ from skein.errors import Ambiguous, SkeinError, SmsRejected, Throttled, Unavaila
 from skein.models.sms import OutgoingSms, known_status
 from skein.ports import Sms
 from skein.settings import Settings
-from tests.scripted_twilio import ACCOUNT, Misbehaviour, ScriptedTwilio
+from tests.support.scripted_twilio import ACCOUNT, Misbehaviour, ScriptedTwilio
 
 NOW = datetime(2026, 2, 18, 12, 0, 0, 700_000, tzinfo=UTC)
 SECOND = NOW.replace(microsecond=0)

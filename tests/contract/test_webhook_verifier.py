@@ -13,7 +13,7 @@ from skein.adapters.twilio_signature import TwilioSignature
 from skein.errors import Unavailable
 from skein.ports import WebhookVerifier
 from skein.settings import Settings
-from tests.scripted_twilio import ACCOUNT
+from tests.support.scripted_twilio import ACCOUNT
 
 URL = "https://skein.example.com/dev/webhooks/twilio/sms?a=1&b=%2B"
 FIELDS = (("Body", " hi "), ("From", "+15005550100"), ("ToCity", ""))

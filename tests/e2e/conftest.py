@@ -11,7 +11,7 @@ from local.config import Config
 from local.stack import Stack
 from tests.e2e.client import Client
 from tests.e2e.process import LocalProcess
-from tests.scripted_openai import ScriptedOpenAI
+from tests.support.scripted_openai import ScriptedOpenAI
 
 StartStack = Callable[..., Client]
 

@@ -5,7 +5,7 @@ from typing import Any
 from skein.prompts import render
 from tests.e2e.client import LINE, Client
 from tests.e2e.conftest import StartStack
-from tests.scripted_openai import ScriptedOpenAI
+from tests.support.scripted_openai import ScriptedOpenAI
 
 
 def test_a_text_gets_an_answer_from_the_model(client: Client, model: ScriptedOpenAI) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from local.template import ROOT
 from tests.e2e.conftest import StartStack
-from tests.scripted_openai import ScriptedOpenAI
+from tests.support.scripted_openai import ScriptedOpenAI
 
 URL = "URL=http://127.0.0.1:8787\n"
 SECONDS = 60

@@ -4,7 +4,7 @@ import json
 
 from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
-from tests.scripted_openai import ScriptedOpenAI
+from tests.support.scripted_openai import ScriptedOpenAI
 
 SEVEN_HOURS = 7 * 3_600
 

@@ -15,7 +15,7 @@ from local.stack import Stack
 from tests.e2e.client import LINE, Client
 from tests.e2e.conftest import StartStack
 from tests.e2e.process import LocalProcess
-from tests.scripted_openai import ScriptedOpenAI
+from tests.support.scripted_openai import ScriptedOpenAI
 
 PATIENCE_SECONDS = 15
 SLOW = {"line_reply_debounce_seconds": 600, "line_reply_debounce_max_seconds": 600}

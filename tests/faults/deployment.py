@@ -29,9 +29,9 @@ from skein.errors import SkeinError
 from skein.models.due import DUE_SHARDS, DueKind, due_before, due_partition
 from skein.models.jobs import Job, QueueName
 from skein.models.storage import Item
-from tests.api_client import Answer, Client, Context, recorded
-from tests.builders import World, tokens
-from tests.doubles import Fuse, Killed, in_turn
+from tests.support.api_client import Answer, Client, Context, recorded
+from tests.support.builders import World, tokens
+from tests.support.fakes import Fuse, Killed, in_turn
 
 TICK_SECONDS = 50
 WEBHOOK_SECONDS = 29

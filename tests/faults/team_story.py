@@ -13,11 +13,11 @@ from skein.models.source import Source
 from skein.models.step import Step
 from skein.models.storage import Key, Put
 from skein.models.trigger import Resume
-from skein.services.signatures import sign
-from tests.api_client import recorded
-from tests.builders import NOON, TENANT, bot, person
-from tests.doubles import Calls, Said, ScriptedModel, calls
+from skein.services.inbound.webhook_signature import sign
 from tests.faults.deployment import Deployment, Phone
+from tests.support.api_client import recorded
+from tests.support.builders import NOON, TENANT, bot, person
+from tests.support.fakes import Calls, Said, ScriptedModel, calls
 
 HUSAM = person()
 ANN = person("usr_ann", "Ann")

@@ -25,12 +25,12 @@ from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.storage import Update
 from skein.models.user import PhoneChat
-from skein.services.claims import Claim
-from skein.services.spending import payer_keys
+from skein.services.quotas.token_budget import payer_keys
+from skein.services.runs.claim import Claim
 from skein.settings import Settings
-from tests.builders import NOON, TENANT, World, bot, person, statuses
 from tests.contract.conftest import TABLE_NAME
-from tests.doubles import ScriptedModel, says
+from tests.support.builders import NOON, TENANT, World, bot, person, statuses
+from tests.support.fakes import ScriptedModel, says
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

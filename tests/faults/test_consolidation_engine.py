@@ -9,8 +9,8 @@ import pytest
 
 from skein.models.completion import ModelRequest
 from skein.models.jobs import ConsolidationJob
-from tests.builders import LONG_INVOCATION, TENANT, person
 from tests.faults.test_concurrency_engine import HUSAM, Rivals, at_once
+from tests.support.builders import LONG_INVOCATION, TENANT, person
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -4,7 +4,7 @@ import sms_webhook
 from skein.settings import Settings
 from tests.faults.deployment import PARTS, every_death, in_parts, named
 from tests.faults.texting_story import TEXT, TextLine
-from tests.webhooks import SETTINGS
+from tests.support.webhooks import SETTINGS
 
 FIRST, SECOND = "SM" + "1" * 32, "SM" + "2" * 32
 SECONDS = {"line_reply_debounce_seconds": 2, "line_reply_debounce_max_seconds": 3}

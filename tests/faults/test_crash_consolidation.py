@@ -9,9 +9,6 @@ import admin_api
 import consolidation_finder
 from skein.models.completion import ModelRequest
 from skein.settings import Settings
-from tests.api_client import Answer, Client
-from tests.builders import bot, person
-from tests.doubles import ScriptedModel
 from tests.faults.deployment import (
     PARTS,
     Deployment,
@@ -21,6 +18,9 @@ from tests.faults.deployment import (
     in_parts,
     named,
 )
+from tests.support.api_client import Answer, Client
+from tests.support.builders import bot, person
+from tests.support.fakes import ScriptedModel
 
 PAIRS = 40
 HOURS = 10

@@ -6,9 +6,9 @@ The model never gives the same answer twice, so what is written twice, or left o
 import re
 
 from skein.models.document import Document, DocumentReach, Folder, Shelf
-from tests.builders import TENANT
 from tests.faults.deployment import Phone, deaths, named
 from tests.faults.team_story import START, Do, Team, send
+from tests.support.builders import TENANT
 
 OWN = Folder(tenant=TENANT, agent_id="agt_a")
 OF_CHAT = Folder(tenant=TENANT, chat_id="chat_1")

@@ -9,17 +9,17 @@ import pytest
 
 from skein.adapters.memory_table import MemoryTable
 from skein.errors import NotFound
-from skein.models.api_admin import NewUser
+from skein.models.api.directory import NewUser
 from skein.models.erasure import Erasure
 from skein.models.jobs import ErasureJob
 from skein.models.sms import InboundSms
 from skein.models.storage import Key
-from tests.acting import COACH, actor
-from tests.api_client import everything
-from tests.builders import LINE, LONG_INVOCATION, TENANT, World
-from tests.doubles import Fuse, Killed, ScriptedModel, calls
-from tests.erasing import BEN, MARK, NUMBER, OPEN, ZOE, settle, traces
 from tests.faults.deployment import Strike, deaths, named
+from tests.support.agents import COACH, actor
+from tests.support.api_client import everything
+from tests.support.builders import LINE, LONG_INVOCATION, TENANT, World
+from tests.support.erasure import BEN, MARK, NUMBER, OPEN, ZOE, settle, traces
+from tests.support.fakes import Fuse, Killed, ScriptedModel, calls
 
 METHODS = ("get", "get_many", "query", "query_index", "write", "transact")
 MINUTES = 200

@@ -3,10 +3,10 @@
 import sms_webhook
 from skein.models.limit import DAY, Allowance, Rate, owner_of_user
 from skein.settings import Settings
-from tests.builders import TENANT
 from tests.faults.deployment import deaths, named
 from tests.faults.texting_story import TEXT, TextLine
-from tests.webhooks import SETTINGS
+from tests.support.builders import TENANT
+from tests.support.webhooks import SETTINGS
 
 FIRST, SECOND = "SM" + "1" * 32, "SM" + "2" * 32
 TOKENS = 20  # an answer takes 15

@@ -6,19 +6,19 @@ import pytest
 
 from skein.adapters.memory_table import MemoryTable
 from skein.errors import NotFound
-from skein.models.api_admin import NewUser, UserChange
+from skein.models.api.directory import NewUser, UserChange
 from skein.models.audience import Audience
 from skein.models.base import NamedMember
 from skein.models.document import DocumentReach, Folder
 from skein.models.intent import Owner, owned_partition
 from skein.models.sms import InboundSms
 from skein.models.user import Line, Merge, PhoneOwner
-from skein.services import silence
-from skein.services.chats import Posted
-from skein.services.document_changes import Maker
-from skein.services.thread_changes import ended
-from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
-from tests.doubles import Fuse, Killed
+from skein.services.chats.post_message import Posted
+from skein.services.directory import number_detach as silence
+from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.thread_changes import ended
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.fakes import Fuse, Killed
 
 ANN, BEN, COACH = person("usr_ann", "Ann"), person("usr_ben", "Ben"), bot()
 METHODS = ("get", "get_many", "query", "query_index", "write", "transact")

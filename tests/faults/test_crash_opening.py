@@ -6,9 +6,9 @@ import pytest
 
 from skein.adapters.memory_table import MemoryTable
 from skein.models.chat import Membership
-from tests.api_client import Answer, Client
-from tests.builders import TENANT, World, bot, person
-from tests.doubles import Fuse, Killed
+from tests.support.api_client import Answer, Client
+from tests.support.builders import TENANT, World, bot, person
+from tests.support.fakes import Fuse, Killed
 
 METHODS = ("get", "get_many", "query", "query_index", "write", "transact")
 FEW, FULL = 2, 98  # people beside the creator and the agent; 100 members take two transactions

@@ -10,9 +10,9 @@ from skein.models.completion import ModelRequest
 from skein.models.intent import Owner
 from skein.models.memory import Memory
 from skein.settings import Settings
-from tests.builders import NOON, TENANT
-from tests.doubles import ScriptedModel
 from tests.faults.deployment import Deployment, deaths, every_death, named
+from tests.support.builders import NOON, TENANT
+from tests.support.fakes import ScriptedModel
 
 PAIRS = 40
 KEPT = ("Ana is allergic to nuts", "Ben leads the team")

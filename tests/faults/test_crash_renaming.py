@@ -3,9 +3,9 @@
 from typing import Any
 
 import admin_api
-from tests.api_client import Answer, Client
-from tests.builders import TENANT, bot, person
 from tests.faults.deployment import Deployment, every_death, named
+from tests.support.api_client import Answer, Client
+from tests.support.builders import TENANT, bot, person
 
 ANN, COACH = person("usr_ann", "Caller 0100"), bot()
 ANNA = person("usr_ann", "Anna")

@@ -14,9 +14,9 @@ from skein.models.completion import ModelRequest
 from skein.models.storage import Item
 from skein.models.summary import Summary
 from skein.settings import Settings
-from tests.builders import TENANT, bot, person
-from tests.doubles import Said, ScriptedModel, calls
 from tests.faults.deployment import PARTS, Deployment, Phone, deaths, in_parts, named
+from tests.support.builders import TENANT, bot, person
+from tests.support.fakes import Said, ScriptedModel, calls
 
 PAIRS = 40
 COOLDOWN = timedelta(seconds=Settings().summary_cooldown_seconds)

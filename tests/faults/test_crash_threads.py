@@ -9,9 +9,9 @@ from skein.models.intent import Owner
 from skein.models.run import Run
 from skein.models.thread import Stint, Thread, Workbench
 from skein.settings import Settings
-from tests.builders import TENANT, bot, person
-from tests.doubles import Calls, ScriptedModel, calls
 from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
+from tests.support.builders import TENANT, bot, person
+from tests.support.fakes import Calls, ScriptedModel, calls
 
 PAIRS = 12
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")

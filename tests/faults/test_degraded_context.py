@@ -12,10 +12,10 @@ from skein.models.run import Run
 from skein.models.storage import IndexName, Item, Key, Page
 from skein.models.trigger import PlanTrigger, Trigger
 from skein.settings import Settings
-from tests.acting import COACH, DESIGNER, HUSAM, asked_by_service, job_of, the_run
-from tests.builders import NOON, TENANT, World, statuses
-from tests.doubles import Killed, Script, ScriptedModel, says
-from tests.grammar import timeline
+from tests.support.agents import COACH, DESIGNER, HUSAM, asked_by_service, job_of, the_run
+from tests.support.builders import NOON, TENANT, World, statuses
+from tests.support.fakes import Killed, Script, ScriptedModel, says
+from tests.support.timeline_parser import timeline
 
 WELL_AFTER_SECONDS = 30
 

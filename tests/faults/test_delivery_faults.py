@@ -10,11 +10,11 @@ from skein.errors import Ambiguous, Unavailable
 from skein.models.jobs import DeliveryJob
 from skein.models.sms import OutgoingSms, SentSms
 from skein.models.storage import Write
-from skein.services.delivery import Deliveries
+from skein.services.delivery.sender import Deliveries
 from skein.settings import Settings
-from tests.builders import NOON
-from tests.doubles import Fuse, Killed
-from tests.texting import TIME_OUT, Texting, after, parts
+from tests.support.builders import NOON
+from tests.support.fakes import Fuse, Killed
+from tests.support.sms import TIME_OUT, Texting, after, parts
 
 # ---------------------------------------------------------------------- unclear posts
 

@@ -8,8 +8,8 @@ from skein.adapters.memory_outside import Fault
 from skein.errors import SmsRejected, Throttled, Unavailable
 from skein.models.sms import OutgoingSms
 from skein.settings import Settings
-from tests.builders import LINE, PHONE
-from tests.texting import Texting, after, parts
+from tests.support.builders import LINE, PHONE
+from tests.support.sms import Texting, after, parts
 
 
 @pytest.mark.parametrize(

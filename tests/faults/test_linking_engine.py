@@ -7,14 +7,14 @@ from uuid import uuid4
 
 import pytest
 
-from skein.models.api_admin import NewUser
+from skein.models.api.directory import NewUser
 from skein.models.audience import Audience
 from skein.models.base import NamedMember
 from skein.models.intent import Owner
 from skein.models.sms import InboundSms
-from skein.services.chats import Posted
-from tests.builders import TENANT
+from skein.services.chats.post_message import Posted
 from tests.faults.test_concurrency_engine import Rivals, at_once
+from tests.support.builders import TENANT
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

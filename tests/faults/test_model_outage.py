@@ -8,14 +8,14 @@ import sms_webhook
 from skein.errors import LostLease, ModelRejected, Throttled, Unavailable
 from skein.models.chat import SmsAddress
 from skein.models.overrides import ChatOverrides
-from skein.services.apologies import PATIENT_PUT_OFFS
+from skein.services.replies.apologies import PATIENT_PUT_OFFS
 from skein.settings import Settings
-from tests.acting import job_of
-from tests.builders import INVOCATION, LINE, PHONE, World, bot, person, statuses
-from tests.doubles import Script, ScriptedModel
 from tests.faults.deployment import deaths, named
 from tests.faults.texting_story import TextLine
-from tests.webhooks import Webhook
+from tests.support.agents import job_of
+from tests.support.builders import INVOCATION, LINE, PHONE, World, bot, person, statuses
+from tests.support.fakes import Script, ScriptedModel
+from tests.support.webhooks import Webhook
 
 HUSAM, COACH = person(), bot()
 SORRY = Settings().apology_text

@@ -9,8 +9,8 @@ import pytest
 from skein.errors import Conflict, LostLease
 from skein.models.jobs import RunJob
 from skein.models.run import Run
-from skein.services.claims import Claim
-from tests.acting import (
+from skein.services.runs.claim import Claim
+from tests.support.agents import (
     AHMAD,
     ASK,
     COACH,
@@ -25,9 +25,9 @@ from tests.acting import (
     stage,
     the_run,
 )
-from tests.api_client import everything
-from tests.builders import TENANT, World, statuses
-from tests.doubles import Said, Script, calls, says
+from tests.support.api_client import everything
+from tests.support.builders import TENANT, World, statuses
+from tests.support.fakes import Said, Script, calls, says
 
 LEASE = timedelta(seconds=122)
 DEAD = 200  # seconds after which a lease is over

@@ -11,11 +11,11 @@ from skein.adapters.memory_outside import MemorySecrets
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.models.step import Step
 from skein.models.user import PhoneChat, PhoneOwner
-from tests.builders import LINE, PHONE, TENANT, bot, person
-from tests.doubles import ScriptedModel
 from tests.faults.deployment import Deployment
-from tests.scripted_twilio import ACCOUNT
-from tests.webhooks import SETTINGS, Webhook
+from tests.support.builders import LINE, PHONE, TENANT, bot, person
+from tests.support.fakes import ScriptedModel
+from tests.support.scripted_twilio import ACCOUNT
+from tests.support.webhooks import SETTINGS, Webhook
 
 TEXT = Webhook.recorded("sms_webhook")
 COACH = bot()

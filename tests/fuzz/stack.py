@@ -15,8 +15,8 @@ from local.gateway import Gateway
 from local.template import Template
 from skein import bootstrap
 from skein.adapters.memory import FixedClock
-from tests.builders import NOON
 from tests.matrix.households import Neighbours
+from tests.support.builders import NOON
 
 
 @dataclass

@@ -16,8 +16,8 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 import api_docs
 import tests.fuzz.hooks  # noqa: F401 - it registers itself
-from tests.builders import TENANT
 from tests.fuzz.stack import Stack
+from tests.support.builders import TENANT
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = Path(__file__).with_name("schemathesis.toml")

@@ -13,12 +13,12 @@ import service_webhook
 import sms_status
 import sms_webhook
 from skein.adapters.twilio_signature import TwilioSignature
-from skein.services.signatures import sign
-from tests.builders import World
+from skein.services.inbound.webhook_signature import sign
 from tests.fuzz import examples
 from tests.handlers.test_service_webhook import RECORDED, SECRET, SENT_AT
 from tests.handlers.test_service_webhook import world as world_with_service
-from tests.webhooks import SETTINGS, Webhook, invoke, signed_world
+from tests.support.builders import World
+from tests.support.webhooks import SETTINGS, Webhook, invoke, signed_world
 
 DOORS = {"sms_webhook": sms_webhook, "sms_status": sms_status}
 TWILIO = {name: Webhook.recorded(name) for name in DOORS}

@@ -6,8 +6,8 @@ import pytest
 
 import admin_api
 from skein.models.sms import InboundSms
-from tests.api_client import Client, everything, operator, recorded
-from tests.builders import LINE, PHONE, World, bot, person
+from tests.support.api_client import Client, everything, operator, recorded
+from tests.support.builders import LINE, PHONE, World, bot, person
 
 HUSAM = person()
 

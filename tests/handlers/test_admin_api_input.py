@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.api_client import Client, everything, operator
-from tests.builders import LINE, World, person
+from tests.support.api_client import Client, everything, operator
+from tests.support.builders import LINE, World, person
 
 HUSAM = person()
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from skein.errors import Unavailable
-from skein.services.consolidation_requests import HistoryCursor
-from tests.api_client import Client, operator
-from tests.builders import TENANT, World, bot, person
+from skein.services.memory.consolidation_requests import HistoryCursor
+from tests.support.api_client import Client, operator
+from tests.support.builders import TENANT, World, bot, person
 
 HUSAM, COACH = person(), bot()
 NOW = "/v1/chats/chat_1/consolidate"

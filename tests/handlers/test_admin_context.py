@@ -7,10 +7,10 @@ import pytest
 
 import admin_api
 from skein.adapters.memory_table import Call
-from tests.api_client import Answer, Client, everything, operator, recorded
-from tests.builders import TENANT, World, bot, person
-from tests.doubles import ScriptedModel, says
-from tests.grammar import timeline
+from tests.support.api_client import Answer, Client, everything, operator, recorded
+from tests.support.builders import TENANT, World, bot, person
+from tests.support.fakes import ScriptedModel, says
+from tests.support.timeline_parser import timeline
 
 HUSAM, COACH = person(), bot()
 CONTEXT = "/v1/agents/agt_a/context"

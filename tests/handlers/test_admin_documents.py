@@ -6,9 +6,9 @@ import pytest
 
 from skein.models.audience import Audience
 from skein.models.document import MAX_DOCUMENT_BYTES, Document, DocumentReach, Folder
-from skein.services.document_changes import Maker
-from tests.api_client import Client, operator
-from tests.builders import TENANT, World, bot, person
+from skein.services.workspace.document_changes import Maker
+from tests.support.api_client import Client, operator
+from tests.support.builders import TENANT, World, bot, person
 
 OF_AGENT = "/v1/agents/agt_a/documents"
 OF_CHAT = "/v1/chats/chat_1/documents"

@@ -9,8 +9,8 @@ from skein.models.agent import Agent
 from skein.models.audience import Audience
 from skein.models.intent import Owner
 from skein.models.storage import Put
-from tests.api_client import Client, everything, operator
-from tests.builders import NOON, TENANT, World, bot, person
+from tests.support.api_client import Client, everything, operator
+from tests.support.builders import NOON, TENANT, World, bot, person
 
 GOALS = "/v1/agents/agt_a/goals"
 PLANS = "/v1/agents/agt_a/plans"

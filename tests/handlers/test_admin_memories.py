@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.api_client import Client, everything, operator
-from tests.builders import NOON, TENANT, World, bot, person
 from tests.handlers.test_admin_intents import ANN, TEAM
+from tests.support.api_client import Client, everything, operator
+from tests.support.builders import NOON, TENANT, World, bot, person
 
 MEMORIES = "/v1/agents/agt_a/memories"
 

@@ -10,11 +10,22 @@ import pytest
 
 import erasure_worker
 from skein.models.jobs import ErasureJob
-from skein.services.exports import ExportCursor
-from tests.api_client import Client, operator, recorded
-from tests.builders import TENANT, World, bot
-from tests.erasing import BEN, MARK, NUMBER, OPEN, ZOE, plant, settle, text, traces, world_of
-from tests.webhooks import invoke
+from skein.services.privacy.export import ExportCursor
+from tests.support.api_client import Client, operator, recorded
+from tests.support.builders import TENANT, World, bot
+from tests.support.erasure import (
+    BEN,
+    MARK,
+    NUMBER,
+    OPEN,
+    ZOE,
+    plant,
+    settle,
+    text,
+    traces,
+    world_of,
+)
+from tests.support.webhooks import invoke
 
 JOB = recorded("erasure_worker")
 PATH = f"/v1/users/{ZOE.id}"

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 import service_webhook
-from skein.services.signatures import sign
-from tests.api_client import Client, everything, operator, recorded
-from tests.builders import NOON, World
-from tests.webhooks import invoke
+from skein.services.inbound.webhook_signature import sign
+from tests.support.api_client import Client, everything, operator, recorded
+from tests.support.builders import NOON, World
+from tests.support.webhooks import invoke
 
 SERVICES = "/v1/services"
 

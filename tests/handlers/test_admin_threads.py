@@ -12,10 +12,10 @@ from skein.models.chat import Membership
 from skein.models.intent import Owner
 from skein.models.storage import Update
 from skein.models.summary import Summary
-from tests.acting import END
-from tests.api_client import Client, operator
-from tests.builders import NOON, TENANT, World, bot, person
-from tests.doubles import ScriptedModel, calls
+from tests.support.agents import END
+from tests.support.api_client import Client, operator
+from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.fakes import ScriptedModel, calls
 
 THREADS = "/v1/agents/agt_a/threads"
 PIN = "/v1/chats/chat_1/agents/agt_a"

@@ -1,8 +1,8 @@
 """What operators see of what models were asked."""
 
 from skein.models.completion import TokenUsage
-from tests.api_client import operator
-from tests.builders import TENANT, World
+from tests.support.api_client import operator
+from tests.support.builders import TENANT, World
 
 DAY_SECONDS = 86_400
 

@@ -10,8 +10,8 @@ import admin_api
 import api_docs
 import mobile_api
 from skein.errors import Rejected
-from tests.api_client import Client, operator, recorded
-from tests.builders import World
+from tests.support.api_client import Client, operator, recorded
+from tests.support.builders import World
 
 OPERATIONS = [
     (method, path, operation)

@@ -7,14 +7,14 @@ import pytest
 from aws_lambda_powertools.event_handler import Response
 
 import admin_api
-from api_app import Api, no_content
-from api_audit import changes
+from routes.app import Api, no_content
+from routes.audited import changes
 from skein.errors import Ambiguous, ConditionFailed, Unavailable
 from skein.models.audit import AuditEntry
 from skein.models.storage import Missing, Put, Write
 from skein.settings import Settings
-from tests.api_client import Client, everything, operator, recorded
-from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.api_client import Client, everything, operator, recorded
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 
 DAY_SECONDS = 86_400
 

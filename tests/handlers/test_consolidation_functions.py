@@ -9,9 +9,9 @@ import consolidation_finder
 import consolidation_worker
 from skein.errors import Unavailable
 from skein.models.jobs import ConsolidationJob
-from tests.api_client import recorded
-from tests.builders import TENANT, World, bot, person
-from tests.webhooks import invoke
+from tests.support.api_client import recorded
+from tests.support.builders import TENANT, World, bot, person
+from tests.support.webhooks import invoke
 
 JOB = recorded("consolidation_worker")
 HOURLY = recorded("consolidation_finder")

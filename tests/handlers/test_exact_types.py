@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from skein.models.api import Request
-from skein.models.json_types import JsonTypes
+from skein.models.api.base import Request
+from skein.models.api.json_types import JsonTypes
 from skein.models.overrides import ChatOverridesChange, TenantOverridesChange
-from tests.api_client import Client, operator
-from tests.builders import World, bot, person
 from tests.matrix.calls import ROUTES
+from tests.support.api_client import Client, operator
+from tests.support.builders import World, bot, person
 
 
 @pytest.fixture

@@ -32,11 +32,11 @@ from skein.models.intent import Owner
 from skein.models.jobs import QueueName
 from skein.models.user import PhoneChat
 from skein.settings import Settings
-from tests.api_client import Context, recorded
-from tests.builders import LINE, PHONE, TENANT, World
-from tests.scripted_openai import Answer, ScriptedOpenAI
-from tests.scripted_twilio import ACCOUNT, Misbehaviour, ScriptedTwilio
-from tests.webhooks import BASE_URL, Webhook, invoke
+from tests.support.api_client import Context, recorded
+from tests.support.builders import LINE, PHONE, TENANT, World
+from tests.support.scripted_openai import Answer, ScriptedOpenAI
+from tests.support.scripted_twilio import ACCOUNT, Misbehaviour, ScriptedTwilio
+from tests.support.webhooks import BASE_URL, Webhook, invoke
 
 WORD = "MARKEDWORD"
 WORKERS: dict[QueueName, Any] = {

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from skein.errors import Contention
-from tests.api_client import Client, operator, recorded
-from tests.builders import TENANT, World, bot, person
+from tests.support.api_client import Client, operator, recorded
+from tests.support.builders import TENANT, World, bot, person
 
 ROOT = Path(__file__).resolve().parents[2]
 HUSAM = person()

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.api_client import CHAT_CALLS, Client, everything, recorded
-from tests.builders import World, bot, person
+from tests.support.api_client import CHAT_CALLS, Client, everything, recorded
+from tests.support.builders import World, bot, person
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import admin_api
-from tests.api_client import CHAT_CALLS, Client, everything, recorded
-from tests.builders import World, bot, person
+from tests.support.api_client import CHAT_CALLS, Client, everything, recorded
+from tests.support.builders import World, bot, person
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")

@@ -11,9 +11,9 @@ import reflection_worker
 from skein.models.audience import Audience
 from skein.models.intent import Owner
 from skein.models.jobs import ReflectionJob
-from tests.api_client import Client, recorded
-from tests.builders import TENANT, World, person
-from tests.webhooks import invoke
+from tests.support.api_client import Client, recorded
+from tests.support.builders import TENANT, World, person
+from tests.support.webhooks import invoke
 
 JOB = recorded("reflection_worker")
 DAILY = recorded("reflection_finder")

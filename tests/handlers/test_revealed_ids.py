@@ -8,10 +8,10 @@ import pytest
 from skein.models.run import Run
 from skein.models.storage import Update
 from skein.models.trigger import Trigger
-from tests.acting import AHMAD, COACH, HUSAM, asked_by_service, settle, stage
-from tests.api_client import CHAT_CALLS, Answer, Client, operator
-from tests.builders import TENANT, World
-from tests.doubles import calls, says
+from tests.support.agents import AHMAD, COACH, HUSAM, asked_by_service, settle, stage
+from tests.support.api_client import CHAT_CALLS, Answer, Client, operator
+from tests.support.builders import TENANT, World
+from tests.support.fakes import calls, says
 
 SECRET = "chat_secret"
 OPEN = "chat_1"

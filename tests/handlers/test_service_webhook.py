@@ -15,11 +15,11 @@ from skein.errors import Unavailable
 from skein.models.run import Run
 from skein.models.source import MAX_PAYLOAD_BYTES, Source
 from skein.models.storage import Put
-from skein.services.signatures import sign
-from skein.services.sources import chat_named_in, compact_json
-from tests.api_client import recorded
-from tests.builders import NOON, TENANT, World
-from tests.webhooks import invoke
+from skein.services.inbound.service_webhooks import chat_named_in, compact_json
+from skein.services.inbound.webhook_signature import sign
+from tests.support.api_client import recorded
+from tests.support.builders import NOON, TENANT, World
+from tests.support.webhooks import invoke
 
 RECORDED = recorded("service_webhook")
 SERVICE = RECORDED["pathParameters"]["service_id"]

@@ -9,9 +9,9 @@ import sms_delivery
 from skein.errors import Unavailable
 from skein.models.chat import SmsAddress
 from skein.models.jobs import DeliveryJob
-from tests.api_client import Context, recorded
-from tests.builders import LINE, NOON, PHONE, TENANT, World, bot, person
-from tests.webhooks import invoke, signed_world
+from tests.support.api_client import Context, recorded
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.webhooks import invoke, signed_world
 
 DELIVERY = recorded("sms_delivery")
 

@@ -11,9 +11,9 @@ from local.template import Template
 from skein.models.chat import SmsAddress
 from skein.models.delivery import Delivery
 from skein.models.jobs import DeliveryJob
-from skein.services.delivery_lookup import STATUS_PATH
-from tests.builders import LINE, PHONE, TENANT, World, bot, person
-from tests.webhooks import Webhook, invoke, signed_world
+from skein.services.delivery.reconcile import STATUS_PATH
+from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.support.webhooks import Webhook, invoke, signed_world
 
 STATUS = Webhook.recorded("sms_status")
 TOO_LONG = [{"ErrorCode": "9" * digits} for digits in (40, 5_000)]  # for the table, for `int`

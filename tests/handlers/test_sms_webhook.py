@@ -17,9 +17,9 @@ from skein.adapters.twilio_signature import TwilioSignature
 from skein.errors import Contention, Unavailable
 from skein.models.storage import Put
 from skein.models.user import Line, PhoneChat
-from tests.api_client import recorded
-from tests.builders import LINE, NOON, PHONE, TENANT, World
-from tests.webhooks import SETTINGS, Webhook, invoke, signed_world
+from tests.support.api_client import recorded
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World
+from tests.support.webhooks import SETTINGS, Webhook, invoke, signed_world
 
 ROOT = Path(__file__).resolve().parents[2]
 SMS = Webhook.recorded("sms_webhook")

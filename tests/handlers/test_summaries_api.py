@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.api_client import Client, operator
-from tests.builders import World, bot, person
+from tests.support.api_client import Client, operator
+from tests.support.builders import World, bot, person
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
 DEFAULT = (

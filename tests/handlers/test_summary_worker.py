@@ -9,9 +9,9 @@ import pytest
 import summary_worker
 from skein.errors import Unavailable
 from skein.models.jobs import SummaryJob
-from tests.api_client import recorded
-from tests.builders import TENANT, World, bot, person
-from tests.webhooks import invoke
+from tests.support.api_client import recorded
+from tests.support.builders import TENANT, World, bot, person
+from tests.support.webhooks import invoke
 
 SUMMARY = recorded("summary_worker")
 HUSAM, COACH = person(), bot()

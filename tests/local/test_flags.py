@@ -12,8 +12,8 @@ from local.flags import first_flags
 from local.template import Template
 from skein.adapters.feature_flags import PowertoolsFlags, from_file
 from skein.adapters.memory import FixedClock
-from skein.services.rollout import ENABLED, PERCENT
-from tests.builders import NOON
+from skein.services.config.rollout import ENABLED, PERCENT
+from tests.support.builders import NOON
 
 TEMPLATE = Template.load()
 

@@ -16,7 +16,7 @@ from local.telling import TellingModel
 from local.template import ROOT
 from skein.errors import Unavailable
 from skein.models.completion import ModelRequest
-from tests.doubles import ScriptedModel
+from tests.support.fakes import ScriptedModel
 
 PATIENCE_SECONDS = 15
 REQUEST = ModelRequest(model="gpt", messages=(), max_output_tokens=9, timeout_seconds=9)

@@ -11,8 +11,8 @@ from typing import Any
 
 import admin_api
 import mobile_api
-from tests.api_client import Answer, Client
 from tests.matrix.households import Ids
+from tests.support.api_client import Answer, Client
 
 WHERE = "tests/matrix/calls.py"
 

@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any
 
 from skein.adapters.memory_table import MemoryTable
-from skein.models.api import ChatChange
-from skein.models.api_admin import NewLine, NewUser
-from skein.models.api_services import NewService
+from skein.models.api.base import ChatChange
+from skein.models.api.directory import NewLine, NewUser
+from skein.models.api.services import NewService
 from skein.models.audience import OPEN as OPEN_TO_ALL
 from skein.models.base import NamedMember
 from skein.models.chat import Membership, SmsAddress
@@ -24,11 +24,11 @@ from skein.models.reflection import ReflectionRecord
 from skein.models.skill import SkillHead
 from skein.models.storage import Item, Key, Put, Update
 from skein.models.summary import Summary
-from skein.services import thread_changes
-from skein.services.audit import Deed
-from tests.acting import END, actor, results_of, settle
-from tests.builders import NOON, TENANT, World, bot, person
-from tests.doubles import ScriptedModel, calls
+from skein.services.privacy.audit_log import Deed
+from skein.services.workspace import thread_changes
+from tests.support.agents import END, actor, results_of, settle
+from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.fakes import ScriptedModel, calls
 
 PRIVATE: dict[str, Any] = {"visibility": "private", "respond": "mention"}
 DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct", "respond": "mention"}

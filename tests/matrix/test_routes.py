@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.api_client import Answer, Client
 from tests.matrix.calls import ROUTES, Request, Route
 from tests.matrix.households import STRANGER, TWIN, Household, Neighbours
+from tests.support.api_client import Answer, Client
 
 # Answers in which nothing of a household can be recognised; of all others the tests below know.
 PLAIN = {

@@ -11,11 +11,11 @@ from skein.models.intent import owned_partition
 from skein.models.step import ToolResult
 from skein.models.storage import Update
 from skein.models.user import User
-from tests.acting import results_of, settle
-from tests.builders import TENANT
-from tests.doubles import calls
 from tests.matrix.arguments import arguments_of, refs_of, spelled
 from tests.matrix.households import Neighbours, Place
+from tests.support.agents import results_of, settle
+from tests.support.builders import TENANT
+from tests.support.fakes import calls
 
 # Where the agent works: a group of Ben's, Ben's direct chat, and one that Ben has joined later.
 JOINED = "chat_qjoined"

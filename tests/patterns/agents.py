@@ -1,18 +1,18 @@
 """What agents own, and what operators see."""
 
-from skein.models.api_admin import AgentChange, NewAgent, NewLine, NewUser, UserChange
+from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, UserChange
 from skein.models.document import DocumentReach, Folder
 from skein.models.intent import Owner, Reach
 from skein.models.overrides import TenantOverridesChange
 from skein.models.skill import SkillHead
-from skein.services.audit import Deed
-from skein.services.document_changes import Revision
-from skein.services.firing import Firing
-from skein.services.own_runs import OwnRuns
-from tests.builders import LINE, PHONE, TENANT, World
+from skein.services.planning.firing import Firing
+from skein.services.privacy.audit_log import Deed
+from skein.services.runs.own_runs import OwnRuns
+from skein.services.workspace.document_changes import Revision
 from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import HUSAM, claimed, group
+from tests.support.builders import LINE, PHONE, TENANT, World
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")
 REACH = Reach(tenant=TENANT, agent_id="agt_a")

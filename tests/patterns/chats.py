@@ -5,17 +5,17 @@ from contextlib import suppress
 import pytest
 
 from skein.errors import RateLimited
-from skein.models.api import ChatChange, NewChat
-from skein.models.api_admin import AgentChange, NewUser, UserChange
-from skein.models.api_services import NewService
+from skein.models.api.base import ChatChange, NewChat
+from skein.models.api.directory import AgentChange, NewUser, UserChange
+from skein.models.api.services import NewService
 from skein.models.document import DocumentReach, Folder
 from skein.models.sms import InboundSms
-from skein.services.chats import NewMessage
-from skein.services.signatures import sign
-from tests.builders import LINE, NOON, PHONE, TENANT, World
+from skein.services.chats.post_message import NewMessage
+from skein.services.inbound.webhook_signature import sign
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, direct, group
-from tests.texting import Texting
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World
+from tests.support.sms import Texting
 
 patterns = Patterns()
 

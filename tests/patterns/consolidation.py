@@ -2,11 +2,11 @@
 
 import json
 
-from skein.models.api import ChatChange
+from skein.models.api.base import ChatChange
 from skein.models.jobs import ConsolidationJob
-from tests.builders import LONG_INVOCATION, TENANT, World
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, threaded
+from tests.support.builders import LONG_INVOCATION, TENANT, World
 
 patterns = Patterns()
 

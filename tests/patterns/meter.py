@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from skein.adapters.memory_table import Call
-from tests.builders import World
+from tests.support.builders import World
 
 HELPERS = "ThreadPoolExecutor"  # how the library calls threads that nobody names
 

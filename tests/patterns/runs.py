@@ -1,7 +1,7 @@
 """Runs, their waits, and what repairs them."""
 
-from skein.agent.alone import read_alone
-from skein.agent.foreseen import foreseen
+from skein.agent.reading.fallback import read_alone
+from skein.agent.reading.prefetch import foreseen
 from skein.models.audience import OPEN
 from skein.models.base import MemberRef
 from skein.models.chat import SmsAddress
@@ -10,16 +10,16 @@ from skein.models.overrides import TenantOverrides
 from skein.models.run import Held
 from skein.models.step import Step, ToolResult
 from skein.models.trigger import Trigger
-from skein.services.agent_runs import agent_run
-from skein.services.apologies import PATIENT_PUT_OFFS
-from skein.services.chats import NewMessage
-from skein.services.claims import Claim
-from skein.services.permits import Permits
-from skein.services.recording import recording
-from tests.builders import INVOCATION, LINE, NOON, PHONE, TENANT, World, person
+from skein.services.chats.post_message import NewMessage
+from skein.services.replies.apologies import PATIENT_PUT_OFFS
+from skein.services.runs.background_runs import agent_run
+from skein.services.runs.claim import Claim
+from skein.services.runs.concurrency_limit import Permits
+from skein.services.runs.step_record import recording
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of, threaded
-from tests.texting import Texting
+from tests.support.builders import INVOCATION, LINE, NOON, PHONE, TENANT, World, person
+from tests.support.sms import Texting
 
 patterns = Patterns()
 

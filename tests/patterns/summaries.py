@@ -3,9 +3,9 @@
 from skein.agent.tools import TOOLS
 from skein.agent.tools.base import Call, Work
 from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
-from tests.builders import TENANT, World, person
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, claimed, group
+from tests.support.builders import TENANT, World, person
 
 patterns = Patterns()
 

@@ -5,9 +5,9 @@ import pytest
 from skein.adapters.memory_outside import Fault
 from skein.errors import Ambiguous
 from skein.models.jobs import DeliveryJob
-from tests.builders import World
 from tests.patterns.meter import Meter, Patterns
-from tests.texting import TIME_OUT, Texting
+from tests.support.builders import World
+from tests.support.sms import TIME_OUT, Texting
 
 patterns = Patterns()
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from skein.agent.foreseen import foreseen
+from skein.agent.reading.prefetch import foreseen
 from skein.models.jobs import RunJob
-from skein.services.at_once import by_threads
-from skein.services.claims import Claim
-from tests.builders import INVOCATION, World, bot, person
+from skein.services.common.parallel import by_threads
+from skein.services.runs.claim import Claim
+from tests.support.builders import INVOCATION, World, bot, person
 
 HUSAM = person()
 COACH, ANALYST = bot(), bot("agt_b", "Analyst")

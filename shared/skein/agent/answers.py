@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from skein.agent.reading import Reading
+from skein.agent.reading.reader import Reading
 from skein.agent.tools.base import Tool, Work
 from skein.errors import Transient
 from skein.models.completion import ModelMessage, ModelRequest
@@ -10,8 +10,8 @@ from skein.models.recordable import MAX_ANSWER_BYTES, recordable_calls, recordab
 from skein.models.run import Held, Run, Shown
 from skein.models.step import PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
-from skein.services.recording import Recording, recording
-from skein.services.thread_writes import stint
+from skein.services.runs.step_record import Recording, recording
+from skein.services.workspace.thread_writes import stint
 from skein.settings import Settings
 
 

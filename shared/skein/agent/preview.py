@@ -1,7 +1,7 @@
 """Look before you pay: the prompt that an agent would be given now."""
 
-from skein.agent.context import ContextBuilder
-from skein.agent.contexts import Contexts
+from skein.agent.prompt.builder import ContextBuilder
+from skein.agent.reading.loader import Contexts
 from skein.agent.tools import enabled
 from skein.errors import NotFound
 from skein.models.audience import OPEN
@@ -11,7 +11,7 @@ from skein.models.run import Run, run_id_in
 from skein.models.step import PromptRecord
 from skein.models.trigger import Trigger
 from skein.ports import Clock, Table
-from skein.services.audience import audience_of
+from skein.services.chat_state.audience import audience_of
 
 PREVIEW = "PREVIEW"  # in the place of a run's own ULID
 

@@ -6,8 +6,8 @@ see. Only the model is not asked.
 
 from datetime import datetime
 
-from skein.agent.reading import Reading
-from skein.agent.trigger_reading import current_seq
+from skein.agent.reading.reader import Reading
+from skein.agent.reading.trigger import current_seq
 from skein.models.completion import TokenUsage
 from skein.models.run import Run, Shown
 from skein.models.step import FIXED_ANSWER, PromptRecord, Step

@@ -1,11 +1,11 @@
 """What an agent says without a tool: the text with which its run ends."""
 
-from skein.agent.context import Manner
-from skein.agent.reading import Reading
+from skein.agent.prompt.builder import Manner
+from skein.agent.reading.reader import Reading
 from skein.models.chat import MAX_TEXT
 from skein.models.step import FIXED_ANSWER, Step
-from skein.services.chats import NewMessage
-from skein.services.claims import Claim
+from skein.services.chats.post_message import NewMessage
+from skein.services.runs.claim import Claim
 
 SILENCE = "[silence]"
 

@@ -11,16 +11,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from skein.agent.answers import Answers, ModelDown, held_by
-from skein.agent.context import ContextBuilder
-from skein.agent.contexts import Contexts
-from skein.agent.foreseen import foreseen
-from skein.agent.reading import Reading
+from skein.agent.prompt.builder import ContextBuilder
+from skein.agent.reading.loader import Contexts
+from skein.agent.reading.prefetch import foreseen
+from skein.agent.reading.reader import Reading
 from skein.agent.resets import NO_PROMPT, asked_anew, fixed_step
 from skein.agent.speaking import last_words
 from skein.agent.taking_over import ended_in, recorded_prompt
 from skein.agent.tools import enabled
-from skein.agent.tools.acting import Actor
 from skein.agent.tools.base import Work
+from skein.agent.tools.executor import Actor
 from skein.correlation import correlated
 from skein.errors import (
     Conflict,
@@ -38,18 +38,18 @@ from skein.models.jobs import RunJob
 from skein.models.run import MAX_STEPS, Run, Shown
 from skein.models.step import Step
 from skein.ports import Clock, Table
-from skein.services.apologies import Apologies
-from skein.services.claims import Known, place_elsewhere
-from skein.services.disclosure import check_readers
-from skein.services.endings import Endings
-from skein.services.last_words import LastWords, all_one
-from skein.services.limits import OverLimit
-from skein.services.notices import Notices
-from skein.services.permits import Permits
-from skein.services.recording import Recording, recording
-from skein.services.runs import Runs
-from skein.services.spending import Account, Spending
-from skein.services.usage import UsageBook
+from skein.services.quotas.rate_limits import OverLimit
+from skein.services.quotas.token_budget import Account, Spending
+from skein.services.quotas.usage import UsageBook
+from skein.services.replies.apologies import Apologies
+from skein.services.replies.final_message import LastWords, all_one
+from skein.services.replies.notices import Notices
+from skein.services.runs.claim import Known, place_elsewhere
+from skein.services.runs.completion import Endings
+from skein.services.runs.concurrency_limit import Permits
+from skein.services.runs.disclosure import check_readers
+from skein.services.runs.lifecycle import Runs
+from skein.services.runs.step_record import Recording, recording
 from skein.settings import Settings
 
 LEASE_MARGIN = timedelta(seconds=2)  # the lease outlives the invocation, never the other way round

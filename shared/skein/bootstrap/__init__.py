@@ -18,11 +18,11 @@ from skein.bootstrap.turning import Turning
 from skein.settings import Settings
 
 if TYPE_CHECKING:
-    from skein.services.delivery import Deliveries
-    from skein.services.due import Tick
-    from skein.services.respond import Respond
-    from skein.services.rooms import Rooms
-    from skein.services.sources import Sources
+    from skein.services.chats.administration import Rooms
+    from skein.services.delivery.sender import Deliveries
+    from skein.services.inbound.service_webhooks import Sources
+    from skein.services.outbox.tick import Tick
+    from skein.services.runs.manual_trigger import Respond
 
 
 class App(Turning):
@@ -31,7 +31,7 @@ class App(Turning):
     @part
     def respond(self) -> Respond:
         """Runs started by hand."""
-        from skein.services.respond import Respond
+        from skein.services.runs.manual_trigger import Respond
 
         return Respond(
             table=self.table,
@@ -44,8 +44,8 @@ class App(Turning):
     @part
     def tick(self) -> Tick:
         """Sends again, or fires, what is due."""
-        from skein.services.due import Tick
-        from skein.services.firing import Firing
+        from skein.services.outbox.tick import Tick
+        from skein.services.planning.firing import Firing
 
         return Tick(
             table=self.table,
@@ -60,7 +60,7 @@ class App(Turning):
     @part
     def sources(self) -> Sources:
         """Services outside that wake agents."""
-        from skein.services.sources import Sources
+        from skein.services.inbound.service_webhooks import Sources
 
         return Sources(
             table=self.table,
@@ -73,7 +73,7 @@ class App(Turning):
     @part
     def deliveries(self) -> Deliveries:
         """Texts on their way out."""
-        from skein.services.delivery import Deliveries
+        from skein.services.delivery.sender import Deliveries
 
         return Deliveries(
             table=self.table,
@@ -87,7 +87,7 @@ class App(Turning):
     @part
     def rooms(self) -> Rooms:
         """Who is in which chat, and how it behaves."""
-        from skein.services.rooms import Rooms
+        from skein.services.chats.administration import Rooms
 
         return Rooms(
             table=self.table,

@@ -8,18 +8,18 @@ from skein.bootstrap.part import part
 from skein.bootstrap.records import OnRecord
 
 if TYPE_CHECKING:
-    from skein.agent.counting import RememberedTokens
-    from skein.services.background import Budget
-    from skein.services.consolidation import Consolidator
-    from skein.services.consolidation_finder import ConsolidationFinder
-    from skein.services.consolidation_requests import ConsolidationRequests
-    from skein.services.finding import Finder
-    from skein.services.reflection import Reflection
-    from skein.services.reflection_finder import ReflectionFinder
-    from skein.services.reflection_views import ReflectionViews
-    from skein.services.renewing import Renewing
-    from skein.services.upkeep import Upkeep
-    from skein.services.usage import UsageBook
+    from skein.agent.prompt.token_cache import RememberedTokens
+    from skein.services.memory.consolidation_finder import ConsolidationFinder
+    from skein.services.memory.consolidation_requests import ConsolidationRequests
+    from skein.services.memory.consolidation_worker import Consolidator
+    from skein.services.memory.reflection_finder import ReflectionFinder
+    from skein.services.memory.reflection_history import ReflectionViews
+    from skein.services.memory.reflection_worker import Reflection
+    from skein.services.outbox.due_scanner import Finder
+    from skein.services.quotas.background_budget import Budget
+    from skein.services.quotas.usage import UsageBook
+    from skein.services.summaries.renewing import Renewing
+    from skein.services.summaries.upkeep import Upkeep
 
 
 class Background(OnRecord):
@@ -28,14 +28,14 @@ class Background(OnRecord):
     @part
     def usage(self) -> UsageBook:
         """What agents cost by day."""
-        from skein.services.usage import UsageBook
+        from skein.services.quotas.usage import UsageBook
 
         return UsageBook(table=self.table, clock=self.clock, metrics=self.metrics)
 
     @part
     def budget(self) -> Budget:
         """What background work may use."""
-        from skein.services.background import Budget
+        from skein.services.quotas.background_budget import Budget
 
         return Budget(
             table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
@@ -44,14 +44,14 @@ class Background(OnRecord):
     @part
     def remembered_tokens(self) -> RememberedTokens:
         """Token counts of what was counted before."""
-        from skein.agent.counting import RememberedTokens
+        from skein.agent.prompt.token_cache import RememberedTokens
 
         return RememberedTokens(self.tokens, self.settings.token_cache_bytes)
 
     @part
     def upkeep(self) -> Upkeep:
         """Keeps lists of chats up to date."""
-        from skein.services.upkeep import Upkeep
+        from skein.services.summaries.upkeep import Upkeep
 
         return Upkeep(
             table=self.table,
@@ -64,9 +64,9 @@ class Background(OnRecord):
     @part
     def renewing(self) -> Renewing:
         """Renews summaries."""
-        from skein.services.records import Records
-        from skein.services.renewing import Renewing
-        from skein.services.summaries import Notes, Summarizer
+        from skein.services.summaries.agent_summary import Notes, Summarizer
+        from skein.services.summaries.chat_summary import Records
+        from skein.services.summaries.renewing import Renewing
 
         summarizer = Summarizer(
             model=self.guarded_model,
@@ -86,7 +86,7 @@ class Background(OnRecord):
     @part
     def finder(self) -> Finder:
         """Finds what is due; the tick and the finders tell it of what kind."""
-        from skein.services.finding import Finder
+        from skein.services.outbox.due_scanner import Finder
 
         return Finder(
             table=self.table,
@@ -99,17 +99,17 @@ class Background(OnRecord):
     @part
     def consolidation_finder(self) -> ConsolidationFinder:
         """Finds chats of which something is to be remembered."""
-        from skein.services.consolidation_finder import ConsolidationFinder
+        from skein.services.memory.consolidation_finder import ConsolidationFinder
 
         return ConsolidationFinder(table=self.table, finder=self.finder)
 
     @part
     def consolidator(self) -> Consolidator:
         """Lets agents remember what was said."""
-        from skein.services.consolidation import Consolidator
-        from skein.services.extraction import Extractor
-        from skein.services.memory_book import MemoryBook
-        from skein.services.recollection import Recollection
+        from skein.services.memory.agent_consolidation import Recollection
+        from skein.services.memory.chunk_commit import MemoryBook
+        from skein.services.memory.consolidation_worker import Consolidator
+        from skein.services.memory.extraction import Extractor
 
         recollection = Recollection(
             table=self.table,
@@ -132,21 +132,21 @@ class Background(OnRecord):
     @part
     def consolidation_requests(self) -> ConsolidationRequests:
         """Consolidation as operators ask for it and look at it."""
-        from skein.services.consolidation_requests import ConsolidationRequests
+        from skein.services.memory.consolidation_requests import ConsolidationRequests
 
         return ConsolidationRequests(table=self.table, clock=self.clock, dispatch=self.dispatch)
 
     @part
     def reflection_finder(self) -> ReflectionFinder:
         """Finds agents that are about to forget something."""
-        from skein.services.reflection_finder import ReflectionFinder
+        from skein.services.memory.reflection_finder import ReflectionFinder
 
         return ReflectionFinder(table=self.table, finder=self.finder)
 
     @part
     def reflection(self) -> Reflection:
         """Lets agents keep for good what would fade."""
-        from skein.services.reflection import Reflection
+        from skein.services.memory.reflection_worker import Reflection
 
         return Reflection(
             table=self.table,
@@ -163,6 +163,6 @@ class Background(OnRecord):
     @part
     def reflection_views(self) -> ReflectionViews:
         """Reflections as operators look at them."""
-        from skein.services.reflection_views import ReflectionViews
+        from skein.services.memory.reflection_history import ReflectionViews
 
         return ReflectionViews(table=self.table, clock=self.clock)

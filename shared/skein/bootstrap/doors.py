@@ -8,12 +8,12 @@ from skein.bootstrap.background import Background
 from skein.bootstrap.part import part
 
 if TYPE_CHECKING:
-    from skein.services.chats import Chats
-    from skein.services.ingest import Ingest
-    from skein.services.limits import Limits
-    from skein.services.notices import Notices
-    from skein.services.posting import Posting
-    from skein.services.spending import Spending
+    from skein.services.chats.app_messages import Posting
+    from skein.services.chats.post_message import Chats
+    from skein.services.inbound.sms import Ingest
+    from skein.services.quotas.rate_limits import Limits
+    from skein.services.quotas.token_budget import Spending
+    from skein.services.replies.notices import Notices
 
 
 class Doors(Background):
@@ -22,7 +22,7 @@ class Doors(Background):
     @part
     def chats(self) -> Chats:
         """The door by which messages enter chats."""
-        from skein.services.chats import Chats
+        from skein.services.chats.post_message import Chats
 
         return Chats(
             table=self.table,
@@ -35,7 +35,7 @@ class Doors(Background):
     @part
     def limits(self) -> Limits:
         """How much people may send."""
-        from skein.services.limits import Limits
+        from skein.services.quotas.rate_limits import Limits
 
         return Limits(
             table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
@@ -44,7 +44,7 @@ class Doors(Background):
     @part
     def spending(self) -> Spending:
         """How much models may be asked."""
-        from skein.services.spending import Spending
+        from skein.services.quotas.token_budget import Spending
 
         return Spending(
             table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
@@ -53,21 +53,21 @@ class Doors(Background):
     @part
     def notices(self) -> Notices:
         """What people are told when nobody answers."""
-        from skein.services.notices import Notices
+        from skein.services.replies.notices import Notices
 
         return Notices(chats=self.chats, limits=self.limits, clock=self.clock)
 
     @part
     def posting(self) -> Posting:
         """What people post in the app."""
-        from skein.services.posting import Posting
+        from skein.services.chats.app_messages import Posting
 
         return Posting(table=self.table, chats=self.chats, limits=self.limits)
 
     @part
     def ingest(self) -> Ingest:
         """Texts on their way in."""
-        from skein.services.ingest import Ingest
+        from skein.services.inbound.sms import Ingest
 
         return Ingest(
             table=self.table,

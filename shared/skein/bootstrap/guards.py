@@ -7,7 +7,7 @@ from skein.models.completion import ModelAnswer, ModelRequest
 from skein.models.sms import OutgoingSms, SentSms
 from skein.models.storage import IndexName, Item, Key, Page, Write
 from skein.ports import LanguageModel, Sms, Table
-from skein.services.breaker import Breaker
+from skein.services.common.circuit_breaker import Breaker
 
 
 class GuardedModel:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
         Table,
         WebhookVerifier,
     )
-    from skein.services.at_once import AtOnce
-    from skein.services.breaker import Breaker
+    from skein.services.common.circuit_breaker import Breaker
+    from skein.services.common.parallel import AtOnce
 
 ADAPTERS = {  # the ports, and where their real adapters are
     "clock": "system",
@@ -91,7 +91,7 @@ class Outside:
     @part
     def at_once(self) -> AtOnce:
         """How much of the same is done."""
-        from skein.services.at_once import by_threads
+        from skein.services.common.parallel import by_threads
 
         return by_threads
 
@@ -194,7 +194,7 @@ class Outside:
         return GuardedReads(self.table, self._breaker("table reads", slow_seconds=slow))
 
     def _breaker(self, dependency: str, *, slow_seconds: float | None = None) -> Breaker:
-        from skein.services.breaker import Breaker
+        from skein.services.common.circuit_breaker import Breaker
 
         return Breaker(
             dependency,

@@ -8,10 +8,10 @@ from skein.bootstrap.background import Background
 from skein.bootstrap.part import part
 
 if TYPE_CHECKING:
-    from skein.services.endings import Endings
-    from skein.services.eraser import Eraser
-    from skein.services.erasures import Erasures
-    from skein.services.exports import Exports
+    from skein.services.privacy.erasure_requests import Erasures
+    from skein.services.privacy.erasure_worker import Eraser
+    from skein.services.privacy.export import Exports
+    from skein.services.runs.completion import Endings
 
 
 class Privacy(Background):
@@ -20,7 +20,7 @@ class Privacy(Background):
     @part
     def endings(self) -> Endings:
         """How runs end."""
-        from skein.services.endings import Endings
+        from skein.services.runs.completion import Endings
 
         return Endings(
             table=self.table,
@@ -34,18 +34,18 @@ class Privacy(Background):
     @part
     def erasures(self) -> Erasures:
         """Erasures as operators ask for them."""
-        from skein.services.erasures import Erasures
+        from skein.services.privacy.erasure_requests import Erasures
 
         return Erasures(table=self.table, clock=self.clock, ids=self.ids, dispatch=self.dispatch)
 
     @part
     def eraser(self) -> Eraser:
         """Erases people."""
-        from skein.services.eraser import Eraser
-        from skein.services.erasing_chats import ChatEraser
-        from skein.services.erasing_kept import KeptEraser
-        from skein.services.erasing_places import Places
-        from skein.services.erasing_runs import RunEraser
+        from skein.services.privacy.erasure_agent_data import KeptEraser
+        from skein.services.privacy.erasure_memberships import Places
+        from skein.services.privacy.erasure_messages import ChatEraser
+        from skein.services.privacy.erasure_runs import RunEraser
+        from skein.services.privacy.erasure_worker import Eraser
 
         runs = RunEraser(table=self.table, endings=self.endings)
         return Eraser(
@@ -66,6 +66,6 @@ class Privacy(Background):
     @part
     def exports(self) -> Exports:
         """All that is on record of a person."""
-        from skein.services.exports import Exports
+        from skein.services.privacy.export import Exports
 
         return Exports(table=self.table)

@@ -8,23 +8,23 @@ from skein.bootstrap.outside import Outside
 from skein.bootstrap.part import part
 
 if TYPE_CHECKING:
-    from skein.services.agents import Agents
-    from skein.services.audit import AuditBook
-    from skein.services.chat_views import ChatViews
-    from skein.services.dispatch import Dispatch
-    from skein.services.documents import Documents
-    from skein.services.goals import Goals
-    from skein.services.lines import Lines
-    from skein.services.memories import Memories
-    from skein.services.numbers import Numbers
-    from skein.services.pins import Pins
-    from skein.services.plans import Plans
-    from skein.services.renaming import Renaming
-    from skein.services.run_views import RunViews
-    from skein.services.skills import Skills
-    from skein.services.tenant_settings import TenantBook
-    from skein.services.threads import Threads
-    from skein.services.users import Users
+    from skein.services.account_linking.phone_links import Numbers
+    from skein.services.chats.views import ChatViews
+    from skein.services.config.tenant_settings import TenantBook
+    from skein.services.directory.agents import Agents
+    from skein.services.directory.lines import Lines
+    from skein.services.directory.renaming import Renaming
+    from skein.services.directory.users import Users
+    from skein.services.memory.memories import Memories
+    from skein.services.outbox.dispatch import Dispatch
+    from skein.services.planning.goals import Goals
+    from skein.services.planning.plans import Plans
+    from skein.services.privacy.audit_log import AuditBook
+    from skein.services.runs.run_views import RunViews
+    from skein.services.workspace.documents import Documents
+    from skein.services.workspace.pinning import Pins
+    from skein.services.workspace.skills import Skills
+    from skein.services.workspace.threads import Threads
 
 
 class OnRecord(Outside):
@@ -33,118 +33,118 @@ class OnRecord(Outside):
     @part
     def dispatch(self) -> Dispatch:
         """Sends jobs after a commit."""
-        from skein.services.dispatch import Dispatch
+        from skein.services.outbox.dispatch import Dispatch
 
         return Dispatch(queues=self.queues, metrics=self.metrics)
 
     @part
     def renaming(self) -> Renaming:
         """Has new names copied into rosters."""
-        from skein.services.renaming import Renaming
+        from skein.services.directory.renaming import Renaming
 
         return Renaming(table=self.table, dispatch=self.dispatch)
 
     @part
     def views(self) -> ChatViews:
         """Chats and messages as the API shows them."""
-        from skein.services.chat_views import ChatViews
+        from skein.services.chats.views import ChatViews
 
         return ChatViews(table=self.table, clock=self.clock)
 
     @part
     def agents(self) -> Agents:
         """The tenant's agents."""
-        from skein.services.agents import Agents
+        from skein.services.directory.agents import Agents
 
         return Agents(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
     @part
     def audit(self) -> AuditBook:
         """Who read or changed what."""
-        from skein.services.audit import AuditBook
+        from skein.services.privacy.audit_log import AuditBook
 
         return AuditBook(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
 
     @part
     def users(self) -> Users:
         """The tenant's people."""
-        from skein.services.users import Users
+        from skein.services.directory.users import Users
 
         return Users(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
     @part
     def numbers(self) -> Numbers:
         """Which numbers lead to whom."""
-        from skein.services.numbers import Numbers
+        from skein.services.account_linking.phone_links import Numbers
 
         return Numbers(table=self.table, clock=self.clock, settings=self.settings)
 
     @part
     def lines(self) -> Lines:
         """The tenant's phone numbers."""
-        from skein.services.lines import Lines
+        from skein.services.directory.lines import Lines
 
         return Lines(table=self.table, clock=self.clock)
 
     @part
     def tenant_settings(self) -> TenantBook:
         """What tenants say of their settings."""
-        from skein.services.tenant_settings import TenantBook
+        from skein.services.config.tenant_settings import TenantBook
 
         return TenantBook(table=self.table, clock=self.clock)
 
     @part
     def run_views(self) -> RunViews:
         """Runs as the API shows them."""
-        from skein.services.run_views import RunViews
+        from skein.services.runs.run_views import RunViews
 
         return RunViews(table=self.table, clock=self.clock)
 
     @part
     def goals(self) -> Goals:
         """What agents are after."""
-        from skein.services.goals import Goals
+        from skein.services.planning.goals import Goals
 
         return Goals(table=self.table, clock=self.clock, ids=self.ids)
 
     @part
     def memories(self) -> Memories:
         """What agents have learnt."""
-        from skein.services.memories import Memories
+        from skein.services.memory.memories import Memories
 
         return Memories(table=self.table, clock=self.clock, ids=self.ids)
 
     @part
     def plans(self) -> Plans:
         """What will wake agents."""
-        from skein.services.plans import Plans
+        from skein.services.planning.plans import Plans
 
         return Plans(table=self.table, clock=self.clock, settings=self.settings)
 
     @part
     def documents(self) -> Documents:
         """What agents and chats work on."""
-        from skein.services.documents import Documents
+        from skein.services.workspace.documents import Documents
 
         return Documents(table=self.table, clock=self.clock, ids=self.ids)
 
     @part
     def skills(self) -> Skills:
         """How agents work."""
-        from skein.services.skills import Skills
+        from skein.services.workspace.skills import Skills
 
         return Skills(table=self.table, clock=self.clock)
 
     @part
     def threads(self) -> Threads:
         """What agents are at."""
-        from skein.services.threads import Threads
+        from skein.services.workspace.threads import Threads
 
         return Threads(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
 
     @part
     def pins(self) -> Pins:
         """Which threads chats pin."""
-        from skein.services.pins import Pins
+        from skein.services.workspace.pinning import Pins
 
         return Pins(table=self.table, clock=self.clock)

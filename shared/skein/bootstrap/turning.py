@@ -9,16 +9,16 @@ from skein.bootstrap.part import part
 from skein.bootstrap.privacy import Privacy
 
 if TYPE_CHECKING:
-    from skein.agent.cache import ContextCache
-    from skein.agent.context import ContextBuilder
-    from skein.agent.contexts import Contexts
     from skein.agent.preview import Preview
-    from skein.agent.reading import Reader
-    from skein.agent.tools.desk import Desk
-    from skein.agent.training import Training
+    from skein.agent.prompt.builder import ContextBuilder
+    from skein.agent.reading.cache import ContextCache
+    from skein.agent.reading.loader import Contexts
+    from skein.agent.reading.reader import Reader
+    from skein.agent.tools.services import Desk
+    from skein.agent.training_export import Training
     from skein.agent.turn import Turns
-    from skein.services.apologies import Apologies
-    from skein.services.runs import Runs
+    from skein.services.replies.apologies import Apologies
+    from skein.services.runs.lifecycle import Runs
 
 
 class Turning(Doors, Privacy):
@@ -27,7 +27,7 @@ class Turning(Doors, Privacy):
     @part
     def runs(self) -> Runs:
         """The life of runs."""
-        from skein.services.runs import Runs
+        from skein.services.runs.lifecycle import Runs
 
         return Runs(
             table=self.table,
@@ -41,7 +41,7 @@ class Turning(Doors, Privacy):
     @part
     def context_cache(self) -> ContextCache:
         """What prompts were made from."""
-        from skein.agent.cache import ContextCache
+        from skein.agent.reading.cache import ContextCache
 
         return ContextCache(
             clock=self.clock,
@@ -52,7 +52,7 @@ class Turning(Doors, Privacy):
     @part
     def reader(self) -> Reader:
         """Reads what prompts are made from."""
-        from skein.agent.reading import Reader
+        from skein.agent.reading.reader import Reader
 
         return Reader(
             table=self.context_table,
@@ -64,8 +64,8 @@ class Turning(Doors, Privacy):
     @part
     def contexts(self) -> Contexts:
         """Reads them in time, or makes do with less."""
-        from skein.agent.contexts import Contexts
-        from skein.services.rollout import Rollout
+        from skein.agent.reading.loader import Contexts
+        from skein.services.config.rollout import Rollout
 
         return Contexts(
             reader=self.reader,
@@ -79,7 +79,7 @@ class Turning(Doors, Privacy):
     @part
     def context(self) -> ContextBuilder:
         """Makes prompts."""
-        from skein.agent.context import ContextBuilder
+        from skein.agent.prompt.builder import ContextBuilder
 
         return ContextBuilder(tokens=self.remembered_tokens, settings=self.settings)
 
@@ -95,18 +95,18 @@ class Turning(Doors, Privacy):
     @part
     def training(self) -> Training:
         """Completed threads as units of training."""
-        from skein.agent.training import Training
+        from skein.agent.training_export import Training
 
         return Training(threads=self.threads, run_views=self.run_views)
 
     @part
     def desk(self) -> Desk:
         """What agents' tools may use."""
-        from skein.agent.tools.desk import Desk
-        from skein.services.asking import Asking
-        from skein.services.memory_search import MemorySearch
-        from skein.services.own_runs import OwnRuns
-        from skein.services.profiles import Profiles
+        from skein.agent.tools.services import Desk
+        from skein.services.directory.profiles import Profiles
+        from skein.services.memory.search import MemorySearch
+        from skein.services.replies.ask_and_wait import Asking
+        from skein.services.runs.own_runs import OwnRuns
 
         asking = Asking(
             table=self.table,
@@ -136,7 +136,7 @@ class Turning(Doors, Privacy):
     @part
     def apologies(self) -> Apologies:
         """Tells people on SMS, once, that their answer is late."""
-        from skein.services.apologies import Apologies
+        from skein.services.replies.apologies import Apologies
 
         return Apologies(
             chats=self.chats,
@@ -150,10 +150,10 @@ class Turning(Doors, Privacy):
     def turns(self) -> Turns:
         """What the run worker does."""
         from skein.agent.answers import Answers
-        from skein.agent.tools.acting import Actor
+        from skein.agent.tools.executor import Actor
         from skein.agent.turn import Turns
-        from skein.services.last_words import LastWords
-        from skein.services.permits import Permits
+        from skein.services.replies.final_message import LastWords
+        from skein.services.runs.concurrency_limit import Permits
 
         return Turns(
             table=self.table,

@@ -163,7 +163,7 @@ class Membership(Stored):
     """One member in one chat, with what is theirs alone. Closed by `left_seq`, never deleted.
 
     An open membership lies where each post reads it; a closed one does not. Closed ones of older
-    versions lie among the open ones until `services/leaving.py` moves them.
+    versions lie among the open ones until `services/chat_state/closed_memberships.py` moves them.
 
     Attributes:
         joined_seq: The chat's `last_seq` when the member joined.

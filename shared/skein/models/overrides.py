@@ -1,15 +1,15 @@
 """What agents, lines and tenants may say of settings that would otherwise be the deployment's.
 
 Each field is optional: None means "not said here", and the next one in the order agent, line,
-tenant, environment decides (`services/effective.py`).
+tenant, environment decides (`services/config/resolution.py`).
 """
 
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from skein.models.api.json_types import JsonTypes
 from skein.models.base import Instant, Stored, Tenant, key_part
-from skein.models.json_types import JsonTypes
 from skein.models.storage import Item, Key
 
 MAX_PHRASES = 50

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from skein.agent.tools.base import Tool
-from skein.agent.tools.borrowing import borrow_context
+from skein.agent.tools.borrow_context import borrow_context
 from skein.agent.tools.chats import enter_chat, read_messages
 from skein.agent.tools.documents import (
     append_document,
@@ -14,7 +14,7 @@ from skein.agent.tools.documents import (
     read_skill,
     write_document,
 )
-from skein.agent.tools.intents import (
+from skein.agent.tools.goals_and_plans import (
     abandon_goal,
     cancel_plan,
     complete_goal,
@@ -22,9 +22,9 @@ from skein.agent.tools.intents import (
     set_plan,
 )
 from skein.agent.tools.memories import forget_memory, save_memory, search_memories
-from skein.agent.tools.messages import send_message
 from skein.agent.tools.profile import update_profile
 from skein.agent.tools.runs import end_run, get_my_runs, stop_run
+from skein.agent.tools.send_message import send_message
 from skein.agent.tools.threads import (
     archive_thread,
     attach_document,

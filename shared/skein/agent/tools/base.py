@@ -9,17 +9,17 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from skein.agent.reading import Reading
+from skein.agent.reading.reader import Reading
 from skein.agent.tools.arguments import MAY_BE_EMPTY
-from skein.agent.tools.desk import Desk
+from skein.agent.tools.services import Desk
 from skein.errors import Correctable
+from skein.models.api.json_types import JsonTypes
 from skein.models.audience import Audience
 from skein.models.completion import ToolSpec
-from skein.models.json_types import JsonTypes
 from skein.models.run import Run, SentMessage
 from skein.models.tool_arguments import json_object
-from skein.services.claims import Claim
-from skein.services.quoting import quoted
+from skein.services.common.quoting import quoted
+from skein.services.runs.claim import Claim
 
 LONGEST_REASON = 300  # characters that are told of one wrong argument
 LONGEST_PLACE = 60

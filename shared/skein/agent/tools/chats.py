@@ -4,16 +4,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.timeline import timeline_entry
+from skein.agent.prompt.timeline import timeline_entry
 from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import Call, tool
 from skein.errors import Failed, NotFound
 from skein.models.audience import Audience, may_show
 from skein.models.chat import Chat, Membership, Message, chat_partition
-from skein.services.audience import audience_of
-from skein.services.quoting import quoted
-from skein.services.roster import read_room
-from skein.services.titles import title_of
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.titles import title_of
+from skein.services.common.quoting import quoted
 
 MOST_MESSAGES = 50
 ROWS_READ = 50  # at least, since some are keywords and notices

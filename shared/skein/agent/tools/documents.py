@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.document_sections import SHOWN_CHARACTERS, document_text, named
-from skein.agent.skill_section import skill_text
+from skein.agent.prompt.documents import SHOWN_CHARACTERS, document_text, named
+from skein.agent.prompt.skills import skill_text
 from skein.agent.tools.arguments import (
     MAY_BE_EMPTY,
     Count,
@@ -20,15 +20,15 @@ from skein.agent.tools.arguments import (
     Version,
 )
 from skein.agent.tools.base import Call, tool
-from skein.agent.tools.ownership import document_reach, maker_of, own_scope
 from skein.agent.tools.refusals import refusals_told
+from skein.agent.tools.scope import document_reach, maker_of, own_scope
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.models.base import rfc3339
 from skein.models.chat import Chat
 from skein.models.document import ID_PATTERN, Document, DocumentReach, Done, Folder
-from skein.services.disclosure import check_post
-from skein.services.document_changes import Revision
-from skein.services.roster import read_room
+from skein.services.chat_state.snapshot import read_room
+from skein.services.runs.disclosure import check_post
+from skein.services.workspace.document_changes import Revision
 
 Name = Annotated[DocumentName, Field(description="The document's name.")]
 AsRead = Annotated[

@@ -6,11 +6,11 @@ from pydantic import Field
 
 from skein.agent.tools.arguments import Count, Id, MemoryText, Query
 from skein.agent.tools.base import Call, tool
-from skein.agent.tools.ownership import owner_at, reach_at
 from skein.agent.tools.refusals import refusals_told
+from skein.agent.tools.scope import owner_at, reach_at
 from skein.models.memory import Memory, MemoryKind
-from skein.services.memories import memory_id_of
-from skein.services.quoting import quoted, quoted_id
+from skein.services.common.quoting import quoted, quoted_id
+from skein.services.memory.memories import memory_id_of
 
 LONGEST_TEXT = 2_000  # characters of one memory in a list
 CUT = " [...]"

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.people import person_at, profile_audience
+from skein.agent.prompt.user_profile import person_at, profile_audience
 from skein.agent.tools.arguments import FieldName, ProfileText, ProfileTexts
 from skein.agent.tools.base import Call, tool
-from skein.agent.tools.ownership import content_of
+from skein.agent.tools.scope import content_of
 from skein.errors import Correctable, Failed, Unprocessable
 from skein.models.audience import may_change
 from skein.models.intent import effect_id
-from skein.services.guarded import NOT_FROM_HERE
+from skein.services.common.guarded import NOT_FROM_HERE
 
 
 @tool

@@ -9,8 +9,8 @@ from skein.agent.tools.base import Call, tool
 from skein.errors import Conflict, Correctable, Failed, NotFound
 from skein.models.base import rfc3339
 from skein.models.run import Run, RunStatus
-from skein.services.disclosure import may_affect
-from skein.services.quoting import quoted
+from skein.services.common.quoting import quoted
+from skein.services.runs.disclosure import may_affect
 
 
 @tool

@@ -5,15 +5,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from skein.agent.document_sections import (
+from skein.agent.prompt.documents import (
     SHOWN_CHARACTERS,
     STEPS,
     OnShow,
     document_text,
     named,
 )
-from skein.agent.skill_section import skill_text
-from skein.agent.thread_sections import thread_text
+from skein.agent.prompt.skills import skill_text
+from skein.agent.prompt.threads import thread_text
 from skein.agent.tools.arguments import (
     MAY_BE_EMPTY,
     Aim,
@@ -31,14 +31,14 @@ from skein.agent.tools.arguments import (
     SkillNames,
 )
 from skein.agent.tools.base import Call, tool
-from skein.agent.tools.ownership import maker_of, owner_at, reach_at
 from skein.agent.tools.refusals import refusals_told
+from skein.agent.tools.scope import maker_of, owner_at, reach_at
 from skein.errors import Correctable, Failed, NotFound
 from skein.models.intent import effect_id
 from skein.models.skill import CORE
 from skein.models.thread import Thread, ThreadKind
-from skein.services import thread_changes as changes
-from skein.services.thread_changes import Change
+from skein.services.workspace import thread_changes as changes
+from skein.services.workspace.thread_changes import Change
 
 SHOWN_BYTES = 40_000  # of a thread that is taken up; a step's results hold 60,000 in all
 SKILL_BYTES = 12_000

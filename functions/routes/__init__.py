@@ -1,0 +1,1 @@
+"""The routes of the two HTTP APIs, one module per subject."""

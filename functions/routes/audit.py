@@ -1,0 +1,24 @@
+"""Who read or changed what, for operators: a route of the function `admin_api`."""
+
+from routes.app import ApiRouter, Day, Limit, PageCursor, documented
+from routes.audited import reads
+from skein.bootstrap import app
+from skein.models.api.audit import AuditPage, AuditResource
+from skein.services.common.cursors import DEFAULT_PAGE
+
+router = ApiRouter()
+
+
+@router.get(
+    "/v1/audit",
+    summary="List who read or changed what on a day, the newest first",
+    tags=["audit"],
+    responses=documented(200, AuditPage, 400, 422),
+    middlewares=reads("audit"),
+)
+def list_audit(
+    day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+) -> AuditPage:
+    """Ids only; this call leaves an entry, too."""
+    page = app().audit.of_day(router.caller.tenant, day=day, limit=limit, cursor=cursor)
+    return AuditPage(items=tuple(map(AuditResource.of, page.items)), next_cursor=page.next_cursor)

@@ -1,0 +1,45 @@
+"""The consolidation of chats, for operators: routes of the function `admin_api`."""
+
+from routes.app import ApiRouter, ChatId, Limit, PageCursor, documented
+from routes.audited import changes, reads
+from skein.bootstrap import app
+from skein.models.api.consolidations import (
+    ConsolidationPage,
+    ConsolidationResource,
+    RequestedResource,
+)
+from skein.services.common.cursors import DEFAULT_PAGE
+
+router = ApiRouter()
+
+
+@router.post(
+    "/v1/chats/<chat_id>/consolidate",
+    summary="Let a chat's agents remember what was said so far, now",
+    tags=["chats"],
+    status_code=202,
+    responses=documented(202, RequestedResource, 400, 404, 409, 413, 422),
+    middlewares=changes("chat"),
+)
+def consolidate_chat(chat_id: ChatId) -> RequestedResource:
+    """However busy the chat is, and even if it is not consolidated otherwise."""
+    requested = app().consolidation_requests.request(router.caller.tenant, chat_id)
+    return RequestedResource(**dict(requested))
+
+
+@router.get(
+    "/v1/chats/<chat_id>/consolidations",
+    summary="List what a chat's agents have remembered of it, the newest first",
+    tags=["chats"],
+    responses=documented(200, ConsolidationPage, 400, 404, 422),
+    middlewares=reads("chat"),
+)
+def list_consolidations(
+    chat_id: ChatId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+) -> ConsolidationPage:
+    """Failures, too; kept for 90 days. The memories themselves are the agents'."""
+    page = app().consolidation_requests.history(
+        router.caller.tenant, chat_id, limit=limit, cursor=cursor
+    )
+    items = tuple(map(ConsolidationResource.of, page.items))
+    return ConsolidationPage(items=items, next_cursor=page.next_cursor)

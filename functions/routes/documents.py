@@ -1,0 +1,287 @@
+"""Documents of agents and of chats, for operators: routes of the function `admin_api`.
+
+What operators make for an agent is open to everybody; what agents wrote in private chats is found
+by naming the person or the chat.
+"""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path
+from pydantic import StringConstraints
+
+from routes.app import AgentId, ApiRouter, ChatId, Limit, PageCursor, documented, no_content
+from routes.audited import changes, creates, deletes, reads
+from routes.scope import OfChat, OfUser, reach_of
+from skein.bootstrap import app
+from skein.models.api.documents import (
+    DocumentChange,
+    DocumentHead,
+    DocumentPage,
+    DocumentResource,
+    DocumentText,
+    NewDocument,
+)
+from skein.models.document import DocumentReach, Folder
+from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.workspace.document_changes import Revision
+
+router = ApiRouter()
+
+DocumentId = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=200),
+    Path(description="A document's id, or its name where that may stand in a path."),
+]
+
+
+def _of_agent(agent_id: str, user_id: str | None = None, chat_id: str | None = None) -> Folder:
+    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+    return Folder(tenant=reach.tenant, agent_id=reach.agent_id, scope=reach.scopes[0])
+
+
+def _of_chat(chat_id: str) -> Folder:
+    return app().documents.of_chat(router.caller.tenant, chat_id)
+
+
+def _create(folder: Folder, new: NewDocument) -> DocumentResource:
+    app().documents.write(
+        DocumentReach(folders=(folder,)),
+        new.name,
+        new.text,
+        new_in=folder,
+        only_new=True,
+        media_type=new.media_type,
+        on_show=new.on_show,
+    )
+    return _shown(folder, new.name)
+
+
+def _list(folder: Folder, limit: int, cursor: str | None) -> DocumentPage:
+    page = app().documents.list(folder, limit=limit, cursor=cursor)
+    items = tuple(map(DocumentHead.of, page.items))
+    return DocumentPage(items=items, next_cursor=page.next_cursor)
+
+
+def _shown(folder: Folder, document_id: str) -> DocumentResource:
+    document = app().documents.get(DocumentReach(folders=(folder,)), document_id)
+    return DocumentResource.of(document)
+
+
+def _replace(folder: Folder, document_id: str, new: DocumentText) -> DocumentResource:
+    app().documents.write(
+        DocumentReach(folders=(folder,)),
+        document_id,
+        new.text,
+        media_type=new.media_type,
+        on_show=new.on_show,
+        version=new.version,
+    )
+    return _shown(folder, document_id)
+
+
+def _change(folder: Folder, document_id: str, change: DocumentChange) -> DocumentResource:
+    revision = Revision(**change.model_dump())
+    app().documents.revise(DocumentReach(folders=(folder,)), document_id, revision)
+    return _shown(folder, document_id)
+
+
+def _delete(folder: Folder, document_id: str) -> Response[None]:
+    app().documents.delete(DocumentReach(folders=(folder,)), document_id)
+    return no_content()
+
+
+@router.post(
+    "/v1/agents/<agent_id>/documents",
+    summary="Give an agent a document",
+    tags=["documents"],
+    status_code=201,
+    responses=documented(201, DocumentResource, 400, 404, 409, 413, 422),
+    middlewares=creates("document"),
+)
+def create_document_of_agent(agent_id: AgentId, new: NewDocument) -> DocumentResource:
+    """At most 5 of them are global."""
+    return _create(_of_agent(agent_id), new)
+
+
+@router.get(
+    "/v1/agents/<agent_id>/documents",
+    summary="List an agent's documents, without their texts",
+    tags=["documents"],
+    responses=documented(200, DocumentPage, 400, 404, 422),
+    middlewares=reads("document"),
+)
+def list_documents_of_agent(
+    agent_id: AgentId,
+    *,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> DocumentPage:
+    """In an order that stays."""
+    return _list(_of_agent(agent_id, user_id, chat_id), limit, cursor)
+
+
+@router.get(
+    "/v1/agents/<agent_id>/documents/<document_id>",
+    summary="Read an agent's document",
+    tags=["documents"],
+    responses=documented(200, DocumentResource, 404, 422),
+    middlewares=reads("document"),
+)
+def get_document_of_agent(
+    agent_id: AgentId,
+    document_id: DocumentId,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+) -> DocumentResource:
+    """All of its text."""
+    return _shown(_of_agent(agent_id, user_id, chat_id), document_id)
+
+
+@router.put(
+    "/v1/agents/<agent_id>/documents/<document_id>",
+    summary="Replace the text of an agent's document",
+    tags=["documents"],
+    responses=documented(200, DocumentResource, 400, 404, 409, 413, 422),
+    middlewares=changes("document"),
+)
+def replace_document_of_agent(
+    agent_id: AgentId,
+    document_id: DocumentId,
+    new: DocumentText,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+) -> DocumentResource:
+    """It must be there; with a version, at that version."""
+    return _replace(_of_agent(agent_id, user_id, chat_id), document_id, new)
+
+
+@router.patch(
+    "/v1/agents/<agent_id>/documents/<document_id>",
+    summary="Append to an agent's document, or replace a part of it",
+    tags=["documents"],
+    responses=documented(200, DocumentResource, 400, 404, 409, 413, 422),
+    middlewares=changes("document"),
+)
+def change_document_of_agent(
+    agent_id: AgentId,
+    document_id: DocumentId,
+    change: DocumentChange,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+) -> DocumentResource:
+    """First the part is replaced, then the end appended."""
+    return _change(_of_agent(agent_id, user_id, chat_id), document_id, change)
+
+
+@router.delete(
+    "/v1/agents/<agent_id>/documents/<document_id>",
+    summary="Remove an agent's document",
+    tags=["documents"],
+    status_code=204,
+    responses=documented(204, None, 404, 409, 422),
+    middlewares=deletes("document"),
+)
+def delete_document_of_agent(
+    agent_id: AgentId,
+    document_id: DocumentId,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+) -> Response[None]:
+    """For good."""
+    return _delete(_of_agent(agent_id, user_id, chat_id), document_id)
+
+
+@router.post(
+    "/v1/chats/<chat_id>/documents",
+    summary="Give a chat a document",
+    tags=["documents"],
+    status_code=201,
+    responses=documented(201, DocumentResource, 400, 404, 409, 413, 422),
+    middlewares=creates("document"),
+)
+def create_document_of_chat(chat_id: ChatId, new: NewDocument) -> DocumentResource:
+    """At most 10, which every agent that looks at the chat is shown."""
+    return _create(_of_chat(chat_id), new)
+
+
+@router.get(
+    "/v1/chats/<chat_id>/documents",
+    summary="List a chat's documents, without their texts",
+    tags=["documents"],
+    responses=documented(200, DocumentPage, 400, 404, 422),
+    middlewares=reads("document"),
+)
+def list_documents_of_chat(
+    chat_id: ChatId,
+    *,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> DocumentPage:
+    """In an order that stays."""
+    return _list(_of_chat(chat_id), limit, cursor)
+
+
+@router.get(
+    "/v1/chats/<chat_id>/documents/<document_id>",
+    summary="Read a chat's document",
+    tags=["documents"],
+    responses=documented(200, DocumentResource, 404, 422),
+    middlewares=reads("document"),
+)
+def get_document_of_chat(
+    chat_id: ChatId,
+    document_id: DocumentId,
+) -> DocumentResource:
+    """All of its text."""
+    return _shown(_of_chat(chat_id), document_id)
+
+
+@router.put(
+    "/v1/chats/<chat_id>/documents/<document_id>",
+    summary="Replace the text of a chat's document",
+    tags=["documents"],
+    responses=documented(200, DocumentResource, 400, 404, 409, 413, 422),
+    middlewares=changes("document"),
+)
+def replace_document_of_chat(
+    chat_id: ChatId,
+    document_id: DocumentId,
+    new: DocumentText,
+) -> DocumentResource:
+    """It must be there; with a version, at that version."""
+    return _replace(_of_chat(chat_id), document_id, new)
+
+
+@router.patch(
+    "/v1/chats/<chat_id>/documents/<document_id>",
+    summary="Append to a chat's document, or replace a part of it",
+    tags=["documents"],
+    responses=documented(200, DocumentResource, 400, 404, 409, 413, 422),
+    middlewares=changes("document"),
+)
+def change_document_of_chat(
+    chat_id: ChatId,
+    document_id: DocumentId,
+    change: DocumentChange,
+) -> DocumentResource:
+    """First the part is replaced, then the end appended."""
+    return _change(_of_chat(chat_id), document_id, change)
+
+
+@router.delete(
+    "/v1/chats/<chat_id>/documents/<document_id>",
+    summary="Remove a chat's document",
+    tags=["documents"],
+    status_code=204,
+    responses=documented(204, None, 404, 409, 422),
+    middlewares=deletes("document"),
+)
+def delete_document_of_chat(
+    chat_id: ChatId,
+    document_id: DocumentId,
+) -> Response[None]:
+    """For good."""
+    return _delete(_of_chat(chat_id), document_id)

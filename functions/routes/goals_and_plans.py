@@ -1,0 +1,195 @@
+"""Goals and plans of agents, for operators: routes of the function `admin_api`.
+
+What operators make is open to everybody; what agents made in private chats is found by naming the
+person or the chat.
+"""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+
+from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
+from routes.audited import changes, creates, deletes, reads
+from routes.scope import OfChat, OfUser, reach_of
+from skein.bootstrap import app
+from skein.models.api.base import EntityId
+from skein.models.api.goals_and_plans import (
+    GoalChange,
+    GoalPage,
+    GoalResource,
+    NewGoal,
+    NewPlan,
+    PlanPage,
+    PlanResource,
+)
+from skein.models.intent import GoalStatus, Owner, PlanStatus, Reach
+from skein.services.common.cursors import DEFAULT_PAGE
+
+router = ApiRouter()
+
+GoalId = Annotated[EntityId, Path(description="A goal's id.")]
+PlanId = Annotated[EntityId, Path(description="A plan's id.")]
+GoalsOf = Annotated[GoalStatus | None, Query(description="Only these.")]
+PlansOf = Annotated[PlanStatus | None, Query(description="Only these.")]
+
+
+def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
+    return reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+
+
+@router.post(
+    "/v1/agents/<agent_id>/goals",
+    summary="Give an agent a goal",
+    tags=["goals"],
+    status_code=201,
+    responses=documented(201, GoalResource, 400, 404, 409, 413, 422),
+    middlewares=creates("goal"),
+)
+def create_goal(agent_id: AgentId, new: NewGoal) -> GoalResource:
+    """An agent has at most 100 active ones."""
+    agent = app().agents.get(router.caller.tenant, agent_id)
+    owner = Owner(tenant=agent.tenant, agent_id=agent.id)
+    return GoalResource.of(app().goals.set(owner, **new.model_dump()))
+
+
+@router.get(
+    "/v1/agents/<agent_id>/goals",
+    summary="List an agent's goals, active ones first",
+    tags=["goals"],
+    responses=documented(200, GoalPage, 400, 404, 422),
+    middlewares=reads("goal"),
+)
+def list_goals(
+    agent_id: AgentId,
+    *,
+    status: GoalsOf = None,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> GoalPage:
+    """Open ones, unless a person or a chat is named."""
+    reach = _reach(agent_id, user_id, chat_id)
+    page = app().goals.list(reach, status=status, limit=limit, cursor=cursor)
+    return GoalPage(items=tuple(map(GoalResource.of, page.items)), next_cursor=page.next_cursor)
+
+
+@router.get(
+    "/v1/agents/<agent_id>/goals/<goal_id>",
+    summary="Read a goal",
+    tags=["goals"],
+    responses=documented(200, GoalResource, 404, 422),
+    middlewares=reads("goal"),
+)
+def get_goal(
+    agent_id: AgentId, goal_id: GoalId, user_id: OfUser = None, chat_id: OfChat = None
+) -> GoalResource:
+    """Active or ended."""
+    return GoalResource.of(app().goals.get(_reach(agent_id, user_id, chat_id), goal_id))
+
+
+@router.patch(
+    "/v1/agents/<agent_id>/goals/<goal_id>",
+    summary="Change or end a goal",
+    tags=["goals"],
+    responses=documented(200, GoalResource, 400, 404, 409, 413, 422),
+    middlewares=changes("goal"),
+)
+def change_goal(
+    agent_id: AgentId,
+    goal_id: GoalId,
+    change: GoalChange,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+) -> GoalResource:
+    """One that has ended may become active again."""
+    reach = _reach(agent_id, user_id, chat_id)
+    return GoalResource.of(app().goals.change(reach, goal_id, change.given))
+
+
+@router.delete(
+    "/v1/agents/<agent_id>/goals/<goal_id>",
+    summary="Remove a goal",
+    tags=["goals"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+    middlewares=deletes("goal"),
+)
+def delete_goal(
+    agent_id: AgentId, goal_id: GoalId, user_id: OfUser = None, chat_id: OfChat = None
+) -> Response[None]:
+    """For good, as if it had never been set."""
+    app().goals.delete(_reach(agent_id, user_id, chat_id), goal_id)
+    return no_content()
+
+
+@router.post(
+    "/v1/agents/<agent_id>/plans",
+    summary="Set a plan",
+    tags=["plans"],
+    status_code=201,
+    responses=documented(201, PlanResource, 400, 404, 409, 413, 422),
+    middlewares=creates("plan"),
+)
+def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
+    """It replaces the open plan of the same name; an agent has at most 100 active ones."""
+    agent = app().agents.get(router.caller.tenant, agent_id)
+    if new.chat_id is not None:
+        app().pins.place(agent.tenant, new.chat_id, agent.id)
+    owner = Owner(tenant=agent.tenant, agent_id=agent.id, source_chat_id=new.chat_id)
+    values = new.model_dump(exclude={"chat_id"})
+    values["time_zone"] = new.time_zone or agent.time_zone
+    return PlanResource.of(app().plans.set(owner, **values))
+
+
+@router.get(
+    "/v1/agents/<agent_id>/plans",
+    summary="List an agent's plans, active ones first",
+    tags=["plans"],
+    responses=documented(200, PlanPage, 400, 404, 422),
+    middlewares=reads("plan"),
+)
+def list_plans(
+    agent_id: AgentId,
+    *,
+    status: PlansOf = None,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> PlanPage:
+    """Open ones, unless a person or a chat is named."""
+    reach = _reach(agent_id, user_id, chat_id)
+    page = app().plans.list(reach, status=status, limit=limit, cursor=cursor)
+    return PlanPage(items=tuple(map(PlanResource.of, page.items)), next_cursor=page.next_cursor)
+
+
+@router.get(
+    "/v1/agents/<agent_id>/plans/<plan_id>",
+    summary="Read a plan",
+    tags=["plans"],
+    responses=documented(200, PlanResource, 404, 422),
+    middlewares=reads("plan"),
+)
+def get_plan(
+    agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None
+) -> PlanResource:
+    """Active or over."""
+    return PlanResource.of(app().plans.get(_reach(agent_id, user_id, chat_id), plan_id))
+
+
+@router.delete(
+    "/v1/agents/<agent_id>/plans/<plan_id>",
+    summary="Cancel a plan",
+    tags=["plans"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+    middlewares=deletes("plan"),
+)
+def cancel_plan(
+    agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None
+) -> Response[None]:
+    """It stays on record; one that is over already stays as it is."""
+    app().plans.cancel_by_id(_reach(agent_id, user_id, chat_id), plan_id)
+    return no_content()

@@ -1,0 +1,116 @@
+"""What agents remember, for operators: routes of the function `admin_api`.
+
+What operators add is open to everybody; what agents learnt in private chats is found by naming the
+person or the chat.
+"""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+
+from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
+from routes.audited import changes, creates, deletes, reads
+from routes.scope import OfChat, OfUser, reach_of
+from skein.bootstrap import app
+from skein.models.api.base import EntityId
+from skein.models.api.memories import MemoryPage, MemoryResource, NewMemory
+from skein.models.intent import Owner
+from skein.models.memory import MemoryKind
+from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.memory.memories import MemoryState
+
+router = ApiRouter()
+
+MemoryId = Annotated[EntityId, Path(description="A memory's id.")]
+OfKind = Annotated[MemoryKind | None, Query(description="Only these.")]
+OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, superseded or faded.")]
+
+
+@router.post(
+    "/v1/agents/<agent_id>/memories",
+    summary="Let an agent remember something",
+    tags=["memories"],
+    status_code=201,
+    responses=documented(201, MemoryResource, 400, 404, 413, 422)
+    | {200: documented(200, MemoryResource)[200] | {"description": "It remembered that already."}},
+    middlewares=creates("memory"),
+)
+def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, int]:
+    """What it remembers already in the same words is not added again."""
+    agent = app().agents.get(router.caller.tenant, agent_id)
+    owner = Owner(tenant=agent.tenant, agent_id=agent.id)
+    added = app().memories.add(
+        owner, new.text, new.kind, made_by="api", constitutional=new.constitutional
+    )
+    return MemoryResource.of(added.memory), 200 if added.known else 201
+
+
+@router.get(
+    "/v1/agents/<agent_id>/memories",
+    summary="List what an agent remembers, and what it did",
+    tags=["memories"],
+    responses=documented(200, MemoryPage, 400, 404, 422),
+    middlewares=reads("memory"),
+)
+def list_memories(
+    agent_id: AgentId,
+    *,
+    kind: OfKind = None,
+    state: OfState = None,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> MemoryPage:
+    """Open ones, unless a person or a chat is named; live ones first, the oldest of each first."""
+    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+    page = app().memories.list(reach, kind=kind, state=state, limit=limit, cursor=cursor)
+    items = tuple(map(MemoryResource.of, page.items))
+    return MemoryPage(items=items, next_cursor=page.next_cursor)
+
+
+@router.get(
+    "/v1/agents/<agent_id>/memories/<memory_id>",
+    summary="Read a memory",
+    tags=["memories"],
+    responses=documented(200, MemoryResource, 404, 422),
+    middlewares=reads("memory"),
+)
+def get_memory(
+    agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
+) -> MemoryResource:
+    """Whether the agent still remembers it or not."""
+    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+    return MemoryResource.of(app().memories.get(reach, memory_id))
+
+
+@router.delete(
+    "/v1/agents/<agent_id>/memories/<memory_id>",
+    summary="Put a memory away",
+    tags=["memories"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+    middlewares=deletes("memory"),
+)
+def delete_memory(
+    agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
+) -> Response[None]:
+    """A constitutional one, too; it stays on record and can be restored."""
+    app().memories.remove(reach_of(router.caller.tenant, agent_id, user_id, chat_id), memory_id)
+    return no_content()
+
+
+@router.post(
+    "/v1/agents/<agent_id>/memories/<memory_id>/restore",
+    summary="Bring a memory back",
+    tags=["memories"],
+    responses=documented(200, MemoryResource, 400, 404, 413, 422),
+    middlewares=changes("memory"),
+)
+def restore_memory(
+    agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
+) -> MemoryResource:
+    """One that was removed or superseded; a journal entry fades when it would have all the same."""
+    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+    return MemoryResource.of(app().memories.restore(reach, memory_id))

@@ -1,0 +1,68 @@
+"""What becomes of a person's data, for operators: routes of the function `admin_api`."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.app import ApiRouter, PageCursor, UserId, documented
+from routes.audited import deletes, reads
+from skein.bootstrap import app
+from skein.models.api.base import MessageResource
+from skein.models.api.directory import UserResource
+from skein.models.api.privacy import (
+    DeliveryResource,
+    ErasureResource,
+    ExportResource,
+    KeptResource,
+    PlaceResource,
+)
+
+router = ApiRouter()
+
+ErasureId = Annotated[str, Path(min_length=1, max_length=128)]
+
+
+@router.delete(
+    "/v1/users/<user_id>",
+    summary="Erase a person, and all that is derived from what they said",
+    tags=["privacy"],
+    status_code=202,
+    responses=documented(202, ErasureResource, 404, 422),
+    middlewares=deletes("user"),
+)
+def erase_user(user_id: UserId) -> ErasureResource:
+    """Begins at once and takes a good quarter of an hour; while it is at work, asking is free."""
+    caller = router.caller
+    return ErasureResource.of(app().erasures.request(caller.tenant, user_id, by=caller.user_id))
+
+
+@router.get(
+    "/v1/erasures/<erasure_id>",
+    summary="See how far an erasure has come, and its report",
+    tags=["privacy"],
+    responses=documented(200, ErasureResource, 404, 422),
+    middlewares=reads("erasure"),
+)
+def get_erasure(erasure_id: ErasureId) -> ErasureResource:
+    """Once it is done, this stays as its record: ids and numbers, nothing of the person's."""
+    return ErasureResource.of(app().erasures.get(router.caller.tenant, erasure_id))
+
+
+@router.get(
+    "/v1/users/<user_id>/export",
+    summary="Export all that is on record of a person",
+    tags=["privacy"],
+    responses=documented(200, ExportResource, 400, 404, 422),
+    middlewares=reads("export"),
+)
+def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
+    """One JSON document, in pages of what an answer holds; a page may be short."""
+    page = app().exports.page(router.caller.tenant, user_id, cursor=cursor)
+    return ExportResource(
+        user=UserResource.of(page.user),
+        chats=tuple(PlaceResource.of(own.chat, own.place) for own in page.chats),
+        messages=tuple(map(MessageResource.of, page.messages)),
+        deliveries=tuple(map(DeliveryResource.of, page.deliveries)),
+        kept=tuple(KeptResource(**kept._asdict()) for kept in page.kept),
+        next_cursor=page.next_cursor,
+    )

@@ -1,0 +1,32 @@
+"""What agents make of what they are about to forget, for operators: of the function `admin_api`."""
+
+from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented
+from routes.audited import reads
+from routes.scope import OfChat, OfUser, reach_of
+from skein.bootstrap import app
+from skein.models.api.reflections import ReflectionPage, ReflectionResource
+from skein.services.common.cursors import DEFAULT_PAGE
+
+router = ApiRouter()
+
+
+@router.get(
+    "/v1/agents/<agent_id>/reflections",
+    summary="List an agent's reflections, the oldest first",
+    tags=["memories"],
+    responses=documented(200, ReflectionPage, 400, 404, 422),
+    middlewares=reads("agent"),
+)
+def list_reflections(
+    agent_id: AgentId,
+    *,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> ReflectionPage:
+    """Failures, too; kept for 90 days. Of open memories, unless a person or a chat is named."""
+    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+    page = app().reflection_views.list(reach, limit=limit, cursor=cursor)
+    items = tuple(map(ReflectionResource.of, page.items))
+    return ReflectionPage(items=items, next_cursor=page.next_cursor)

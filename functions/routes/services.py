@@ -1,0 +1,102 @@
+"""Services that wake agents by webhooks, for operators: routes of the function `admin_api`."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.app import ApiRouter, Limit, PageCursor, documented, no_content
+from routes.audited import changes, creates, deletes, reads
+from skein.bootstrap import app
+from skein.models.api.base import EntityId
+from skein.models.api.services import (
+    NewService,
+    ServiceChange,
+    ServicePage,
+    ServiceResource,
+    ServiceWithSecret,
+)
+from skein.services.common.cursors import DEFAULT_PAGE
+
+router = ApiRouter()
+
+ServiceId = Annotated[EntityId, Path(description="A service's id.")]
+
+
+@router.post(
+    "/v1/services",
+    summary="Register a service",
+    tags=["services"],
+    status_code=201,
+    responses=documented(201, ServiceWithSecret, 400, 413, 422),
+    middlewares=creates("service"),
+)
+def create_service(new: NewService) -> ServiceWithSecret:
+    """The secret is shown this once; deliveries go to `/webhooks/services/<id>`."""
+    source = app().sources.create(router.caller.tenant, new)
+    return ServiceWithSecret.of(source)
+
+
+@router.get(
+    "/v1/services",
+    summary="List the services, the oldest first",
+    tags=["services"],
+    responses=documented(200, ServicePage, 400, 422),
+    middlewares=reads("service"),
+)
+def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ServicePage:
+    """Each with the agents that it wakes."""
+    page = app().sources.list(router.caller.tenant, limit=limit, cursor=cursor)
+    return ServicePage(
+        items=tuple(map(ServiceResource.of, page.items)), next_cursor=page.next_cursor
+    )
+
+
+@router.get(
+    "/v1/services/<service_id>",
+    summary="Read a service",
+    tags=["services"],
+    responses=documented(200, ServiceResource, 404, 422),
+    middlewares=reads("service"),
+)
+def get_service(service_id: ServiceId) -> ServiceResource:
+    """Without its secret."""
+    return ServiceResource.of(app().sources.get(router.caller.tenant, service_id))
+
+
+@router.patch(
+    "/v1/services/<service_id>",
+    summary="Change a service",
+    tags=["services"],
+    responses=documented(200, ServiceResource, 400, 404, 413, 422),
+    middlewares=changes("service"),
+)
+def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResource:
+    """Its secret stays."""
+    return ServiceResource.of(app().sources.change(router.caller.tenant, service_id, change))
+
+
+@router.post(
+    "/v1/services/<service_id>/secret",
+    summary="Give a service a new secret",
+    tags=["services"],
+    responses=documented(200, ServiceWithSecret, 400, 404, 413, 422),
+    middlewares=changes("service"),
+)
+def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
+    """It is shown this once, and the old one counts no more."""
+    return ServiceWithSecret.of(app().sources.rotate(router.caller.tenant, service_id))
+
+
+@router.delete(
+    "/v1/services/<service_id>",
+    summary="Let a service go",
+    tags=["services"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+    middlewares=deletes("service"),
+)
+def delete_service(service_id: ServiceId) -> Response[None]:
+    """Its deliveries are refused from now on."""
+    app().sources.delete(router.caller.tenant, service_id)
+    return no_content()

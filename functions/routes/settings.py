@@ -1,0 +1,37 @@
+"""What a tenant says of its settings, for operators: routes of the function `admin_api`."""
+
+from routes.app import ApiRouter, documented
+from routes.audited import changes, reads
+from skein.bootstrap import app
+from skein.models.api.directory import SettingsResource
+from skein.models.overrides import TenantOverrides, TenantOverridesChange
+
+router = ApiRouter()
+
+
+@router.get(
+    "/v1/settings",
+    summary="Read the tenant's settings",
+    tags=["settings"],
+    responses=documented(200, SettingsResource),
+    middlewares=reads("settings"),
+)
+def get_settings() -> SettingsResource:
+    """What is null is left to the deployment; agents and lines may have their own."""
+    return _shown(app().tenant_settings.get(router.caller.tenant))
+
+
+@router.patch(
+    "/v1/settings",
+    summary="Change the tenant's settings",
+    tags=["settings"],
+    responses=documented(200, SettingsResource, 400, 413, 422),
+    middlewares=changes("settings"),
+)
+def change_settings(change: TenantOverridesChange) -> SettingsResource:
+    """What is left out stays; what is null is left to the deployment again."""
+    return _shown(app().tenant_settings.change(router.caller.tenant, change))
+
+
+def _shown(said: TenantOverrides) -> SettingsResource:
+    return SettingsResource.model_validate(said.said)

@@ -1,0 +1,84 @@
+"""Skills of a tenant, for operators: routes of the function `admin_api`."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.app import ApiRouter, documented, no_content
+from routes.audited import changes, creates, deletes, reads
+from skein.bootstrap import app
+from skein.models.api.documents import NewSkill, SkillBody, SkillLine, SkillList, SkillResource
+from skein.models.skill import SkillHead, SkillName
+
+router = ApiRouter()
+
+Named = Annotated[SkillName, Path(description="A skill's name.")]
+
+
+@router.post(
+    "/v1/skills",
+    summary="Give the tenant's agents a skill",
+    tags=["skills"],
+    status_code=201,
+    responses=documented(201, SkillResource, 400, 409, 413, 422),
+    middlewares=creates("skill", made="name"),
+)
+def create_skill(new: NewSkill) -> SkillResource:
+    """A tenant has at most 100 of its own."""
+    head = SkillHead(**new.model_dump(exclude={"text"}))
+    skill = app().skills.put(router.caller.tenant, head, new.text, only_new=True)
+    return SkillResource.of(skill)
+
+
+@router.get(
+    "/v1/skills",
+    summary="List the skills, by name",
+    tags=["skills"],
+    responses=documented(200, SkillList, 422),
+    middlewares=reads("skill"),
+)
+def list_skills() -> SkillList:
+    """The tenant's own and those that come with Skein, without their texts."""
+    listed = app().skills.list(router.caller.tenant)
+    items = tuple(SkillLine.listed(each.head, shipped=each.shipped) for each in listed)
+    return SkillList(items=items)
+
+
+@router.get(
+    "/v1/skills/<name>",
+    summary="Read a skill",
+    tags=["skills"],
+    responses=documented(200, SkillResource, 404, 422),
+    middlewares=reads("skill"),
+)
+def get_skill(name: Named) -> SkillResource:
+    """The tenant's own, else the one that comes with Skein."""
+    return SkillResource.of(app().skills.get(router.caller.tenant, name))
+
+
+@router.put(
+    "/v1/skills/<name>",
+    summary="Make or replace a skill of the tenant's own",
+    tags=["skills"],
+    responses=documented(200, SkillResource, 400, 404, 409, 413, 422),
+    middlewares=changes("skill"),
+)
+def put_skill(name: Named, new: SkillBody) -> SkillResource:
+    """It takes the place of the one of this name, that of one that comes with Skein included."""
+    head = SkillHead(name=name, **new.model_dump(exclude={"text"}))
+    return SkillResource.of(app().skills.put(router.caller.tenant, head, new.text))
+
+
+@router.delete(
+    "/v1/skills/<name>",
+    summary="Remove a skill of the tenant's own",
+    tags=["skills"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+    middlewares=deletes("skill"),
+)
+def delete_skill(name: Named) -> Response[None]:
+    """The one of this name that comes with Skein takes its place again."""
+    app().skills.delete(router.caller.tenant, name)
+    return no_content()

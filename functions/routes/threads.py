@@ -1,0 +1,166 @@
+"""Threads of agents, and which of them chats pin, for operators: routes of `admin_api`."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+
+from routes.app import AgentId, ApiRouter, ChatId, Limit, PageCursor, documented, no_content
+from routes.audited import changes, creates, deletes, reads
+from routes.scope import OfChat, OfUser, reach_of
+from skein.bootstrap import app
+from skein.models.api.base import EntityId
+from skein.models.api.threads import (
+    AgentInChatResource,
+    NewThread,
+    Pinning,
+    ThreadChange,
+    ThreadPage,
+    ThreadResource,
+    TrainingUnit,
+)
+from skein.models.intent import Owner, Reach
+from skein.models.thread import ThreadStatus
+from skein.services.common.cursors import DEFAULT_PAGE
+
+router = ApiRouter()
+
+JSON_LINES = "application/jsonl"
+
+ThreadId = Annotated[EntityId, Path(description="A thread's id.")]
+ThreadsOf = Annotated[ThreadStatus | None, Query(description="Only these.")]
+
+
+def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
+    return reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+
+
+@router.post(
+    "/v1/agents/<agent_id>/threads",
+    summary="Begin a thread of an agent's",
+    tags=["threads"],
+    status_code=201,
+    responses=documented(201, ThreadResource, 400, 404, 409, 413, 422),
+    middlewares=creates("thread"),
+)
+def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
+    """It does not become the active one; as many as `SKEIN_MAX_OPEN_THREADS` may be open."""
+    agent = app().agents.get(router.caller.tenant, agent_id)
+    owner = Owner(tenant=agent.tenant, agent_id=agent.id)
+    return ThreadResource.of(app().threads.create(owner, new.model_dump()), None)
+
+
+@router.get(
+    "/v1/agents/<agent_id>/threads",
+    summary="List an agent's threads, open ones first",
+    tags=["threads"],
+    responses=documented(200, ThreadPage, 400, 404, 422),
+    middlewares=reads("thread"),
+)
+def list_threads(
+    agent_id: AgentId,
+    *,
+    status: ThreadsOf = None,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> ThreadPage:
+    """Those that anybody may be shown, unless a person or a chat is named."""
+    reach = _reach(agent_id, user_id, chat_id)
+    page = app().threads.list(reach, status=status, limit=limit, cursor=cursor)
+    active = app().threads.active_id(reach)
+    items = tuple(ThreadResource.of(thread, active) for thread in page.items)
+    return ThreadPage(items=items, next_cursor=page.next_cursor)
+
+
+@router.get(
+    "/v1/agents/<agent_id>/threads/<thread_id>",
+    summary="Read a thread",
+    tags=["threads"],
+    responses=documented(200, ThreadResource, 404, 422),
+    middlewares=reads("thread"),
+)
+def get_thread(
+    agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
+) -> ThreadResource:
+    """Open or ended."""
+    reach = _reach(agent_id, user_id, chat_id)
+    return ThreadResource.of(app().threads.get(reach, thread_id), app().threads.active_id(reach))
+
+
+@router.patch(
+    "/v1/agents/<agent_id>/threads/<thread_id>",
+    summary="Change a thread, take it up or end it",
+    tags=["threads"],
+    responses=documented(200, ThreadResource, 400, 404, 409, 413, 422),
+    middlewares=changes("thread"),
+)
+def change_thread(
+    agent_id: AgentId,
+    thread_id: ThreadId,
+    change: ThreadChange,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+) -> ThreadResource:
+    """One that has ended stays as it is."""
+    reach = _reach(agent_id, user_id, chat_id)
+    thread = app().threads.revise(reach, thread_id, change.given)
+    return ThreadResource.of(thread, app().threads.active_id(reach))
+
+
+@router.delete(
+    "/v1/agents/<agent_id>/threads/<thread_id>",
+    summary="Remove a thread",
+    tags=["threads"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+    middlewares=deletes("thread"),
+)
+def delete_thread(
+    agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
+) -> Response[None]:
+    """For good, as if it had never been begun; its documents stay."""
+    app().threads.delete(_reach(agent_id, user_id, chat_id), thread_id)
+    return no_content()
+
+
+@router.get(
+    "/v1/agents/<agent_id>/threads/<thread_id>/export",
+    summary="Export a completed thread as a unit of training",
+    tags=["threads"],
+    responses=documented(200, TrainingUnit, 404, 409, 422, media_type=JSON_LINES),
+    middlewares=reads("export"),
+)
+def export_thread(
+    agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
+) -> Response[str]:
+    """One line of JSON with `messages` and `tools`, as APIs for fine-tuning take them."""
+    thread = app().threads.get(_reach(agent_id, user_id, chat_id), thread_id)
+    return Response(200, JSON_LINES, f"{app().training.unit(thread)}\n")
+
+
+@router.put(
+    "/v1/chats/<chat_id>/agents/<agent_id>",
+    summary="Pin a thread of an agent's to a chat",
+    tags=["threads"],
+    responses=documented(200, AgentInChatResource, 400, 404, 409, 413, 422),
+    middlewares=changes("thread"),
+)
+def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInChatResource:
+    """The agent's runs that are triggered there begin with it, whatever it is at elsewhere."""
+    wanted = pinning.pinned_thread_id
+    place = app().pins.pin(router.caller.tenant, chat_id, agent_id, wanted)
+    return AgentInChatResource.of(place)
+
+
+@router.get(
+    "/v1/chats/<chat_id>/agents/<agent_id>",
+    summary="Look at an agent's place in a chat",
+    tags=["threads"],
+    responses=documented(200, AgentInChatResource, 404, 422),
+    middlewares=reads("member"),
+)
+def get_agent_in_chat(chat_id: ChatId, agent_id: AgentId) -> AgentInChatResource:
+    """What it has seen, its own note on the chat, and the thread that is pinned."""
+    return AgentInChatResource.of(app().pins.place(router.caller.tenant, chat_id, agent_id))

@@ -1,0 +1,20 @@
+"""What models were asked on a day, for operators: a route of the function `admin_api`."""
+
+from routes.app import ApiRouter, Day, documented
+from routes.audited import reads
+from skein.bootstrap import app
+from skein.models.api.usage import UsageResource
+
+router = ApiRouter()
+
+
+@router.get(
+    "/v1/usage",
+    summary="Read what the tenant's agents have used on a day",
+    tags=["usage"],
+    responses=documented(200, UsageResource, 400, 422),
+    middlewares=reads("usage"),
+)
+def get_usage(day: Day = None) -> UsageResource:
+    """All answers of models: to people, for summaries and for memories. Each run has its own."""
+    return UsageResource.of(app().usage.of_day(router.caller.tenant, day))

@@ -1,0 +1,1 @@
+"""Parse and answer the webhooks that API Gateway delivers."""

@@ -1,0 +1,122 @@
+"""What Twilio's webhooks carry: form fields that count once the signature is right."""
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import ValidationError
+
+from skein.errors import Forbidden, Invalid, TooLarge
+from skein.models.base import Value
+from skein.models.sms import InboundSms, StatusReport, known_status
+from skein.ports import WebhookVerifier
+from webhooks.event import Webhook
+
+MAX_BODY_CHARACTERS = 64 * 1024  # Twilio's longest are a few KiB
+MAX_FIELDS = 500
+MAX_MEDIA = 10
+NUMBER = re.compile(r"[0-9]{1,100}")  # far fewer digits than `int` refuses to read
+
+Form = Mapping[str, str]
+V = TypeVar("V", bound=Value)
+
+
+def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> Form:
+    """The form fields of a webhook that comes from Twilio; of a repeated one, the first value.
+
+    The URL that was signed is the one that Twilio was told: `base_url`, the route, and the query
+    string as it was sent. What the gateway makes of stages and domains does not matter.
+
+    Raises:
+        Forbidden: The signature is missing or wrong.
+        Invalid: The body is no form in UTF-8.
+        TooLarge: The body is longer than any of Twilio's.
+    """
+    signature = webhook.headers.get("x-twilio-signature")
+    if not signature:
+        raise Forbidden("the signature is missing")
+    fields = _fields(webhook)
+    query = f"?{webhook.query}" if webhook.query else ""
+    url = f"{base_url.rstrip('/')}{webhook.path}{query}"
+    if not verifier.verify(url=url, parameters=fields, signature=signature):
+        raise Forbidden("the signature is wrong")
+    return dict(reversed(fields))
+
+
+def inbound_sms(form: Form) -> InboundSms:
+    """The text that a form holds (https://www.twilio.com/docs/messaging/guides/webhook-request).
+
+    Raises:
+        Invalid: A field is missing or malformed.
+    """
+    count = form.get("NumMedia") or "0"
+    if NUMBER.fullmatch(count) is None:
+        raise Invalid("NumMedia is not a number")
+    media = [
+        {
+            "url": form[f"MediaUrl{n}"],
+            "content_type": form.get(f"MediaContentType{n}") or "application/octet-stream",
+        }
+        for n in range(min(int(count), MAX_MEDIA))
+        if f"MediaUrl{n}" in form
+    ]
+    return _valid(
+        InboundSms,
+        {
+            "account_sid": form.get("AccountSid"),
+            "message_sid": form.get("MessageSid"),
+            "sender": form.get("From"),
+            "recipient": form.get("To"),
+            "body": form.get("Body", ""),
+            "media": media,
+            "opt_out_type": form.get("OptOutType"),
+        },
+    )
+
+
+def status_report(webhook: Webhook, form: Form) -> StatusReport | None:
+    """What a status callback tells of a part; None when it is a status that nobody knows.
+
+    See https://www.twilio.com/docs/messaging/guides/track-outbound-message-status.
+
+    Raises:
+        Invalid: A field of the form or of the callback's URL is missing or malformed.
+    """
+    status = known_status(form.get("MessageStatus", ""))
+    if status is None:
+        return None
+    named = dict(parse_qsl(webhook.query, keep_blank_values=True))
+    return _valid(
+        StatusReport,
+        {
+            "tenant": named.get("tenant"),
+            "chat_id": named.get("chat"),
+            "delivery_id": named.get("delivery"),
+            "part": named.get("part"),
+            "sid": form.get("MessageSid"),
+            "status": status,
+            "error_code": form.get("ErrorCode") or None,
+        },
+    )
+
+
+def _fields(webhook: Webhook) -> list[tuple[str, str]]:
+    body = webhook.body
+    if len(body) > MAX_BODY_CHARACTERS:
+        raise TooLarge("the body is too large")
+    try:
+        if webhook.encoded:
+            body = base64.b64decode(body, validate=True).decode()
+        return parse_qsl(body, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise Invalid("the body is no form in UTF-8") from None
+
+
+def _valid(kind: type[V], values: Mapping[str, object]) -> V:
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        names = sorted({str(problem["loc"][0]) for problem in error.errors()})
+        raise Invalid("fields are missing or malformed", details={"fields": names}) from None

@@ -1,0 +1,11 @@
+"""Build the prompt of an activation from a reading: sections, budget, timeline."""
+
+__all__ = [
+    "builder",
+    "documents",
+    "skills",
+    "threads",
+    "timeline",
+    "token_cache",
+    "user_profile",
+]

@@ -1,0 +1,317 @@
+"""Builds what an agent is shown for one activation: rendered once, counted exactly, kept whole.
+
+Sections stand from stable to volatile, so that consecutive prompts begin alike (DESIGN section 6).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from skein.agent.prompt import memories as memory_sections
+from skein.agent.prompt import other_chats as elsewhere
+from skein.agent.prompt import sections
+from skein.agent.prompt import user_profile as people
+from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, left_out, total
+from skein.agent.prompt.documents import global_documents
+from skein.agent.prompt.plain import kept
+from skein.agent.prompt.section import SEPARATOR, Section, arranged, closing
+from skein.agent.prompt.skills import skills
+from skein.agent.prompt.threads import active_thread, pending_threads
+from skein.agent.prompt.timeline import timeline_entry, turn_text
+from skein.agent.prompt.trigger import trigger, untold
+from skein.agent.reading.past_summaries import summed_up
+from skein.agent.reading.reader import Reading
+from skein.agent.reading.trigger import current_seq
+from skein.models.agent import Agent, HistoryFormat, ReplyMode
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Message
+from skein.models.completion import ToolSpec
+from skein.models.run import Run
+from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
+from skein.ports import ModelTokens
+from skein.prompts import render
+from skein.services.chat_state.history_window import window_of
+from skein.services.chat_state.titles import title_of
+from skein.services.common.quoting import quoted
+from skein.settings import Settings
+
+NUDGE = "timeline_nudge"
+BORROW, READ_SKILL = "borrow_context", "read_skill"
+MOST_MESSAGES_BESIDE = 3  # two of the system's and the nudge
+# What of a prompt goes to whom, where there is not enough for all.
+BORROWED_SHARE = 3  # borrowed messages a third of it
+SUMMARY_SHARE = 3  # the summary takes a third of the history's place at most
+CORE_SHARE = 3  # what the agent has learnt for good a third of the prompt at most
+DOCUMENTS_SHARE = 3  # so may documents
+LIST_SHARE = 5  # a list takes a fifth of it at most
+HISTORY_SHARE = 4  # the history keeps a quarter at least, as far as it needs that
+TRIGGER_SHARE = 8  # and the trigger an eighth
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How an agent reads and answers in a chat; what it leaves open follows the chat."""
+
+    reply_mode: ReplyMode
+    history_format: HistoryFormat
+
+    @classmethod
+    def of(cls, agent: Agent, chat: Chat | None) -> "Manner":
+        """In a direct chat roles and text, elsewhere a timeline and tools.
+
+        Without a chat there is nobody whom a text could reach, and no history.
+        """
+        if chat is None:
+            return cls(reply_mode="tools", history_format="timeline")
+        direct = chat.kind == "direct"
+        return cls(
+            reply_mode=agent.reply_mode or ("text" if direct else "tools"),
+            history_format=agent.history_format or ("roles" if direct else "timeline"),
+        )
+
+
+class ContextBuilder:
+    """Makes prompts from what was read."""
+
+    def __init__(self, *, tokens: ModelTokens, settings: Settings) -> None:
+        self._tokens = tokens
+        self._settings = settings
+
+    def build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
+        """The prompt of one activation, counted as the agent's model counts.
+
+        Args:
+            run: With its trigger.
+            reading: What was read for it.
+            tools: What the agent may use; their size counts against the prompt's limit.
+        """
+        model = reading.agent.model or self._settings.default_model
+        tokens = self._tokens.for_model(reading.effective.tokenizer_model or model)
+        return ContextBuilder(tokens=tokens, settings=self._settings)._build(run, reading, tools)
+
+    def _build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
+        manner = Manner.of(reading.agent, reading.chat)
+        room = self._room(reading, tools)
+        entries = self._entries(run, reading, roles=manner.history_format == "roles")
+        stable = kept(self._stable(run, reading, manner, room), run, reading)
+        volatile = kept(self._volatile(run, reading, entries, manner, room), run, reading)
+        head = _history_head(reading.chat)
+        around = self._tokens.count(head + SEPARATOR) if head else 0
+        summary = _size_of(stable, "CONVERSATION SUMMARY")
+        limit = reading.effective.max_context_tokens - summary - around
+        least = min(total(entries), room // HISTORY_SHARE, limit) + around
+        parts = arranged([*stable, *volatile], room - least)
+        left = room - around - sum(part.tokens for part in parts)
+        block = window_of(reading.chat, self._settings) // 2 if reading.chat else 1
+        shown = fit(entries, max(min(limit, left), 0), self._tokens, block=block)
+        if reading.fuller is not None and left_out(entries, shown) > summed_up(reading.before):
+            told = replace(reading, before=reading.fuller, fuller=None)
+            return self._build(run, told, tools)
+        stable, volatile = parts[: len(stable)], parts[len(stable) :]
+        if manner.history_format == "roles":
+            return _marked(self._as_roles(stable, shown, volatile), reading)
+        history = [self._timeline(head, shown)] if reading.chat is not None else []
+        parts = [*stable, *history, *volatile]
+        record = _record([*parts[:-1], closing(parts[-1], self._tokens)], nudge=render(NUDGE))
+        return _marked(record, reading)
+
+    def _room(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
+        """How many tokens all sections may take: what the answer, tools and frames leave."""
+        whole = reading.agent.max_prompt_tokens or self._settings.max_prompt_tokens
+        offered = self._tokens.count(json.dumps([tool.model_dump() for tool in tools]))
+        frames = MOST_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self._tokens.count(render(NUDGE))
+        return max(whole - reading.effective.reserved_response_tokens - offered - frames, 0)
+
+    def _stable(self, run: Run, reading: Reading, manner: Manner, room: int) -> list[Section]:
+        """What stays the same from turn to turn in one chat, and so stands before its history."""
+        found = [
+            sections.identity(reading.agent, self._tokens),
+            sections.instructions(manner.reply_mode, manner.history_format, self._tokens),
+            skills(
+                reading.skills,
+                min(self._settings.skill_tokens, room // LIST_SHARE),
+                self._tokens,
+                may_read=READ_SKILL in reading.agent.enabled_tools,
+            ),
+            people.user_profile(reading.person, reading.agent, room // LIST_SHARE, self._tokens),
+            memory_sections.core_memories(
+                reading.memories,
+                min(self._settings.core_memory_tokens, room // CORE_SHARE),
+                self._tokens,
+            ),
+            global_documents(reading.documents, room // DOCUMENTS_SHARE, self._tokens),
+            active_thread(
+                reading.threads, reading.thread_documents, room // DOCUMENTS_SHARE, self._tokens
+            ),
+            pending_threads(reading.threads.pending, room // LIST_SHARE, self._tokens),
+            sections.goals(reading.goals, room // LIST_SHARE, self._tokens),
+            memory_sections.journal(
+                reading.memories,
+                min(self._settings.journal_tokens, room // LIST_SHARE),
+                self._tokens,
+            ),
+            self._your_chats(reading, room) if reading.all_chats else None,
+            sections.active_chat(reading.chat, run, self._tokens),
+            sections.conversation(reading.chat, self._tokens),
+            elsewhere.conversation_summary(
+                reading.before, reading.effective.max_context_tokens // SUMMARY_SHARE, self._tokens
+            ),
+        ]
+        return [part for part in found if part is not None]
+
+    def _your_chats(self, reading: Reading, room: int) -> Section | None:
+        share, active = room // LIST_SHARE, reading.chat
+        return sections.your_chats(reading.chats, active, reading.agent, share, self._tokens)
+
+    def _so_far(self, run: Run, reading: Reading) -> Section | None:
+        chat, current = reading.chat, current_seq(run, reading.chat)
+        return sections.conversation_so_far(chat, reading.messages, current, self._tokens)
+
+    def _volatile(
+        self,
+        run: Run,
+        reading: Reading,
+        entries: Sequence[Entry],
+        manner: Manner,
+        room: int,
+    ) -> list[Section]:
+        agent, chat, count = reading.agent, reading.chat, self._tokens
+        home, message, share = reading.home, reading.trigger_message, room // LIST_SHARE
+        run = run if reading.told else untold(run)
+        current = next((one.seq for one in entries if one.current), None)
+        follows = manner.history_format == "roles" and message is not None and home is chat
+        found = [
+            None if reading.mark else self._so_far(run, reading),
+            None if reading.all_chats else self._your_chats(reading, room),
+            elsewhere.other_conversations(
+                reading.elsewhere,
+                chat,
+                reading.destination,
+                reading.now,
+                share,
+                count,
+                may_borrow=BORROW in agent.enabled_tools,
+            ),
+            elsewhere.borrowed_context(reading.borrowed, room // BORROWED_SHARE, count),
+            sections.plans(reading.plans, reading.now, share, count),
+            sections.active_runs(reading.live_runs, run, home, message, agent, share, count),
+            trigger(
+                run,
+                home,
+                message,
+                count,
+                priority=sections.TRIGGER_GIVES_WAY,
+                least=room // TRIGGER_SHARE,
+                quote=not (follows and message is not None and message.seq == current),
+                asked=_asked(run, reading),
+            ),
+            sections.now(reading.now, agent, count),
+        ]
+        return [part for part in found if part is not None]
+
+    def _entries(self, run: Run, reading: Reading, *, roles: bool) -> list[Entry]:
+        """What the prompt shows of the messages; keywords and notices are not for agents."""
+        agent = MemberRef(kind="agent", id=run.agent_id)
+        current = current_seq(run, reading.chat)
+        return [
+            counted(
+                message.seq,
+                message.text,
+                self._tokens,
+                frame=_Line(message, run, reading, roles=roles),
+                own=message.sender.ref == agent,
+                current=message.seq == current,
+                overhead=MESSAGE_OVERHEAD_TOKENS if roles else 0,
+            )
+            for message in reading.messages
+            if message.kind == "text" or reading.effective.include_system_messages
+        ]
+
+    def _timeline(self, head: str, entries: Sequence[Entry]) -> Section:
+        """The history as one section; a token never reaches over the end of an entry's line."""
+        if not entries:
+            return Section(HISTORY, head.rstrip("\n"), self._tokens.count(f"{head}\n"))
+        lines = "".join(one.line for one in entries).rstrip("\n")
+        last = entries[-1].line.rstrip("\n")
+        size = self._tokens.count(head) + sum(one.tokens for one in entries[:-1])
+        return Section(HISTORY, head + lines, size + self._tokens.count(last + SEPARATOR))
+
+    def _as_roles(
+        self, stable: Sequence[Section], entries: Sequence[Entry], volatile: Sequence[Section]
+    ) -> PromptRecord:
+        """The history as messages; the sections that change stand before the current one.
+
+        Where no message is to be answered, they stand last, and the nudge follows.
+        """
+        turns = tuple(
+            HistoryTurn(role="assistant" if one.own else "user", text=one.line) for one in entries
+        )
+        current = next((place for place, one in enumerate(entries) if one.current), len(turns))
+        parts = [
+            *stable[:-1],
+            closing(stable[-1], self._tokens),
+            Section(HISTORY, "", sum(one.tokens for one in entries)),
+            *volatile[:-1],
+            *(closing(last, self._tokens) for last in volatile[-1:]),
+        ]
+        record = _record(parts, nudge=render(NUDGE) if current == len(turns) else "")
+        return record.model_copy(update={"stable": len(stable), "turns": turns, "current": current})
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Puts what a message says into the words that stand around it."""
+
+    message: Message
+    run: Run
+    reading: Reading
+    roles: bool
+
+    def __call__(self, text: str) -> str:
+        agent = MemberRef(kind="agent", id=self.run.agent_id)
+        chat, member, resumed = self.reading.chat, self.reading.member, self.run.resumed
+        if self.roles:
+            place = self.reading.destination
+            return turn_text(self.message, text, agent=agent, destination=place)
+        home = chat is not None and chat.id == self.run.chat_id
+        here = resumed is not None and chat is not None and resumed.chat_id == chat.id
+        line = timeline_entry(
+            self.message,
+            text,
+            agent=agent,
+            seen_seq=member.seen_seq if member else 0,
+            trigger_seq=self.run.trigger.seq if home else None,
+            resumed=resumed if here else None,
+            destination=self.reading.destination,
+        )
+        return f"{line}\n"
+
+
+def _asked(run: Run, reading: Reading) -> Message | None:
+    """What the run had asked before it waited, if that was here and is not too long ago."""
+    resume, chat = run.resumed, reading.chat
+    if resume is None or chat is None or resume.chat_id != chat.id:
+        return None
+    return next((one for one in reading.messages if one.seq == resume.asked_seq), None)
+
+
+def _size_of(parts: Sequence[Section], name: str) -> int:
+    return sum(part.tokens for part in parts if part.name == name)
+
+
+def _history_head(chat: Chat | None) -> str:
+    return f"{HISTORY} ({quoted(title_of(chat))}):\n" if chat else ""
+
+
+def _marked(record: PromptRecord, reading: Reading) -> PromptRecord:
+    marks = (*record.marks, reading.mark) if reading.mark else record.marks
+    return record.model_copy(update={"marks": marks})
+
+
+def _record(parts: Sequence[Section], *, nudge: str) -> PromptRecord:
+    return PromptRecord(
+        sections=tuple(PromptSection(name=p.name, tokens=p.tokens, text=p.text) for p in parts),
+        total_tokens=sum(part.tokens for part in parts),
+        nudge=nudge,
+        marks=tuple(mark for part in parts for mark in part.marks),
+    )

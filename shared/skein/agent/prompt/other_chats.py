@@ -1,0 +1,106 @@
+"""What an agent is told of what it does not see: what lies before the window, and elsewhere."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from skein.agent.prompt.section import SEPARATOR, Section, around, listing
+from skein.agent.prompt.sections import chat_name
+from skein.agent.reading.other_chats import OwnChat
+from skein.models.audience import Audience, may_show
+from skein.models.borrowed import Borrowed
+from skein.models.chat import Chat
+from skein.models.summary import PinnedSummary
+from skein.ports import TokenCounter
+from skein.prompts import render
+from skein.services.chat_state.sessions import reset_in
+from skein.services.chat_state.titles import titled_for
+from skein.services.common.quoting import label, quoted, quoted_id
+
+ACTIVE_FOR = timedelta(hours=6)
+MOST_CONVERSATIONS = 10
+
+# See `sections` for the order in which they give way.
+OTHERS_GIVE_WAY, BORROWED_GIVES_WAY, SUMMARY_GIVES_WAY = 1, 4, 4
+
+
+def conversation_summary(
+    before: PinnedSummary | None, limit: int, counter: TokenCounter
+) -> Section | None:
+    """What was said before the first message of the history; None if nothing."""
+    if before is None:
+        return None
+
+    def frame(words: str) -> str:
+        return f"CONVERSATION SUMMARY (what was said before):\n  {quoted(words)}"
+
+    text, priority = before.text, SUMMARY_GIVES_WAY
+    return around("CONVERSATION SUMMARY", text, frame, counter, priority=priority).within(limit)
+
+
+def other_conversations(
+    chats: Sequence[OwnChat],
+    active: Chat | None,
+    place: Audience,
+    now: datetime,
+    limit: int,
+    counter: TokenCounter,
+    *,
+    may_borrow: bool,
+) -> Section | None:
+    """Where the agent's other chats stand, the most recently active first; None if nowhere.
+
+    Args:
+        chats: The agent's chats, discarded ones left out.
+        active: The one it is looking at, which is no other.
+        place: Who reads what is said here; what they must not know is left out.
+        now: A chat without a message in the last six hours is left out.
+        limit: How many tokens there are for it.
+        counter: Counts exactly.
+        may_borrow: Tell of `borrow_context`, too.
+    """
+    lines = []
+    for own in sorted(chats, key=_last_message_at, reverse=True):
+        note, last = own.member.summary, own.chat.last_message_at
+        if note is None or last is None or last < now - ACTIVE_FOR:
+            continue
+        if active is not None and own.chat.id == active.id:
+            continue
+        if may_show(note.audience, place) and note.from_seq >= reset_in(own.chat):
+            chat = titled_for(own.chat, place, known=note.title)
+            lines.append(f"  - {chat_name(chat)}: {quoted(note.text)}")
+    if not lines:
+        return None
+    hint = [f"  {render('borrowing_hint')}"] if may_borrow else []
+    shown = [*hint, *lines[:MOST_CONVERSATIONS]]
+    priority = OTHERS_GIVE_WAY
+    return listing("OTHER ACTIVE CONVERSATIONS", shown, limit, counter, priority=priority)
+
+
+def borrowed_context(
+    borrowed: Borrowed | None, limit: int, counter: TokenCounter
+) -> Section | None:
+    """What the agent borrowed for this activation; None if nothing.
+
+    Where there is no room for all of it, the oldest messages are left out.
+    """
+    if borrowed is None:
+        return None
+    source = f"  from {quoted(borrowed.source_title)} (id: {quoted_id(borrowed.source_chat_id)})"
+    said = [f"  {label(message.author)}: {quoted(message.text)}" for message in borrowed.messages]
+
+    def without(oldest: int) -> Section:
+        more = [f"  - and {oldest} more before that"] if oldest else []
+        lines = ["BORROWED CONTEXT:", source, f"  {render('borrowed_note')}", *more, *said[oldest:]]
+        text = "\n".join(lines)
+        size = counter.count(text + SEPARATOR)
+        return Section("BORROWED CONTEXT", text, size, BORROWED_GIVES_WAY, shorter)
+
+    def shorter(tokens: int) -> Section:
+        fitting = (made for n in range(len(said)) if (made := without(n)).tokens <= tokens)
+        return next(fitting, without(len(said)))
+
+    return without(0).within(limit)
+
+
+def _last_message_at(own: OwnChat) -> datetime:
+    return own.chat.last_message_at or own.chat.created_at

@@ -1,0 +1,110 @@
+"""How threads stand in prompts: the active one with its documents, the others in a line each."""
+
+from collections.abc import Callable, Sequence
+
+from skein.agent.prompt.documents import OnShow, documents_section, named, texts_of
+from skein.agent.prompt.section import Section, listing
+from skein.agent.reading.open_threads import OpenThreads
+from skein.models.thread import Thread
+from skein.ports import TokenCounter
+from skein.services.common.quoting import quoted, quoted_id, time_of
+
+# See `sections` for the order in which they give way.
+ACTIVE_GIVES_WAY, PENDING_GIVE_WAY = 0, 4
+
+PENDING_TOKENS = 60  # of a pending thread's line
+LONGEST_PART = 200  # characters of each of its texts, if they fit
+LEAST_PART = 8
+
+SAID = ("concern", "goal", "deliverable", "approach", "progress", "blocking")
+
+
+def active_thread(
+    threads: OpenThreads, documents: Sequence[OnShow], limit: int, counter: TokenCounter
+) -> Section | None:
+    """What the agent is at; None if nothing.
+
+    Args:
+        threads: Those that are open.
+        documents: Of the active one; those that are gone are named.
+        limit: How many tokens there are for it.
+        counter: Counts exactly.
+    """
+    if threads.active is None:
+        return None
+    render = thread_text(threads.active, documents, pinned=threads.of_chat)
+    return documents_section("ACTIVE THREAD", render, limit, counter, priority=ACTIVE_GIVES_WAY)
+
+
+def thread_text(
+    thread: Thread, documents: Sequence[OnShow], *, pinned: bool = False
+) -> Callable[[int], str]:
+    """Gives the whole of a thread with so many characters of each of its documents at most."""
+    facts = [f"{thread.kind}", f"priority: {thread.priority}"]
+    if thread.mode:
+        facts.append(f"mode: {quoted(thread.mode)}")
+    if thread.skill_tags:
+        facts.append(f"tags: {', '.join(map(quoted, thread.skill_tags))}")
+    facts.append(f"started: {time_of(thread.started_at)}")
+    mark = " [pinned to this chat]" if pinned else ""
+    lines = [f"ACTIVE THREAD: {quoted_id(thread.id)}{mark}", f"  ({', '.join(facts)})"]
+    lines += [f"  {name}: {quoted(text)}" for name in SAID if (text := getattr(thread, name))]
+    return lambda characters: "\n".join([*lines, *texts_of(documents, characters)])
+
+
+def pending_threads(threads: Sequence[Thread], limit: int, counter: TokenCounter) -> Section | None:
+    """The other open threads, the most important first; None if there are none."""
+    if not threads:
+        return None
+    lines = [pending_line(thread, counter) for thread in threads]
+    return listing("PENDING THREADS", lines, limit, counter, priority=PENDING_GIVE_WAY)
+
+
+def pending_line(thread: Thread, counter: TokenCounter) -> str:
+    """A thread on one line of at most 60 tokens, with as much of each of its texts as fits."""
+    line = _line(thread, LONGEST_PART)
+    if counter.count(line) <= PENDING_TOKENS:
+        return line
+    fits, too_long = 0, LONGEST_PART
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        if counter.count(_line(thread, middle)) <= PENDING_TOKENS:
+            fits = middle
+        else:
+            too_long = middle
+    return _line(thread, fits)
+
+
+def _line(thread: Thread, characters: int) -> str:
+    """The line with so many characters of each text at most, and no text at all for too few."""
+    parts = [f"priority: {thread.priority}"]
+    head = f"  - {quoted_id(thread.id)}"
+    if characters >= LEAST_PART:
+        head = f"{head} {quoted(_cut(thread.concern, characters))}"
+        parts += [
+            f"{name}: {quoted(_cut(text, characters))}"
+            for name in ("approach", "progress")
+            if (text := getattr(thread, name))
+        ]
+        parts += _documents(thread, characters)
+    return f"{head} ({', '.join(parts)})"
+
+
+def _documents(thread: Thread, characters: int) -> list[str]:
+    if not thread.documents:
+        return []
+    shown: list[str] = []
+    left = characters
+    for name in thread.documents:
+        left -= len(name)
+        if left < 0:
+            break
+        shown.append(named(name))
+    missing = len(thread.documents) - len(shown)
+    if missing:
+        shown.append(f"{missing} more" if shown else str(missing))
+    return [f"documents: {', '.join(shown)}"]
+
+
+def _cut(text: str, characters: int) -> str:
+    return text if len(text) <= characters else f"{text[:characters].rstrip()}\u2026"

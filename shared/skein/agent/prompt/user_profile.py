@@ -1,0 +1,77 @@
+"""What an agent is told of the person whom it talks to."""
+
+import json
+from typing import Any
+
+from skein.agent.prompt.section import Section, listing
+from skein.models.agent import Agent
+from skein.models.audience import Audience, may_show
+from skein.models.base import NamedMember
+from skein.models.chat import Chat
+from skein.models.storage import Key
+from skein.models.user import User
+from skein.ports import TokenCounter
+from skein.prompts import render
+from skein.services.chat_state.audience import destination_of
+from skein.services.common.quoting import quoted, quoted_id, quoted_json
+
+NOTING = "update_profile"
+LONGEST_VALUE = 1_000  # characters; a longer one is cut, so that it crowds out nothing else
+CUT = " [...]"
+
+# See `sections` for the order in which they give way.
+PROFILE_GIVES_WAY = 4
+
+
+def person_at(chat: Chat | None) -> NamedMember | None:
+    """The one person of a direct chat with an agent; None elsewhere."""
+    if chat is None or chat.kind != "direct":
+        return None
+    people = [member for member in chat.roster if member.kind == "user"]
+    return people[0] if len(people) == 1 else None
+
+
+def profile_audience(user_id: str) -> Audience:
+    """Who may be shown a person's profile: they themselves."""
+    return Audience(open=False, people=(user_id,))
+
+
+def keys_of_person(chat: Chat | None) -> list[Key]:
+    """Where the record of a direct chat's person stands, if they alone read what is said there."""
+    person = person_at(chat)
+    if chat is None or person is None:
+        return []
+    if not may_show(profile_audience(person.id), destination_of(chat)):
+        return []
+    return [User.key_of(chat.tenant, person.id)]
+
+
+def user_profile(
+    user: User | None, agent: Agent, limit: int, counter: TokenCounter
+) -> Section | None:
+    """What is on record of the person in a direct chat, and what the agent may add to it.
+
+    None where nothing is known beyond the name, which the history says, and nothing may be added.
+    """
+    may_note = NOTING in agent.enabled_tools and bool(agent.profile_fields)
+    if user is None or not (user.profile or user.time_zone or may_note):
+        return None
+    own = {"name": user.name, "time_zone": user.time_zone}
+    known = own | {name: value for name, value in user.profile.items() if name not in own}
+    lines = [
+        f"  - {quoted_id(name)}: {_shown(value)}"
+        for name, value in known.items()
+        if value is not None
+    ]
+    if may_note:
+        names = ", ".join(map(quoted_id, agent.profile_fields))
+        lines.insert(0, f"  {render('profile_hint', {'fields': names})}")
+    return listing("USER PROFILE", lines, limit, counter, priority=PROFILE_GIVES_WAY)
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON on one line; a long one is cut, and then always a text."""
+    if isinstance(value, str):
+        return quoted(value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE] + CUT)
+    whole = json.dumps(value, ensure_ascii=False)
+    return quoted_json(value) if len(whole) <= LONGEST_VALUE else _shown(whole)

@@ -1,0 +1,12 @@
+"""Read everything that a prompt is built from."""
+
+__all__ = [
+    "cache",
+    "loader",
+    "open_threads",
+    "other_chats",
+    "past_summaries",
+    "prefetch",
+    "reader",
+    "trigger",
+]

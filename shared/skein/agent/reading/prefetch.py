@@ -1,0 +1,43 @@
+"""What a reading will ask for, as far as a run's job names it: it is read together with the run."""
+
+from skein.models.agent import Agent
+from skein.models.base import MemberRef
+from skein.models.borrowed import Borrowed
+from skein.models.chat import Membership
+from skein.models.jobs import RunJob
+from skein.models.limit import Allowance, owner_of_shard, owner_of_user
+from skein.models.overrides import TenantSettings
+from skein.models.run import Run
+from skein.models.skill import CORE
+from skein.models.storage import Key
+from skein.models.user import User
+from skein.services.workspace.skill_selection import keys_of_skills
+
+
+def foreseen(job: RunJob) -> list[Key]:
+    """The keys of what most readings need of the agent, the tenant, and the person it answers.
+
+    A guess that saves a call where it is right, and a little of the table's capacity where not: a
+    reading asks for all else that it needs.
+
+    Raises:
+        ValueError: The job names no run.
+    """
+    tenant, agent_id = job.tenant, job.agent_id
+    keys = [
+        Agent.key_of(tenant, agent_id),
+        TenantSettings.key_of(tenant),
+        Allowance.key_of(tenant, owner_of_shard(0)),
+        *keys_of_skills(tenant, (CORE,)),
+    ]
+    home = Run.home_of(job.run_id)
+    in_chat = home.startswith("chat_")
+    if in_chat:
+        keys.append(Borrowed.key_of(tenant, home, agent_id))
+    if job.user_id is not None:
+        keys.append(User.key_of(tenant, job.user_id))
+        keys.append(Allowance.key_of(tenant, owner_of_user(job.user_id)))
+        if in_chat:
+            person = MemberRef(kind="user", id=job.user_id)
+            keys.append(Membership.key_of(tenant, home, person))
+    return keys

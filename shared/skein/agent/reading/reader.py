@@ -1,0 +1,321 @@
+"""Everything that a prompt is made from, read in two rounds of parallel calls.
+
+Round one asks for what can be named at once: the messages, the keys of other chats, and what the
+agent owns. Round two fetches the chats that those keys point to, in one call. No call is added by
+a longer chat or by more chats (DESIGN section 5, invariant 14).
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+
+from skein.agent.prompt.documents import OnShow
+from skein.agent.prompt.user_profile import keys_of_person
+from skein.agent.reading.cache import ContextCache
+from skein.agent.reading.kept_reads import KeptReads
+from skein.agent.reading.open_threads import NO_THREADS, OpenThreads, open_threads
+from skein.agent.reading.other_chats import (
+    SHOWN_CHATS,
+    LiveRun,
+    OwnChat,
+    as_made,
+    live_runs,
+    newest_chats,
+    own_chats,
+)
+from skein.agent.reading.past_summaries import fuller_summary, summary_before
+from skein.agent.reading.trigger import found_trigger, keys_of_trigger
+from skein.agent.reading.workspace import material_of
+from skein.errors import NotFound
+from skein.models.agent import Agent
+from skein.models.audience import Audience, may_show
+from skein.models.base import MemberRef
+from skein.models.borrowed import Borrowed
+from skein.models.chat import Chat, Membership, Message, member_relation
+from skein.models.intent import Goal, Plan, scopes_at
+from skein.models.limit import Allowance
+from skein.models.memory import LIVE, Memory
+from skein.models.overrides import TenantOverrides
+from skein.models.run import PromptMark, Run
+from skein.models.storage import MAX_BATCH_GET_KEYS, Item, Key, Page
+from skein.models.summary import PinnedSummary
+from skein.models.user import User
+from skein.ports import Clock, Table
+from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of, scope_of
+from skein.services.chat_state.history_window import shown_from
+from skein.services.chat_state.sessions import first_of_session, reset_in
+from skein.services.chat_state.snapshot import Room, found_room, keys_of_room
+from skein.services.chat_state.titles import titled_for
+from skein.services.config.resolution import Effective, found_settings, keys_of_settings, resolved
+from skein.services.quotas.token_budget import found_allowances, payer_keys
+from skein.services.runs.claim import Known
+from skein.services.workspace.skill_selection import NOTHING_CHOSEN, Selection
+from skein.settings import Settings
+
+INDEX_ROWS = 46  # two keys each; with the agent, the person, settings and so on, one batch
+MOST_ASKED = 20  # messages of an earlier session that were not answered in it
+PARALLEL_READS = 6
+NOTHING: Known = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read for one activation.
+
+    Attributes:
+        chat: The active chat; None for a run that has entered none.
+        member: The agent's place there.
+        messages: The window of the newest messages, and the trigger where it fell out of it.
+        memories: What the agent has learnt and may be told here, journal entries included.
+        documents: Those that are on show here: the agent's, then the chat's.
+        skills: Of what the agent is at.
+        threads: Those that are open and may be shown here.
+        thread_documents: Those of the active one; those that are gone by name.
+        person: The record of whom the agent talks to in a direct chat, if that may be told here.
+        before: The summary that stands for the messages before the window.
+        fuller: The newest one, if it covers more: it stands in for messages of the window that
+            there is no room for.
+        borrowed: Another chat's messages that the agent borrowed for this activation.
+        home: The chat in which the run was triggered, if that may be told here.
+        trigger_message: The message that triggered it, if that may be told here.
+        destination: Who will read what is said.
+        audience: Who was there for all of `messages`: what is derived now is theirs.
+        scope: Which of the agent's partitions holds what is derived now.
+        chats: The most recently active ones that may be shown here, the active one included, the
+            newest first; or all of them, if they are so few, in the order in which they were made.
+        elsewhere: All others that were read, whose notes may be shown where their chats may not.
+        all_chats: `chats` are all, so that the list stays as it is while they are written in.
+        live_runs: Those that may be shown here.
+        effective: The settings that hold for the agent here.
+        tenant: What the tenant says of settings.
+        allowances: The buckets that the run is charged to, by their owners.
+        room: A direct chat with its members, which an answer there need not read again.
+        told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
+            from those who were not there.
+        mark: What is noted of a prompt that is made from less than a whole reading.
+        seen_to: How far SEEN moves then; None where it moves to the highest message.
+    """
+
+    agent: Agent
+    chat: Chat | None
+    member: Membership | None
+    messages: tuple[Message, ...]
+    before: PinnedSummary | None
+    borrowed: Borrowed | None
+    home: Chat | None
+    trigger_message: Message | None
+    destination: Audience
+    audience: Audience
+    scope: str | None
+    chats: tuple[OwnChat, ...]
+    elsewhere: tuple[OwnChat, ...]
+    goals: tuple[Goal, ...]
+    plans: tuple[Plan, ...]
+    live_runs: tuple[LiveRun, ...]
+    now: datetime
+    effective: Effective
+    tenant: TenantOverrides
+    allowances: Mapping[str, Allowance] = field(default_factory=dict)
+    all_chats: bool = False
+    told: bool = True
+    person: User | None = None
+    fuller: PinnedSummary | None = None
+    mark: PromptMark | None = None
+    seen_to: int | None = None
+    memories: tuple[Memory, ...] = ()
+    documents: tuple[OnShow, ...] = ()
+    skills: Selection = NOTHING_CHOSEN
+    threads: OpenThreads = NO_THREADS
+    thread_documents: tuple[OnShow, ...] = ()
+    room: Room | None = None
+
+    @property
+    def shown_seq(self) -> int:
+        """Up to which message the agent has been shown everything that is for it."""
+        if self.seen_to is not None:
+            return self.seen_to
+        return max((message.seq for message in self.messages), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstRound:
+    """The newest messages, what the agent owns, and the index rows of its chats."""
+
+    newest: Sequence[Item]
+    owned: Sequence[Item]
+    related: Sequence[Page]
+
+    @property
+    def chat_partitions(self) -> tuple[str, ...]:
+        """Those of the chats that the rows point at, each once, the most recently active first."""
+        rows = [row for page in self.related for row in page.items]
+        newest = sorted(rows, key=lambda row: row["gsi1sk"], reverse=True)
+        return tuple(dict.fromkeys(row["pk"] for row in newest))
+
+    @property
+    def all_rows(self) -> bool:
+        """Whether there were no more."""
+        return all(page.next_start is None for page in self.related)
+
+
+class Reader:
+    """Reads what a run needs to know."""
+
+    def __init__(
+        self, *, table: Table, cache: ContextCache, clock: Clock, settings: Settings
+    ) -> None:
+        self._table = table
+        self._cache = cache
+        self._clock = clock
+        self._settings = settings
+
+    def read(
+        self,
+        run: Run,
+        chat: Chat | None,
+        member: Membership | None,
+        known: Known = NOTHING,
+    ) -> Reading:
+        """Read for `run`, which looks at `chat` from its place there, or at no chat.
+
+        Args:
+            run: Which run.
+            chat: What it looks at.
+            member: The agent's place there.
+            known: What was read with the run, just now.
+
+        Raises:
+            NotFound: The agent is gone.
+        """
+        scope = scope_of(chat)
+        people = destination_of(chat).people
+        rows = INDEX_ROWS // 2 if people else INDEX_ROWS
+        agent = MemberRef(kind="agent", id=run.agent_id)
+        reads = KeptReads(self._table, self._cache, now=self._clock.now())
+        scopes = scopes_at(scope)
+        members = [agent, *(MemberRef(kind="user", id=person) for person in people[:1])]
+        with ThreadPoolExecutor(PARALLEL_READS) as pool:
+            newest = pool.submit(self._newest, reads, run, chat)
+            owned = [pool.submit(reads.owned, run.tenant, run.agent_id, each) for each in scopes]
+            related = [pool.submit(self._related, run.tenant, member, rows) for member in members]
+        first = _FirstRound(
+            newest.result(),
+            [item for each in owned for item in each.result()],
+            [each.result() for each in related],
+        )
+        reading = self._second_round(run, chat, member, first, known)
+        reads.keep(reading.effective)
+        return reading
+
+    def _related(self, tenant: str, member: MemberRef, rows: int) -> Page:
+        return self._table.query_index(
+            "gsi1", member_relation(tenant, member), limit=rows, newest_first=True
+        )
+
+    def _newest(self, reads: KeptReads, run: Run, chat: Chat | None) -> Sequence[Item]:
+        return reads.messages(chat, self._start(run, chat)) if chat is not None else ()
+
+    def _start(self, run: Run, chat: Chat) -> int:
+        """The first message of the window; what is to be answered may be of an earlier session."""
+        start = shown_from(chat, summary_before(chat), self._settings)
+        asked = run.trigger.from_seq if chat.id == run.chat_id else None
+        if asked is None or asked >= first_of_session(chat):
+            return start
+        return min(start, max(asked, reset_in(chat), chat.last_seq - MOST_ASKED + 1))
+
+    def _second_round(
+        self,
+        run: Run,
+        chat: Chat | None,
+        member: Membership | None,
+        first: _FirstRound,
+        known: Known,
+    ) -> Reading:
+        member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
+        here = chat.key.pk if chat else None
+        messages = self._windowed(first.newest, chat)
+        wanted = keys_of_trigger(run, chat, messages)
+        agent_key = Agent.key_of(run.tenant, run.agent_id)
+        borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
+        person_keys = keys_of_person(chat)
+        named = [agent_key, *keys_of_settings(run.tenant, chat), *person_keys, *payer_keys(run)]
+        scope, destination = scope_of(chat), destination_of(chat)
+        own_scope = own_scope_of(run, chat)
+        threads = open_threads(run, chat, member, own_scope, first.owned, destination)
+        material = material_of(run.tenant, run.agent_id, scope, chat, first.owned, threads)
+        named += [*wanted, *borrowed_keys, *material.keys, *keys_of_room(chat, member)]
+        others = [pk for pk in first.chat_partitions if pk != here]
+        fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
+        keys = [Key(pk, sk) for pk in fitting for sk in ("META", member_sk)]
+        found = {key: item for key, item in known.items() if item is not None and key in named}
+        found |= self._table.get_many([key for key in [*named, *keys] if key not in known])
+        more = material.more_keys(found)
+        found |= self._table.get_many(more) if more else {}
+        if agent_key not in found or found[agent_key].get("deleted_at"):
+            raise NotFound("the agent is gone")
+        home, trigger = found_trigger(run, chat, messages, found)
+        if trigger is not None and home is chat and trigger not in messages:
+            messages.insert(0, trigger)
+        told = home is chat or may_show(run.audience, destination)
+        if home is not None and home is not chat:
+            home = titled_for(home, destination)
+        first_seq = messages[0].seq if messages else 1
+        elsewhere = own_chats(found, keys)
+        shown = [other for other in elsewhere if may_show(destination_of(other.chat), destination)]
+        borrowed = next((Borrowed.from_item(found[k]) for k in borrowed_keys if k in found), None)
+        person = next((User.from_item(found[k]) for k in person_keys if k in found), None)
+        active = [OwnChat(chat, member)] if chat is not None and member is not None else []
+        all_rows = first.all_rows and fitting == others
+        all_chats = all_rows and len(active) + len(shown) <= SHOWN_CHATS
+        chats = as_made([*active, *shown]) if all_chats else newest_chats(active, shown)
+        goals = [Goal.from_item(item) for item in first.owned if item["sk"].startswith("GOAL#")]
+        plans = [Plan.from_item(item) for item in first.owned if item["sk"].startswith("PLAN#")]
+        now = self._clock.now()
+        memories = [Memory.from_item(item) for item in first.owned if item["sk"].startswith(LIVE)]
+        unfaded = (memory for memory in memories if not memory.faded(now))
+        lone = [
+            item["run_id"]
+            for item in first.owned
+            if item["sk"].startswith("LIVE#")
+            and may_show(Audience.model_validate(item["audience"]), destination)
+        ]
+        agent = Agent.from_item(found[agent_key])
+        line, tenant = found_settings(run.tenant, chat, found)
+        return Reading(
+            agent=agent,
+            chat=chat,
+            member=member,
+            messages=tuple(messages),
+            before=summary_before(chat),
+            fuller=fuller_summary(chat),
+            borrowed=borrowed if borrowed and may_show(borrowed.audience, destination) else None,
+            home=home if told else None,
+            trigger_message=trigger if told else None,
+            destination=destination,
+            audience=audience_of(chat, since_seq=first_seq) if chat else run.audience,
+            scope=own_scope,
+            chats=chats,
+            elsewhere=tuple(elsewhere),
+            goals=tuple(goal for goal in goals if may_show(goal.audience, destination)),
+            plans=tuple(plan for plan in plans if may_show(plan.audience, destination)),
+            live_runs=live_runs(chats, lone, homes={own.chat.id for own in (*active, *shown)}),
+            now=now,
+            effective=resolved(agent, line, tenant, self._settings, chat=chat),
+            tenant=tenant,
+            allowances=found_allowances(run, found),
+            all_chats=all_chats,
+            told=told,
+            person=person,
+            memories=tuple(m for m in unfaded if may_show(m.audience, destination)),
+            documents=material.found_documents(found, destination),
+            skills=material.found_skills(found),
+            threads=threads,
+            thread_documents=threads.documents(found, destination),
+            room=found_room(chat, member, found),
+        )
+
+    @staticmethod
+    def _windowed(newest: Sequence[Item], chat: Chat | None) -> list[Message]:
+        return [chat.as_now(Message.from_item(item)) for item in newest] if chat else []

@@ -1,0 +1,123 @@
+"""What an agent has before it: documents on show, those of its thread, and the skills of its work.
+
+Their ids come with what is read first: an agent's shelves and workbenches stand beside its goals,
+and a chat knows its own. So they are fetched together with all else that is read by its key
+(`agent/reading/reader.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from skein.agent.prompt.documents import OnShow
+from skein.agent.reading.open_threads import OpenThreads
+from skein.models.audience import Audience
+from skein.models.chat import Chat
+from skein.models.document import SHELF, Document, DocumentReach, Folder, Shelf
+from skein.models.intent import owned_partition, scopes_at
+from skein.models.skill import CORE, SkillCatalog
+from skein.models.storage import Item, Key
+from skein.models.thread import Thread
+from skein.services.workspace.skill_selection import (
+    Selection,
+    keys_of_skills,
+    known_heads,
+    selection,
+    skills_for,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What is to be fetched.
+
+    Attributes:
+        documents: Those on show: where each is kept, and its id.
+        threads: Those that are open.
+    """
+
+    tenant: str
+    documents: tuple[tuple[Folder, str], ...]
+    threads: OpenThreads
+
+    @property
+    def keys(self) -> list[Key]:
+        """The keys of all of it, each once.
+
+        Which skills a thread has is known for sure only with the tenant's catalog of them; these
+        are those that would come with ours.
+        """
+        documents = [folder.key(document_id) for folder, document_id in self.documents]
+        skills = keys_of_skills(self.tenant, self._skills(SkillCatalog()))
+        catalog = [SkillCatalog.key_of(self.tenant)] if self.threads.active else []
+        return list(dict.fromkeys([*documents, *self.threads.keys, *skills, *catalog]))
+
+    def more_keys(self, found: Mapping[Key, Item]) -> list[Key]:
+        """The keys of skills of the tenant's own that come with the thread, too; mostly none."""
+        catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(self.tenant)))
+        own = {head.name for head in catalog.heads}
+        names = [name for name in self._skills(catalog) if name in own]
+        return [key for key in keys_of_skills(self.tenant, names) if key not in found]
+
+    def _skills(self, catalog: SkillCatalog) -> tuple[str, ...]:
+        thread = self.threads.active
+        return (CORE,) if thread is None else skills_of(thread, catalog)
+
+    def found_documents(self, found: Mapping[Key, Item], place: Audience) -> tuple[OnShow, ...]:
+        """Those on show that are there and may be shown at `place`.
+
+        What the active thread shows is not shown twice.
+        """
+        of_thread = self.threads.documents(found, place)
+        twice = {each.document.key for each in of_thread if each.document is not None}
+        shown = []
+        for folder, document_id in self.documents:
+            item = found.get(folder.key(document_id))
+            if item is None or folder.key(document_id) in twice:  # deleted this very moment
+                continue
+            document = Document.from_item(item)
+            if DocumentReach(folders=(folder,), place=place).shows(document):
+                shown.append(OnShow(document.name, document, of_chat=folder.chat_id is not None))
+        return tuple(shown)
+
+    def found_skills(self, found: Mapping[Key, Item]) -> Selection:
+        """The skills, from what was read of the tenant's own, and else ours."""
+        catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(self.tenant)))
+        return selection(self.tenant, self._skills(catalog), found)
+
+
+def skills_of(thread: Thread, catalog: SkillCatalog) -> tuple[str, ...]:
+    """The names of a thread's skills: `core`, the bound ones, those of its mode, of its tags."""
+    heads = known_heads(catalog).values()
+    bound, mode, tags = thread.bound_skills, thread.mode, thread.skill_tags
+    return skills_for(heads, bound=bound, mode=mode, tags=tags)
+
+
+def material_of(
+    tenant: str,
+    agent_id: str,
+    scope: str | None,
+    chat: Chat | None,
+    owned: Sequence[Item],
+    threads: OpenThreads,
+) -> Material:
+    """What is on show for an agent that looks at `chat`: its open things, its others, the chat's.
+
+    Args:
+        tenant: Whose.
+        agent_id: Whose.
+        scope: Which of the agent's partitions holds what it makes there.
+        chat: None for a run without one.
+        owned: What was read of the agent's partitions.
+        threads: Those that are open there.
+    """
+    shelves = {item["pk"]: Shelf.from_item(item) for item in owned if item["sk"] == SHELF}
+    documents: list[tuple[Folder, str]] = []
+    for each in scopes_at(scope):
+        shelf = shelves.get(owned_partition(tenant, agent_id, each))
+        if shelf is not None:
+            folder = Folder(tenant=tenant, agent_id=agent_id, scope=each)
+            documents += [(folder, document_id) for document_id in shelf.documents]
+    if chat is not None:
+        folder = Folder(tenant=tenant, chat_id=chat.id)
+        documents += [(folder, document_id) for document_id in chat.documents]
+    return Material(tenant, tuple(documents), threads)

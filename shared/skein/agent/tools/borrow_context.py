@@ -1,0 +1,71 @@
+"""Looking over: `borrow_context` shows another chat's last messages once, at the next turn."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.agent.prompt.timeline import attached
+from skein.agent.tools.arguments import Id
+from skein.agent.tools.base import Call, tool
+from skein.agent.tools.chats import newest_messages, own_chat
+from skein.errors import ConditionFailed, Correctable, Failed, LostLease
+from skein.models.audience import Audience
+from skein.models.borrowed import MOST_CHARACTERS, MOST_MESSAGES, Borrowed, BorrowedMessage
+from skein.models.intent import effect_id
+from skein.models.storage import Put
+from skein.services.chat_state.audience import destination_of
+from skein.services.chat_state.titles import title_of
+from skein.services.common.quoting import quoted
+
+
+@tool
+def borrow_context(
+    call: Call, chat_id: Annotated[Id, Field(description="The id of another chat of yours.")]
+) -> str:
+    """Be shown another chat's newest messages at your next turn here, once."""
+    run = call.work.run
+    here = run.active_chat_id
+    if call.work.astray:
+        raise Correctable(
+            "you could not enter that chat, so nothing is borrowed for the one before"
+        )
+    if here is None:
+        raise Correctable("no chat is active: enter the chat first for which you borrow")
+    if chat_id == here:
+        raise Correctable("this is the chat you are in; read_messages shows its messages")
+    chat, _ = own_chat(call, chat_id)
+    place = _readers_of(call, here)
+    messages, audience = newest_messages(call, chat, MOST_MESSAGES, place=place)
+    if not messages:
+        raise Failed("nothing has been said in that chat yet")
+    borrowed = Borrowed(
+        tenant=run.tenant,
+        chat_id=here,
+        agent_id=run.agent_id,
+        staging=effect_id(call.effect),
+        source_chat_id=chat.id,
+        source_title=title_of(chat),
+        messages=tuple(
+            BorrowedMessage(
+                author=m.sender.name, text=f"{m.text}{attached(m)}".strip()[:MOST_CHARACTERS]
+            )
+            for m in messages
+        ),
+        audience=audience,
+        created_at=call.desk.clock.now(),
+    )
+    try:
+        call.desk.table.transact([Put(borrowed.key, borrowed.to_item()), call.work.claim.guard])
+    except ConditionFailed as failure:
+        raise LostLease(run.id) from failure
+    count = len(borrowed.messages)
+    return f"{count} messages of {quoted(borrowed.source_title)} will be shown at your next turn"
+
+
+def _readers_of(call: Call, chat_id: str) -> Audience:
+    """Who will read what is said in the active chat, which the prompt need not have shown."""
+    reading = call.reading
+    if reading.chat is not None and reading.chat.id == chat_id:
+        return reading.destination
+    chat, _ = own_chat(call, chat_id)
+    return destination_of(chat)

@@ -1,0 +1,174 @@
+"""Carries out what a model asked for: each call once, however often a worker dies."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from skein.agent.reading.reader import Reading
+from skein.agent.tools import TOOLS
+from skein.agent.tools.base import Call, Tool, Work
+from skein.agent.tools.chats import enter_chat
+from skein.agent.tools.refusals import refusals_told
+from skein.agent.tools.runs import end_run
+from skein.agent.tools.send_message import send_message
+from skein.agent.tools.services import Desk
+from skein.errors import Correctable, ToolError
+from skein.models.completion import ToolCall
+from skein.models.recordable import MAX_ANSWER_BYTES
+from skein.models.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
+
+MOST_CALLS = 20  # of one step
+LONGEST_ERROR = 4_000  # characters that the model is told of a refusal
+
+logger = logging.getLogger(__name__)
+
+
+class Actor:
+    """Acts for an agent."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def carry_out(self, work: Work, step: Step, reading: Reading) -> tuple[ToolResult, ...]:
+        """Carry out the tools of a step in order: first those that do not wait or end the run.
+
+        A question that waits ends the activation, so the last one comes behind everything else,
+        looking at the chat that was active where it stands; earlier ones are sent without waiting.
+        What stands behind `end_run` is not carried out.
+
+        What a tool refuses is told to the model; a bug is raised, and the run tried again.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        work.astray = False
+        results: dict[int, ToolResult] = {}
+
+        def carry(position: int, *, may_wait: bool) -> None:
+            over = work.over or work.ended or work.run.activation != step.activation
+            if not over:
+                room_left = MAX_RESULT_BYTES - sum(
+                    len(r.content.encode()) for r in results.values()
+                )
+                result = self._carry_out_one(work, step, position, reading, may_wait=may_wait)
+                results[position] = _cut(result, room_left)
+
+        asked = _Asked.of(step, reading)
+        looking_at = (work.run.active_chat_id, work.astray)
+        for position in asked.first:
+            if position == asked.waits:
+                looking_at = (work.run.active_chat_id, work.astray)
+            else:
+                carry(position, may_wait=False)
+        if asked.waits is not None:
+            moved_on = work.run.active_chat_id
+            active, work.astray = looking_at
+            work.claim = work.claim.with_run(active_chat_id=active)
+            carry(asked.waits, may_wait=True)
+            if work.run.activation == step.activation and not work.over:
+                work.claim = work.claim.with_run(active_chat_id=moved_on)
+        if asked.ends is not None:
+            carry(asked.ends, may_wait=False)
+        return tuple(
+            results.get(position) or _passed_over(call, too_many=position >= MOST_CALLS)
+            for position, call in enumerate(step.tool_calls)
+        )
+
+    def _carry_out_one(
+        self, work: Work, step: Step, position: int, reading: Reading, *, may_wait: bool
+    ) -> ToolResult:
+        asked = step.tool_calls[position]
+        call = Call(
+            effect=f"{work.run.id}:{step.n}:{position}",
+            work=work,
+            reading=reading,
+            desk=self._desk,
+            may_wait=may_wait,
+        )
+        status: ToolStatus = "done"
+        try:
+            tool = TOOLS.get(asked.name)
+            if tool is None or asked.name not in reading.agent.enabled_tools:
+                raise Correctable(f"you have no tool {asked.name!r}")
+            arguments = _arguments(tool, asked)
+            with refusals_told():
+                content = tool.function(call, **arguments)
+        except ToolError as error:
+            status = "correctable" if isinstance(error, Correctable) else "failed"
+            content = f"error: {error}"[:LONGEST_ERROR]
+            known = asked.name if asked.name in TOOLS else "unknown"  # a model may say anything
+            logger.info("a tool refused", extra={"tool": known, "status": status})
+        if asked.name == enter_chat.name:
+            work.astray = status != "done"
+        return ToolResult(call_id=asked.id, name=asked.name, status=status, content=content)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Where the calls of a step stand: those that come first, and the two that stop the run.
+
+    Attributes:
+        first: In order; the waiting one is among them, where it stands.
+        waits: The last question that waits.
+        ends: The first `end_run` that can be read; another one is refused where it stands.
+    """
+
+    first: range
+    waits: int | None
+    ends: int | None
+
+    @classmethod
+    def of(cls, step: Step, reading: Reading) -> "_Asked":
+        enabled = reading.agent.enabled_tools
+        calls = [call if call.name in enabled else None for call in step.tool_calls[:MOST_CALLS]]
+        ends = next((n for n, call in enumerate(calls) if _ends(call)), None)
+        first = range(len(calls) if ends is None else ends)
+        waiting = [n for n in first if _waits(calls[n])]
+        return cls(first, waiting[-1] if waiting else None, ends)
+
+
+def _waits(call: ToolCall | None) -> bool:
+    if call is None or call.name != send_message.name:
+        return False
+    try:
+        return bool(_arguments(send_message, call).get("wait"))
+    except Correctable:
+        return False
+
+
+def _ends(call: ToolCall | None) -> bool:
+    if call is None or call.name != end_run.name:
+        return False
+    try:
+        _arguments(end_run, call)
+    except Correctable:
+        return False
+    return True
+
+
+def _arguments(tool: Tool, call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call, checked.
+
+    Raises:
+        Correctable: They do not fit the tool, or were too long to be recorded.
+    """
+    if call.cut_from is not None:
+        raise Correctable(
+            f"arguments: {call.cut_from:,} characters are too many; the calls of one answer hold "
+            f"about {MAX_ANSWER_BYTES:,} bytes together"
+        )
+    return tool.parse(call.arguments)
+
+
+def _cut(result: ToolResult, most_bytes: int) -> ToolResult:
+    """The result, no longer than what a step's item still holds."""
+    data = result.content.encode()
+    if len(data) <= most_bytes:
+        return result
+    kept = data[: max(most_bytes, 0)].decode(errors="ignore")
+    return result.model_copy(update={"content": f"{kept} [cut: too much for one step]"})
+
+
+def _passed_over(call: ToolCall, *, too_many: bool) -> ToolResult:
+    why = f"only {MOST_CALLS} calls are done at once" if too_many else "the run had ended"
+    return ToolResult(call_id=call.id, name=call.name, status="failed", content=f"error: {why}")

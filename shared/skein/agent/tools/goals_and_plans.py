@@ -1,0 +1,112 @@
+"""Looking ahead: goals and plans."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.agent.tools.arguments import (
+    Cron,
+    GoalText,
+    Id,
+    Instruction,
+    Moment,
+    PlanName,
+    Priority,
+    RunAfter,
+    TimeZone,
+)
+from skein.agent.tools.base import Call, tool
+from skein.agent.tools.refusals import refusals_told
+from skein.agent.tools.scope import owner_at, reach_at
+from skein.models.base import rfc3339
+from skein.models.intent import effect_id
+
+GoalId = Annotated[Id, Field(description="The goal's id.")]
+NewPlanName = Annotated[PlanName, Field(description="Its name; the same name again replaces it.")]
+
+
+@tool
+def set_goal(
+    call: Call,
+    text: Annotated[GoalText, Field(description="What you are after.")],
+    priority: Annotated[Priority, Field(description="1 is the most important.")] = 2,
+    long_term: Annotated[bool | None, Field(description="It goes on for long.")] = None,
+) -> str:
+    """Set yourself a goal, shown to you until you complete or abandon it."""
+    with refusals_told():
+        goal = call.desk.goals.set(
+            owner_at(call),
+            text,
+            reach=reach_at(call),
+            goal_id=f"goal_{effect_id(call.effect)}",
+            priority=priority,
+            long_term=bool(long_term),
+            guard=call.work.claim.guard,
+        )
+    return f"goal set, id: {goal.id}"
+
+
+@tool
+def complete_goal(call: Call, goal_id: GoalId) -> str:
+    """Mark a goal of yours as reached."""
+    with refusals_told():
+        call.desk.goals.complete(reach_at(call), goal_id, guard=call.work.claim.guard)
+    return "goal completed"
+
+
+@tool
+def abandon_goal(call: Call, goal_id: GoalId) -> str:
+    """Let a goal of yours go."""
+    with refusals_told():
+        call.desk.goals.abandon(reach_at(call), goal_id, guard=call.work.claim.guard)
+    return "goal abandoned"
+
+
+@tool
+def set_plan(
+    call: Call,
+    name: NewPlanName,
+    instruction: Annotated[
+        Instruction, Field(description="What you are to do then, said to yourself.")
+    ],
+    run_after: Annotated[
+        RunAfter | None, Field(description="A while from now, e.g. 2 hours; once.")
+    ] = None,
+    scheduled_at: Annotated[
+        Moment | None, Field(description="A time, e.g. 2026-02-18T17:07:00Z; once.")
+    ] = None,
+    cron: Annotated[
+        Cron | None, Field(description="Five cron fields, e.g. 0 9 * * 1-5; again and again.")
+    ] = None,
+    time_zone: Annotated[
+        TimeZone | None, Field(description="IANA name, e.g. Europe/Berlin; without it, your own.")
+    ] = None,
+) -> str:
+    """Have yourself woken later, by exactly one of run_after, scheduled_at and cron."""
+    with refusals_told():
+        plan = call.desk.plans.set(
+            owner_at(call),
+            name,
+            instruction,
+            reach=reach_at(call),
+            run_after=run_after,
+            scheduled_at=scheduled_at,
+            cron=cron,
+            time_zone=time_zone or call.reading.agent.time_zone,
+            set_by=call.work.run.trigger.user_id,
+            effect=effect_id(call.effect),
+            guard=call.work.claim.guard,
+        )
+    return f"plan set, next: {rfc3339(plan.next_at)}" if plan.next_at else "the plan is over"
+
+
+@tool
+def cancel_plan(
+    call: Call, name: Annotated[PlanName, Field(description="The plan's name.")]
+) -> str:
+    """Let a plan of yours go."""
+    with refusals_told():
+        call.desk.plans.cancel(
+            reach_at(call), name, effect=effect_id(call.effect), guard=call.work.claim.guard
+        )
+    return "plan canceled"

@@ -1,0 +1,130 @@
+"""Speaking: `send_message`, in the active chat or in another one."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.agent.tools.arguments import Id, MessageNumber, MessageText
+from skein.agent.tools.base import Call, tool
+from skein.errors import (
+    Conflict,
+    Correctable,
+    Failed,
+    Forbidden,
+    LostLease,
+    NotFound,
+    RiderFailed,
+    Unprocessable,
+)
+from skein.models.audience import NOBODY, Audience, Origin
+from skein.models.run import PREVIEW_CHARACTERS, SentMessage
+from skein.models.storage import Write
+from skein.services.chat_state.audience import audience_of, destination_of
+from skein.services.chat_state.snapshot import Room
+from skein.services.chat_state.titles import title_of
+from skein.services.chats.post_message import NewMessage
+from skein.services.runs.disclosure import check_post
+
+ORIGIN_CHARACTERS = 200
+
+
+@tool
+def send_message(
+    call: Call,
+    text: Annotated[MessageText, Field(description="What to say, word for word.")],
+    reply_to: Annotated[
+        MessageNumber | None,
+        Field(description="The number of the message that this answers: 43 for msg:43."),
+    ] = None,
+    wait: Annotated[
+        bool | None, Field(description="Pause this run until somebody answers or time runs out.")
+    ] = None,
+    chat_id: Annotated[
+        Id | None, Field(description="Another chat to send to; without it, the active chat.")
+    ] = None,
+) -> str:
+    """Say something in the active chat, or in another one."""
+    run = call.work.run
+    target = call.target(chat_id)
+    new = NewMessage(
+        tenant=run.tenant,
+        chat_id=target,
+        sender=call.work.claim.agent,
+        text=text,
+        client_id=call.effect,
+        reply_to=reply_to,
+        depth=run.chain_depth + 1,
+        run_id=run.id,
+        traced_to=run.trigger.user_id,
+        expects_reply=bool(wait),
+        origin=_origin(call, target),
+    )
+    try:
+        if wait and call.may_wait:
+            return _ask(call, new)
+        return _say(call, new) + ("; another question of this step is waited for" if wait else "")
+    except RiderFailed as error:
+        raise LostLease(run.id) from error
+    except NotFound:
+        raise Failed("you are in no chat with this id") from None
+    except (Conflict, Forbidden) as error:
+        raise Failed(str(error)) from None
+    except Unprocessable as error:
+        raise Correctable(str(error)) from None
+
+
+def _say(call: Call, new: NewMessage) -> str:
+    claim = call.work.claim
+    heard_by = NOBODY
+
+    def riders(room: Room) -> Sequence[Write]:
+        nonlocal heard_by
+        check_post(claim.run, room)
+        heard_by = audience_of(room.chat, since_seq=room.chat.last_seq + 1)
+        return (claim.guard,)
+
+    posted = call.desk.chats.post_message(new, riders=riders).message
+    sent = SentMessage(
+        chat_id=posted.chat_id,
+        seq=posted.seq,
+        preview=posted.text[:PREVIEW_CHARACTERS],
+        audience=_made_for(call).narrowed(heard_by),
+    )
+    call.work.sent.append(sent)
+    return f"sent as msg:{posted.seq}"
+
+
+def _ask(call: Call, new: NewMessage) -> str:
+    asked = call.desk.asking.ask(
+        call.work.claim,
+        new,
+        audience=_made_for(call),
+        sent=call.work.sent,
+    )
+    call.work.claim = asked.claim
+    call.work.over = asked.waiting
+    return f"sent as msg:{asked.seq}; " + (
+        "this run waits for a reply" if asked.waiting else "a reply was already there"
+    )
+
+
+def _made_for(call: Call) -> Audience:
+    """Return who was present for everything that a message of this call is made from."""
+    held = call.work.run.held
+    return held.audience if held is not None else NOBODY
+
+
+def _origin(call: Call, target: str) -> Origin | None:
+    """Why something is said in another chat than the one in which it was asked for."""
+    run, reading = call.work.run, call.reading
+    message, home = reading.trigger_message, reading.home
+    if message is None or home is None or target == run.chat_id:
+        return None
+    return Origin(
+        chat_id=home.id,
+        chat_title=title_of(home),
+        asked_by=message.sender.name,
+        text=message.text[:ORIGIN_CHARACTERS],
+        audience=run.audience.narrowed(destination_of(home)),  # the title is today's
+    )

@@ -1,0 +1,102 @@
+"""Runs as the HTTP API shows them (DESIGN section 7)."""
+
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from skein.models.api.base import Resource
+from skein.models.base import Instant
+from skein.models.completion import TokenUsage, ToolCall
+from skein.models.run import PromptMark, Run, RunStatus
+from skein.models.step import PromptRecord, PromptSection, Step, ToolResult
+from skein.models.trigger import Trigger
+
+
+class ContextResource(Resource):
+    """What an agent would be shown now, section by section, with what it takes."""
+
+    sections: tuple[PromptSection, ...]
+    total_tokens: int
+    marks: Annotated[
+        tuple[PromptMark, ...], Field(description="What to know of how it came about.")
+    ]
+
+    @classmethod
+    def of(cls, prompt: PromptRecord) -> Self:
+        """The resource of a prompt."""
+        return cls(**{name: getattr(prompt, name) for name in cls.model_fields})
+
+
+class StepResource(Resource):
+    """One answer of the model within a run, and what came of the tools that it called."""
+
+    n: int
+    activation: int
+    model: str
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    results: Annotated[
+        tuple[ToolResult, ...] | None,
+        Field(description="Of its tools; null until all of them have been carried out."),
+    ]
+    usage: TokenUsage
+    started_at: Instant
+    ended_at: Instant
+
+    @classmethod
+    def of(cls, step: Step) -> Self:
+        """The resource of a step."""
+        shared = {name: getattr(step, name) for name in cls.model_fields if name != "results"}
+        return cls(results=step.results if step.tool_calls else (), **shared)
+
+
+class RunResource(Resource):
+    """A run. In lists `prompt` is null and `steps` empty; they are shown one run at a time."""
+
+    id: str
+    agent_id: str
+    chat_id: str | None
+    status: RunStatus
+    trigger: Trigger
+    chain_depth: int
+    attempts: int
+    prompt: Annotated[
+        PromptRecord | None, Field(description="What the newest activation was given.")
+    ]
+    steps: tuple[StepResource, ...]
+    usage: TokenUsage
+    marks: Annotated[
+        tuple[PromptMark, ...],
+        Field(description="What was noted of its prompts, e.g. that something was left out."),
+    ]
+    error: str | None
+    created_at: Instant
+    started_at: Instant | None
+    ended_at: Instant | None
+
+    @classmethod
+    def of(
+        cls, run: Run, *, steps: tuple[Step, ...] = (), prompt: PromptRecord | None = None
+    ) -> Self:
+        """The resource of a run."""
+        shared = {
+            name: getattr(run, name) for name in cls.model_fields if name not in {"prompt", "steps"}
+        }
+        return cls(prompt=prompt, steps=tuple(map(StepResource.of, steps)), **shared)
+
+    @classmethod
+    def for_members(cls, run: Run) -> Self:
+        """The resource of a run of a chat, as the members of the chat may see it.
+
+        Another chat's run may have ended this one, which `error` says, and a person who is not a
+        member may stand behind an agent's message.
+        """
+        trigger = run.trigger.model_copy(update={"traced_to": None})
+        return cls.of(run.model_copy(update={"error": None, "trigger": trigger}))
+
+
+class RunPage(Resource):
+    """A page of runs, newest first."""
+
+    items: tuple[RunResource, ...]
+    next_cursor: str | None

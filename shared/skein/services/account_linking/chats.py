@@ -1,0 +1,170 @@
+"""One person takes another's place in a chat, since the two have turned out to be the same.
+
+All that decides who may be shown what is derived from the chat goes along in one transaction: the
+roster, the marks and numbers of the place, and the people of summaries, of what is staged and of
+what is about to start. What was said stays as it was said.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from skein.errors import ConditionFailed, Conflict
+from skein.models.base import MemberRef, NamedMember
+from skein.models.borrowed import Borrowed
+from skein.models.chat import Chat, Membership, chat_partition
+from skein.models.delivery import Delivery
+from skein.models.storage import Absent, Is, Item, Missing, Put, Update, Write, all_of
+from skein.ports import Table
+from skein.services.chat_state.closed_memberships import closing, item_at, opening, place_keys
+from skein.services.chat_state.snapshot import Room
+from skein.services.common.revisions import revise
+from skein.services.runs.slots import slots_unchanged
+
+NEWEST_DELIVERIES = 10  # of which any that are unsettled, or may still be heard of, go along
+
+
+def succeed(table: Table, room: Room, old: MemberRef, new: NamedMember) -> list[Write]:
+    """The writes that put `new` in the place of `old`; they hold only while the chat is as read.
+
+    Raises:
+        Conflict: An agent is at work in the chat, or waits there, for the person as they were.
+    """
+    place = room.member(old)
+    if place is None:
+        return []
+    for agent in room.agents:
+        if agent.running_run or agent.resuming or agent.wait:
+            raise Conflict("an agent is at work in a chat of this number; try again in a minute")
+    chat, write = _chat_with(room.chat, old, new)
+    return [
+        write,
+        *_left(table, place, room.chat),
+        *_taken(table, place, new, chat),
+        *(_agent_with(agent, old, new) for agent in room.agents),
+        *_borrowed_with(table, room, old, new),
+        *_deliveries_with(table, room.chat, old, new),
+    ]
+
+
+def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Update]:
+    there = any(member.ref == new.ref for member in chat.roster)
+    roster = tuple(
+        new if member.ref == old else member
+        for member in chat.roster
+        if not (there and member.ref == old)
+    )
+    late = dict(chat.joined_late)
+    joined = late.pop(str(old), 0)
+    joined = min(joined, late.pop(str(new.ref), 0)) if there else joined
+    if joined:
+        late[str(new.ref)] = joined
+    former = {id_: new.id if now == old.id else now for id_, now in chat.formerly.items()}
+    changes: dict[str, Any] = {
+        "roster": roster,
+        "joined_late": late,
+        "formerly": former | {old.id: new.id},
+        "record_state": None,
+    }
+    for name in ("record", "pinned"):
+        summary = getattr(chat, name)
+        if summary is not None:
+            audience = summary.audience.renamed(old.id, new.id)
+            changes[name] = summary.model_copy(update={"audience": audience})
+    return revise(chat, changes)
+
+
+def _left(table: Table, place: Membership, chat: Chat) -> list[Write]:
+    item = item_at(table, place.key)
+    if Membership.from_item(item) != place:
+        raise ConditionFailed(frozenset())
+    return closing(item, {"left_seq": chat.last_seq, "sms": None})
+
+
+def _taken(table: Table, place: Membership, new: NamedMember, chat: Chat) -> list[Write]:
+    """The place as `new` has it, together with the one that they had themselves, if they did."""
+    keys = place_keys(chat.tenant, chat.id, new.ref)
+    found = table.get_many(keys)
+    item = next((found[key] for key in keys if key in found), None)
+    former = (*place.formerly, place.member.id)
+    if item is None:
+        taken = place.model_copy(update={"member": new, "formerly": former})
+        return [Put(taken.key, taken.to_item(chat), Missing())]
+    own = Membership.from_item(item)
+    taken = own.model_copy(
+        update={
+            "left_seq": None,
+            "joined_seq": min(own.joined_seq, place.joined_seq),
+            "seen_seq": max(own.seen_seq, place.seen_seq),
+            "formerly": (*own.formerly, *former),
+            "sms": own.sms or place.sms,
+            "sms_opted_out_at": place.sms_opted_out_at or own.sms_opted_out_at,
+            "last_delivery": place.last_delivery or own.last_delivery,
+        }
+    )
+    if own.active:
+        unchanged = all_of(Is("chat_id", chat.id), Absent("left_seq"))
+        return [Update(own.key, set=taken.to_item(chat), condition=unchanged)]
+    return opening(item, chat, taken.attributes())
+
+
+def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
+    """What an agent has noted, and what is about to start; nothing may have moved meanwhile."""
+    stored = agent.attributes()
+    # Whoever is about to make or renew a note goes by the old people, and does not keep it.
+    changes: dict[str, Any] = {"summary_state": None}
+    if agent.summary is not None:
+        audience = agent.summary.audience.renamed(old.id, new.id)
+        changes["summary"] = agent.summary.model_copy(update={"audience": audience})
+    if agent.queued_run is not None:
+        queued = agent.queued_run
+        by = new.ref if queued.trigger.by == old else queued.trigger.by
+        traced_to = new.id if queued.trigger.traced_to == old.id else queued.trigger.traced_to
+        changes["queued_run"] = queued.model_copy(
+            update={
+                "trigger": queued.trigger.model_copy(update={"by": by, "traced_to": traced_to}),
+                "audience": queued.audience.renamed(old.id, new.id),
+            }
+        )
+    as_read = all_of(slots_unchanged(agent), Is("summary", stored.get("summary")))
+    changed = agent.model_copy(update=changes).attributes()
+    change = {name: changed.get(name) for name in changes}
+    return Update(agent.key, set=change, condition=as_read)
+
+
+def _borrowed_with(table: Table, room: Room, old: MemberRef, new: NamedMember) -> list[Write]:
+    keys = [
+        Borrowed.key_of(room.chat.tenant, room.chat.id, agent.member.id) for agent in room.agents
+    ]
+    found = table.get_many(keys) if keys else {}
+    return [
+        Update(
+            staged.key,
+            set={"audience": staged.audience.renamed(old.id, new.id).model_dump(mode="json")},
+            condition=Is("staging", staged.staging),
+        )
+        for staged in map(Borrowed.from_item, found.values())
+    ]
+
+
+def _deliveries_with(table: Table, chat: Chat, old: MemberRef, new: NamedMember) -> list[Write]:
+    """The newest texts to the person, so that what becomes of them is heard in the new place."""
+    return [
+        Update(
+            delivery.key,
+            set={"user_id": new.id, "version": delivery.version + 1},
+            condition=Is("version", delivery.version),
+        )
+        for delivery in map(Delivery.from_item, _newest_deliveries(table, chat))
+        if delivery.user_id == old.id
+    ]
+
+
+def _newest_deliveries(table: Table, chat: Chat) -> Sequence[Item]:
+    page = table.query(
+        chat_partition(chat.tenant, chat.id),
+        first="DELIVERY#",
+        last="DELIVERY#~",
+        limit=NEWEST_DELIVERIES,
+        newest_first=True,
+    )
+    return page.items

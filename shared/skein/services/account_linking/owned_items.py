@@ -1,0 +1,119 @@
+"""What agents keep for one person alone moves to whom that person has turned out to be."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from skein.errors import ConditionFailed
+from skein.models.audience import Audience
+from skein.models.chat import Chat
+from skein.models.document import RENAMED, Folder
+from skein.models.due import DueKind, due_mark
+from skein.models.intent import Plan, owned_partition
+from skein.models.memory import revision_key, touched
+from skein.models.storage import Delete, Exists, Is, Item, Key, Missing, Put, Update
+from skein.models.thread import BENCH, ENDED_THREAD
+from skein.ports import Table
+from skein.services.account_linking.document_moves import move_documents
+from skein.services.account_linking.threads import bench_moved, bench_renamed
+
+logger = logging.getLogger(__name__)
+
+
+def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> None:
+    """Move all that an agent keeps for `old` to what it keeps for `new`; doing it again is safe.
+
+    Where both have a thing of the same name, the one of `new` stays and the other goes; documents
+    both stay, one of them under another name, by which its threads then list it.
+
+    Raises:
+        ConditionFailed: Something was changed meanwhile; look again.
+        Conflict: No name is free for a document.
+    """
+    scope = f"user:{new}"
+    partition = owned_partition(tenant, agent_id, scope)
+    revision = revision_key(tenant, agent_id, f"user:{old}")
+    home = Folder(tenant=tenant, agent_id=agent_id, scope=f"user:{old}")
+    folder = Folder(tenant=tenant, agent_id=agent_id, scope=scope)
+    items = table.query(revision.pk).items
+    names = move_documents(table, items, folder, old, new)
+    for item in items:
+        key = Key(item["pk"], item["sk"])
+        if key.sk.startswith(("DOC#", RENAMED)):
+            continue
+        if key in (revision, home.shelf_key):  # each document that moves is put on show again
+            table.write(Delete(key))
+            continue
+        if key.sk == BENCH:
+            table.transact(bench_moved(table, item, partition, scope, old, new, names))
+            continue
+        moved_key, moved = _moved(item, partition, scope, old, new, names)
+        as_read = Is("version", item["version"]) if "version" in item else Exists()
+        gone = Delete(key, as_read)
+        try:
+            put = Put(moved_key, moved, Missing())
+            table.transact([put, gone, touched(tenant, agent_id, scope)])
+        except ConditionFailed as failure:
+            if 0 not in failure.failed:
+                raise
+            logger.warning("a thing of this name was there already", extra={"agent_id": agent_id})
+            table.write(gone)
+    for name in names:
+        table.write(Delete(home.renamed_key(name)))
+
+
+def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) -> None:
+    """Let all that an agent keeps for a private chat say `new` where it says `old`.
+
+    Raises:
+        ConditionFailed: Something was changed meanwhile; look again.
+    """
+    tenant, scope = chat.tenant, f"chat:{chat.id}"
+    for item in table.query(owned_partition(tenant, agent_id, scope)).items:
+        if item["sk"] == BENCH:
+            for write in bench_renamed(item, old, new):
+                table.write(write)
+            continue
+        before = item.get("audience")
+        after = _renamed(before, old, new)
+        if after == before:
+            continue
+        change = Update(
+            Key(item["pk"], item["sk"]),
+            set={"audience": after},
+            add={"version": 1} if "version" in item else {},
+            condition=Is("audience", before),
+        )
+        table.transact([change, touched(tenant, agent_id, scope)])
+
+
+def _moved(
+    item: Item, partition: str, scope: str, old: str, new: str, names: Mapping[str, str]
+) -> tuple[Key, Item]:
+    """The same thing where it then belongs, due at the same time as before."""
+    key = Key(partition, item["sk"])
+    moved = {name: value for name, value in item.items() if name not in {"pk", "sk"}}
+    moved["audience"] = _renamed(item.get("audience"), old, new)
+    if "scope" in item:
+        moved["scope"] = scope
+    if key.sk.startswith(ENDED_THREAD):
+        moved["documents"] = [names.get(name, name) for name in item.get("documents", ())]
+    if "PLAN#" in key.sk:  # a plan's id follows from its name and whom it is for
+        plan = Plan.from_item(moved)
+        plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, plan.generation)
+        key = plan.model_copy(update={"id": plan_id}).key
+        moved["id"] = plan_id
+        if moved.get("set_by") == old:
+            moved["set_by"] = new
+    if "gsi2sk" in item:
+        kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
+        due_at = datetime.fromisoformat(str(item["gsi2sk"]).split("#", 1)[0])
+        moved |= due_mark(kind, key, due_at)
+    return key, moved
+
+
+def _renamed(audience: Any, old: str, new: str) -> Any:
+    if not isinstance(audience, dict):
+        return audience
+    return Audience.model_validate(audience).renamed(old, new).model_dump(mode="json")

@@ -1,0 +1,256 @@
+"""A person's phone numbers: linked to them, and taken away.
+
+Each number keeps the chats that it leads to. A number whose owner is known by it alone may turn out
+to be somebody whom we know already: then that person takes the owner's place in the number's chats,
+in the very transaction that moves the number, and in whatever else is theirs soon after.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from skein.errors import Conflict, NotFound, SkeinError
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, member_relation, related_chat
+from skein.models.due import due_mark
+from skein.models.free_fields import Profile
+from skein.models.storage import (
+    MAX_TRANSACTION_ITEMS,
+    Delete,
+    Is,
+    Item,
+    Missing,
+    Put,
+    Update,
+    Write,
+    any_of,
+)
+from skein.models.user import MAX_PHONES, Merge, PhoneChat, PhoneOwner, User, phone_partition
+from skein.ports import Clock, Table
+from skein.services.account_linking.chats import succeed
+from skein.services.account_linking.owned_items import move_owned, rename_owned
+from skein.services.chat_state.snapshot import read_room
+from skein.services.common.cursors import ROWS, pages_of_relation
+from skein.services.common.retrying import optimistic
+from skein.services.common.revisions import revise
+from skein.services.directory.number_detach import silence_elsewhere, take_away
+from skein.settings import Settings
+
+LATE_WRITERS = timedelta(minutes=15)  # whoever began with the former person has ended by then
+RETRY = timedelta(minutes=1)
+
+logger = logging.getLogger(__name__)
+
+_PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
+
+
+class Numbers:
+    """Says which numbers lead to whom."""
+
+    def __init__(self, *, table: Table, clock: Clock, settings: Settings) -> None:
+        self._table = table
+        self._clock = clock
+        self._settings = settings
+
+    def link(self, tenant: str, user_id: str, phone: str) -> User:
+        """Let a number lead to a person; theirs already, nothing changes.
+
+        Somebody who is known by this number alone becomes one with the person: their chats, and
+        what agents keep for them, are the person's from then on.
+
+        Raises:
+            NotFound: There is no such person.
+            Conflict: The number is somebody else's, the person has 20 already, an agent is at work
+                in one of the number's chats, or these are too many for one transaction.
+        """
+        user, merge = optimistic(self._clock, lambda: self._link_once(tenant, user_id, phone))
+        if merge is not None:
+            try:
+                self._move_rest(merge)
+            except SkeinError as error:  # the merge is due again, so it is only later
+                logger.warning("the rest moves later", extra={"why": type(error).__name__})
+        return user
+
+    def unlink(self, tenant: str, user_id: str, phone: str) -> User:
+        """Let a number lead to a person no more; not theirs, nothing changes.
+
+        Their chats stay theirs, and whoever texts from the number next begins afresh.
+
+        Raises:
+            NotFound: There is no such person.
+        """
+        user = optimistic(self._clock, lambda: self._unlink_once(tenant, user_id, phone))
+        if phone not in user.phones:
+            silence_elsewhere(self._table, user, {phone})
+        return user
+
+    def carry_on(self, item: Item, now: datetime) -> None:
+        """Move what a merge has left, for the tick; look again once late writers are done.
+
+        Args:
+            item: The merge as it was just read.
+            now: The present.
+        """
+        merge = Merge.from_item(item)
+        as_read = Is("gsi2sk", item["gsi2sk"])
+        try:
+            self._move_rest(merge)
+        except Conflict:
+            mark = due_mark("merge", merge.key, now + RETRY)
+            self._table.write(Update(merge.key, set=mark, condition=as_read))
+            return
+        last_look = merge.created_at + LATE_WRITERS
+        if now >= last_look:
+            self._table.write(Delete(merge.key, as_read))
+        else:
+            mark = due_mark("merge", merge.key, last_look)
+            self._table.write(Update(merge.key, set=mark, condition=as_read))
+
+    def _link_once(self, tenant: str, user_id: str, phone: str) -> tuple[User, Merge | None]:
+        user_key, owner_key = User.key_of(tenant, user_id), PhoneOwner.key_of(tenant, phone)
+        found = self._table.get_many([user_key, owner_key])
+        if user_key not in found:
+            raise NotFound("there is no such person")
+        user = User.from_item(found[user_key])
+        if user.erasure_id is not None:
+            raise NotFound("there is no such person")
+        owner = PhoneOwner.from_item(found[owner_key]) if owner_key in found else None
+        if owner is not None and owner.user_id == user_id:
+            return user, None
+        if len(user.phones) >= MAX_PHONES:
+            raise Conflict(f"a person has at most {MAX_PHONES} numbers")
+        if owner is None:
+            new = PhoneOwner(tenant=tenant, phone=phone, user_id=user_id)
+            linked, write = revise(user, {"phones": (*user.phones, phone)})
+            self._table.transact([write, Put(new.key, new.to_item(), Missing())])
+            return linked, None
+        return self._merge(user, self._former(owner), phone)
+
+    def _former(self, owner: PhoneOwner) -> User:
+        item = self._table.get(User.key_of(owner.tenant, owner.user_id))
+        former = User.from_item(item) if item else None
+        if former is None or not former.by_phone or former.phones != (owner.phone,):
+            details = {"phones": [owner.phone]}
+            raise Conflict("a phone number is somebody else's", details=details)
+        return former
+
+    def _merge(self, user: User, former: User, phone: str) -> tuple[User, Merge]:
+        """Move the number, its chats and the record in one transaction."""
+        now = self._clock.now()
+        merged, write = revise(
+            user,
+            {
+                "phones": (*user.phones, phone),
+                "former_phones": (*user.former_phones, *former.former_phones),
+                "former_ids": (*user.former_ids, *former.former_ids, former.id),
+                "time_zone": user.time_zone or former.time_zone,
+                "profile": _united(user.profile, former.profile),
+            },
+        )
+        merge = Merge(tenant=user.tenant, id=former.id, into=user.id, created_at=now)
+        look_again_at = now + timedelta(seconds=self._settings.outbox_grace_seconds)
+        writes: list[Write] = [
+            write,
+            Delete(former.key, Is("version", former.version)),
+            Update(
+                PhoneOwner.key_of(user.tenant, phone),
+                set={"user_id": user.id},
+                condition=Is("user_id", former.id),
+            ),
+            Put(merge.key, merge.to_item(look_again_at), Missing()),
+        ]
+        page = self._table.query(phone_partition(user.tenant, phone), first="LINE#", last="LINE#~")
+        for chat_id in {PhoneChat.from_item(item).chat_id for item in page.items}:
+            writes.extend(self._succession(user, former.as_member.ref, chat_id))
+        if len(writes) > MAX_TRANSACTION_ITEMS:
+            raise Conflict("the number leads to too many chats to move them at once")
+        self._table.transact(writes)
+        return merged, merge
+
+    def _unlink_once(self, tenant: str, user_id: str, phone: str) -> User:
+        item = self._table.get(User.key_of(tenant, user_id))
+        if item is None:
+            raise NotFound("there is no such person")
+        user = User.from_item(item)
+        if phone not in user.phones:
+            return user
+        left = tuple(other for other in user.phones if other != phone)
+        former = tuple(dict.fromkeys([*user.former_phones, phone]))
+        unlinked, write = revise(user, {"phones": left, "former_phones": former})
+        owner = PhoneOwner.key_of(tenant, phone)
+        theirs = any_of(Missing(), Is("user_id", user_id))
+        take_away(self._table, user, {phone}, [write, Delete(owner, theirs)])
+        return unlinked
+
+    def _move_rest(self, merge: Merge) -> None:
+        """Move the former person's other chats, and what agents keep for them.
+
+        Raises:
+            Conflict: An agent is at work in one of the chats; all others have moved.
+        """
+        item = self._table.get(User.key_of(merge.tenant, merge.into))
+        user = User.from_item(item) if item is not None else None
+        if user is None or user.erasure_id is not None:
+            return
+        former = MemberRef(kind="user", id=merge.id)
+        busy: list[Conflict] = []
+        for chat_id in self._chats_of(merge.tenant, former):
+            try:
+                optimistic(self._clock, partial(self._succeed, user, former, chat_id))
+            except Conflict as conflict:
+                busy.append(conflict)
+        self._move_owned(merge, user)
+        if busy:
+            raise busy[0]
+
+    def _succeed(self, user: User, former: MemberRef, chat_id: str) -> None:
+        writes = self._succession(user, former, chat_id)
+        if writes:
+            self._table.transact(writes)
+
+    def _succession(self, user: User, former: MemberRef, chat_id: str) -> list[Write]:
+        try:
+            room = read_room(self._table, user.tenant, chat_id)
+        except NotFound:
+            return []
+        return succeed(self._table, room, former, user.as_member)
+
+    def _move_owned(self, merge: Merge, user: User) -> None:
+        """Each agent with whom the person has a private chat may have kept something."""
+        moved: set[str] = set()
+        people = (merge.id, merge.into)
+        chat_ids = list(self._chats_of(user.tenant, user.as_member.ref))
+        for chat in self._private(user.tenant, chat_ids):
+            for agent in (member.id for member in chat.roster if member.kind == "agent"):
+                if chat.kind != "direct":
+                    rename = partial(rename_owned, self._table, chat, agent, *people)
+                    optimistic(self._clock, rename)
+                if agent not in moved:
+                    moved.add(agent)
+                    move = partial(move_owned, self._table, user.tenant, agent, *people)
+                    optimistic(self._clock, move)
+
+    def _private(self, tenant: str, chat_ids: list[str]) -> Iterator[Chat]:
+        for start in range(0, len(chat_ids), ROWS):
+            keys = [Chat.key_of(tenant, chat_id) for chat_id in chat_ids[start : start + ROWS]]
+            for item in self._table.get_many(keys).values():
+                chat = Chat.from_item(item)
+                if chat.visibility == "private":
+                    yield chat
+
+    def _chats_of(self, tenant: str, person: MemberRef) -> Iterator[str]:
+        relation = member_relation(tenant, person)
+        for rows in pages_of_relation(self._table, relation, newest_first=True):
+            yield from map(related_chat, rows)
+
+
+def _united(own: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
+    """Both profiles, the person's own fields first; only their own, where that is too much."""
+    with suppress(ValidationError):
+        return _PROFILE.validate_python(former | own)
+    return own

@@ -1,0 +1,11 @@
+"""Read a chat with its members, and derive its audience, session and history window."""
+
+__all__ = [
+    "activity",
+    "audience",
+    "closed_memberships",
+    "history_window",
+    "sessions",
+    "snapshot",
+    "titles",
+]

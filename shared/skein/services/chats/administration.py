@@ -1,0 +1,339 @@
+"""Chats as rooms: who is in them and how they are set up. What is said in them is `chats`'s.
+
+Every write of a chat's own item raises its `version` and is conditional on the one that was read,
+so that it cannot cross a message or another change.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from skein.errors import Conflict
+from skein.models.api.base import ChatChange, NewChat
+from skein.models.base import MemberRef, NamedMember, rfc3339
+from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
+from skein.models.dedupe import OpeningMark
+from skein.models.due import NOT_DUE
+from skein.models.jobs import Job
+from skein.models.run import Run
+from skein.models.storage import Is, Item, Missing, Put, Update, Write
+from skein.ports import Clock, Ids, Table
+from skein.services.chat_state.closed_memberships import closing, item_at, opening, place_keys
+from skein.services.chat_state.snapshot import Room, read_room
+from skein.services.chats.opening import Earlier, Opened, members_of, open_chat, opened_before
+from skein.services.common.retrying import optimistic
+from skein.services.common.revisions import revise
+from skein.services.directory.naming import named_members
+from skein.services.memory.consolidation_schedule import left_due
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.rate_limits import Limits
+from skein.services.runs.chain import next_in_chain
+from skein.services.runs.slots import Enqueued, slots_unchanged
+from skein.services.runs.waits import let_go
+from skein.settings import Settings
+
+
+class Rooms:
+    """Opens, changes and closes chats, on behalf of the people in them."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        ids: Ids,
+        dispatch: Dispatch,
+        limits: Limits,
+        settings: Settings,
+    ) -> None:
+        self._table = table
+        self._limits = limits
+        self._clock = clock
+        self._ids = ids
+        self._dispatch = dispatch
+        self._settings = settings
+
+    def create(self, tenant: str, by: NamedMember, new: NewChat) -> Opened:
+        """Open a chat whose first member is `by`; once, where it has a `client_id` of theirs.
+
+        Left open, a group is `open` and consolidated, a direct chat `private` and not.
+
+        Raises:
+            Unprocessable: An agent does not exist, there are too many members, or a direct chat
+                has not exactly two.
+            NotFound: One of the people does not exist.
+            RateLimited: `by` has opened and changed too many chats.
+            Conflict: One of the people is being erased, or `by` has left the chat that they opened
+                under this `client_id`.
+        """
+        refs, table = members_of(by, new), self._table
+        fresh_id, own = f"chat_{self._ids.ulid()}", new.client_id
+        admit = self._admission(tenant, by)
+
+        def attempt() -> Opened:
+            earlier = opened_before(table, tenant, by.ref, own) if own else Earlier(None, None)
+            if earlier.chat is not None:
+                return Opened(earlier.chat, created=False)
+            chat_id, mark = earlier.chat_id or fresh_id, None
+            if own and earlier.chat_id is None:
+                mark = OpeningMark(tenant=tenant, user_id=by.id, client_id=own, chat_id=chat_id)
+            now = self._clock.now()
+            chat = open_chat(
+                table,
+                tenant,
+                chat_id,
+                by=by,
+                new=new,
+                refs=refs,
+                mark=mark,
+                admit=admit,
+                now=now,
+            )
+            return Opened(chat, created=True)
+
+        return optimistic(self._clock, attempt)
+
+    def change(self, tenant: str, chat_id: str, by: MemberRef, change: ChatChange) -> Chat:
+        """Change a chat's title, respond policy or consolidation; its visibility never changes.
+
+        Where consolidation is switched on, what was said before is remembered, too.
+
+        Raises:
+            NotFound: No such chat, or `by` is not in it.
+            Conflict: The chat is discarded.
+        """
+
+        def attempt() -> Chat:
+            room = self._room(tenant, chat_id, by)
+            _check_open(room.chat)
+            if not change.given:
+                return room.chat
+            chat, write = revise(room.chat, change.given)
+            now = self._clock.now()
+            mark = left_due(room._replace(chat=chat), now=now, settings=self._settings)
+            if mark is None:
+                self._table.write(write)
+            else:
+                due = replace(write, set={**write.set, **mark.change})
+                self._table.transact([due, mark.write])
+            return chat
+
+        return optimistic(self._clock, attempt)
+
+    def discard(self, tenant: str, chat_id: str, by: MemberRef) -> None:
+        """Close a chat for good: nothing is posted any more, and no queued run starts.
+
+        Its members can still read it; lists leave it out. A run that waits for a reply here goes on
+        without one if it belongs to another chat. Doing it again changes nothing.
+
+        Raises:
+            NotFound: No such chat, or `by` is not in it.
+        """
+        jobs = optimistic(self._clock, lambda: self._discard_once(tenant, chat_id, by))
+        self._dispatch.send(jobs)
+
+    def _discard_once(self, tenant: str, chat_id: str, by: MemberRef) -> list[Job]:
+        room = self._room(tenant, chat_id, by)
+        if room.chat.discarded_at is not None:
+            return []
+        now = self._clock.now()
+        _, write = revise(room.chat, {"discarded_at": now}, also=NOT_DUE)
+        writes: list[Write] = [write]
+        jobs: list[Job] = []
+        for agent in room.agents:
+            released, following = self._released(agent, now)
+            writes.extend(released)
+            jobs.extend(following)
+            if agent.queued_run is not None:
+                writes.append(_canceled(agent, now, "the chat was discarded"))
+            if agent.queued_run is not None or agent.wait is not None:
+                change = {"queued_run": None, "wait": None}
+                writes.append(Update(agent.key, change, condition=slots_unchanged(agent)))
+        self._table.transact(writes)
+        return jobs
+
+    def _released(self, place: Membership, now: datetime) -> tuple[tuple[Write, ...], list[Job]]:
+        """What lets a run go on that waits at a place where nobody can answer any more."""
+        if place.wait is None:
+            return (), []
+        released = let_go(self._table, place, now=now, settings=self._settings)
+        return released.writes, [released.job] if released.job else []
+
+    def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
+        """Let somebody in; what was said before counts as seen. Already in, nothing changes.
+
+        Raises:
+            NotFound: No such chat, `by` is not in it, or there is no such agent or person.
+            Conflict: The chat is discarded, direct or full.
+            RateLimited: `by` has changed the members of chats too often.
+        """
+        admit = self._admission(tenant, by)
+        return optimistic(self._clock, lambda: self._add_once(tenant, chat_id, by, member, admit))
+
+    def _admission(self, tenant: str, by: MemberRef) -> Callable[[], None]:
+        """Takes one change from the limit of `by`, however often it is called."""
+        admitted = False
+
+        def admit() -> None:
+            nonlocal admitted
+            if not admitted:
+                self._limits.admit_change(tenant, by.id)
+                admitted = True
+
+        return admit
+
+    def _add_once(
+        self,
+        tenant: str,
+        chat_id: str,
+        by: NamedMember,
+        member: MemberRef,
+        admit: Callable[[], None],
+    ) -> Chat:
+        room = self._room(tenant, chat_id, by.ref)
+        _check_changeable(room.chat)
+        if room.member(member) is not None:
+            return room.chat
+        _check_space(room.chat, member)
+        now = self._clock.now()
+        (named,) = named_members(self._table, tenant, [member], caller=by, now=now)
+        admit()
+        change: dict[str, Any] = {"roster": (*room.chat.roster, named)}
+        if room.chat.last_seq:
+            late = room.chat.joined_late | {str(named.ref): room.chat.last_seq}
+            change["joined_late"] = late
+        chat, write = revise(room.chat, change)
+        self._table.transact([write, *self._opened(room, named)])
+        return chat
+
+    def _opened(self, room: Room, member: NamedMember) -> list[Write]:
+        """A new membership, or a closed one opened again with whatever else its item holds."""
+        seq = room.chat.last_seq
+        place = Membership(
+            tenant=room.chat.tenant,
+            chat_id=room.chat.id,
+            member=member,
+            joined_seq=seq,
+            seen_seq=seq,
+        )
+        earlier = self._place(room, member.ref)
+        if earlier is None:
+            return [Put(place.key, place.to_item(room.chat), Missing())]
+        return opening(earlier, room.chat, place.attributes() | {"sms": None})
+
+    def _place(self, room: Room, ref: MemberRef) -> Item | None:
+        """The item of a closed membership, wherever it lies."""
+        keys = place_keys(room.chat.tenant, room.chat.id, ref)
+        found = self._table.get_many(keys)
+        return next((found[key] for key in keys if key in found), None)
+
+    def _has_been_in(self, room: Room, ref: MemberRef) -> bool:
+        return self._place(room, ref) is not None
+
+    def remove_member(self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef) -> None:
+        """Let somebody go, oneself perhaps; an agent's queued run is canceled. Idempotent.
+
+        Leaving a chat oneself is not counted against the limit, so it is always possible.
+
+        A run that waits here goes on without a reply if it belongs to another chat. Agents that
+        were to follow the canceled run do so.
+
+        Raises:
+            NotFound: No such chat, or `by` is not in it.
+            Conflict: The chat is discarded or direct.
+            RateLimited: `by` has changed the members of chats too often.
+        """
+        admit = self._admission(tenant, by)
+        jobs = optimistic(
+            self._clock, lambda: self._remove_once(tenant, chat_id, by, member, admit)
+        )
+        self._dispatch.send(jobs)
+
+    def _remove_once(
+        self,
+        tenant: str,
+        chat_id: str,
+        by: MemberRef,
+        member: MemberRef,
+        admit: Callable[[], None],
+    ) -> list[Job]:
+        room = read_room(self._table, tenant, chat_id)
+        if by == member and room.member(by) is None and self._has_been_in(room, by):
+            return []
+        _check_changeable(room.seen_by(by).chat)
+        if room.member(member) is None:
+            return []
+        if member != by:
+            admit()
+        item = item_at(self._table, Membership.key_of(tenant, chat_id, member))
+        place = Membership.from_item(item)
+        now = self._clock.now()
+        roster = tuple(other for other in room.chat.roster if other.ref != member)
+        late = {ref: seq for ref, seq in room.chat.joined_late.items() if ref != str(member)}
+        _, write = revise(room.chat, {"roster": roster, "joined_late": late})
+        no_slots = dict.fromkeys(("queued_run", "resuming", "wait"))
+        closed: dict[str, Any] = {"left_seq": room.chat.last_seq} | no_slots
+        released, jobs = self._released(place, now)
+        writes: list[Write] = [
+            write,
+            *closing(item, closed),
+            *released,
+        ]
+        if place.queued_run is not None:
+            writes.append(_canceled(place, now, "the agent has left the chat"))
+            following = self._following(place, now)
+            if following is not None:
+                writes.extend(following.writes)
+                jobs.extend([following.job] if following.job else [])
+        self._table.transact(writes)
+        return jobs
+
+    def _following(self, place: Membership, now: datetime) -> Enqueued | None:
+        """The next agent of a "respond now, then these agents" whose run is canceled here."""
+        queued = place.queued_run
+        if queued is None or not queued.then:
+            return None
+        run = Run(
+            tenant=place.tenant,
+            id=queued.run_id,
+            agent_id=place.member.id,
+            chat_id=place.chat_id,
+            trigger=queued.trigger,
+            then=queued.then,
+            created_at=now,
+        )
+        return next_in_chain(self._table, run, ids=self._ids, now=now, settings=self._settings)
+
+    def _room(self, tenant: str, chat_id: str, by: MemberRef) -> Room:
+        return read_room(self._table, tenant, chat_id).seen_by(by)
+
+
+def _check_space(chat: Chat, joiner: MemberRef) -> None:
+    if len(chat.roster) >= MAX_MEMBERS:
+        raise Conflict(f"the chat is full: it has {MAX_MEMBERS} members")
+    agents = sum(member.kind == "agent" for member in chat.roster)
+    if joiner.kind == "agent" and agents >= MAX_AGENTS:
+        raise Conflict(f"the chat is full: it has {MAX_AGENTS} agents")
+
+
+def _check_open(chat: Chat) -> None:
+    if chat.discarded_at is not None:
+        raise Conflict("the chat is discarded")
+
+
+def _check_changeable(chat: Chat) -> None:
+    _check_open(chat)
+    if chat.kind == "direct":
+        raise Conflict("the members of a direct chat do not change")
+
+
+def _canceled(agent: Membership, now: datetime, why: str) -> Update:
+    """The end of the run that waits in the agent's slot."""
+    if agent.queued_run is None:
+        raise ValueError("there is no queued run to cancel")
+    return Update(
+        Run.key_of(agent.tenant, agent.queued_run.run_id),
+        set={"status": "canceled", "ended_at": rfc3339(now), "error": why, **NOT_DUE},
+        condition=Is("status", "queued"),
+    )

@@ -1,0 +1,40 @@
+"""What people post in the app: within their limits, and never twice."""
+
+from skein.ports import Table
+from skein.services.chat_state.snapshot import read_room
+from skein.services.chats.post_message import Chats, NewMessage, Posted, marks_of
+from skein.services.config.resolution import found_overrides, keys_of_overrides
+from skein.services.quotas.rate_limits import Limits, admission_keys
+
+
+class Posting:
+    """Lets people post."""
+
+    def __init__(self, *, table: Table, chats: Chats, limits: Limits) -> None:
+        self._table = table
+        self._chats = chats
+        self._limits = limits
+
+    def post(self, new: NewMessage) -> Posted:
+        """Post a person's message, if their limit and the tenant's let it in.
+
+        A message that was posted before is returned as it is, and takes nothing from any limit. The
+        limits and the settings of the chat are read together, and the chat only once.
+
+        Raises:
+            RateLimited: A limit is used up; nothing was stored.
+            Rejected: As `Chats.post_message`.
+        """
+        room = read_room(self._table, new.tenant, new.chat_id)
+        sender = room.member(new.sender)
+        marks = marks_of(new, sender.formerly if sender else ())
+        wanted = [
+            *admission_keys(new.tenant, new.sender.id),
+            *keys_of_overrides(room.chat),
+            *marks,
+        ]
+        found = self._table.get_many(list(dict.fromkeys(wanted)))
+        if found.keys().isdisjoint(marks):
+            self._limits.admit(new.tenant, new.sender.id, known=found)
+        said = found_overrides(room.chat, found)
+        return self._chats.post_message(new.model_copy(update={"overrides": said}), known=room)

@@ -1,0 +1,7 @@
+"""Deliver messages to phones as SMS, each part once."""
+
+__all__ = [
+    "enqueue",
+    "segments",
+    "sender",
+]

@@ -1,0 +1,67 @@
+"""Whose phones a message goes to, and what is written so that it gets there."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from skein.correlation import current
+from skein.models.chat import Membership, Message
+from skein.models.delivery import Delivery
+from skein.models.jobs import DeliveryJob
+from skein.models.storage import Condition, Is, Missing, Put, Update, Write, all_of
+from skein.ports import Ids
+from skein.services.chat_state.snapshot import Room
+from skein.settings import Settings
+
+
+class Outgoing(NamedTuple):
+    """A queued delivery: its writes, for the transaction of its message, and its job."""
+
+    delivery_id: str
+    writes: tuple[Write, ...]
+    job: DeliveryJob
+
+
+def outgoing(
+    room: Room, message: Message, now: datetime, *, ids: Ids, settings: Settings
+) -> Iterator[Outgoing]:
+    """The deliveries of an agent's message, one to each person of a direct chat who is on SMS.
+
+    Args:
+        room: The chat, as it was read; the writes hold while people's texts go where they went.
+        message: Numbered.
+        now: The present.
+        ids: Where the deliveries' ids come from.
+        settings: For the outbox grace.
+    """
+    if room.chat.kind != "direct" or message.sender.kind != "agent":
+        return
+    due_at = now + timedelta(seconds=settings.outbox_grace_seconds)
+    for person in room.members:
+        if not person.active or person.sms is None or person.sms_opted_out_at is not None:
+            continue
+        delivery = Delivery(
+            tenant=message.tenant,
+            id=f"dlv_{ids.ulid()}",
+            chat_id=message.chat_id,
+            user_id=person.member.id,
+            seq=message.seq,
+            to=person.sms,
+            after=person.last_delivery,
+            expires_at=message.expires_at,
+            correlation_id=current(),
+            created_at=now,
+        )
+        behind = Update(person.key, set={"last_delivery": delivery.id}, condition=_as_read(person))
+        yield Outgoing(
+            delivery.id,
+            (Put(delivery.key, delivery.to_item(due_at), Missing()), behind),
+            DeliveryJob(tenant=delivery.tenant, chat_id=delivery.chat_id, delivery_id=delivery.id),
+        )
+
+
+def _as_read(person: Membership) -> Condition:
+    """Holds while a person's texts go where they went, behind the one that they went behind."""
+    stored = person.attributes()
+    names = ("sms", "sms_opted_out_at", "last_delivery")
+    return all_of(*(Is(name, stored.get(name)) for name in names))

@@ -1,0 +1,283 @@
+"""Texts on their way out: each part of each delivery reaches Twilio, once as far as that goes.
+
+Twilio's create is not idempotent, so the intent is written before the post. Who finds an intent
+without an outcome waits for its status callback, then looks the text up, and only then posts again
+(DESIGN section 5).
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from skein.correlation import correlated, follow
+from skein.errors import (
+    Ambiguous,
+    CircuitOpen,
+    LostLease,
+    NotFound,
+    SmsRejected,
+    Throttled,
+    Unavailable,
+)
+from skein.models.chat import Membership, Message
+from skein.models.delivery import Delivery, DeliveryPart
+from skein.models.jobs import DeliveryJob
+from skein.models.sms import StatusReport
+from skein.ports import Clock, Metrics, Sms, Table
+from skein.services.delivery.reconcile import Lookup, outgoing
+from skein.services.delivery.state import (
+    OPTED_OUT,
+    answered,
+    intended,
+    next_part,
+    not_taken,
+    parts_of,
+    put_back,
+    refused,
+    reported,
+    with_part,
+)
+from skein.services.delivery.store import Change, DeliveryBook, Hold, Recipient, recipient_keys
+from skein.services.outbox.dispatch import Dispatch
+from skein.settings import Settings
+
+LEASE_MARGIN = timedelta(seconds=2)
+ORDER_CHECK_SECONDS = 2
+LONGEST_DELAY_SECONDS = 900  # SQS
+POST_TIME = timedelta(seconds=30)  # the time-outs of a look-up and a post, and the writes around
+HELD_BACK = timedelta(hours=1)  # while Twilio is left alone; after that, each refusal is a try
+OPTED_OUT_REASON = "the person has opted out"
+
+logger = logging.getLogger(__name__)
+
+
+class Deliveries:
+    """Hands texts to Twilio, and hears what becomes of them."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        sms: Sms,
+        dispatch: Dispatch,
+        metrics: Metrics,
+        settings: Settings,
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._sms = sms
+        self._dispatch = dispatch
+        self._metrics = metrics
+        self._settings = settings
+        self._book = DeliveryBook(table=table, clock=clock, metrics=metrics, settings=settings)
+        self._lookup = Lookup(book=self._book, clock=clock, sms=sms, settings=settings)
+
+    @correlated()
+    def deliver(self, job: DeliveryJob, *, deadline: datetime) -> None:
+        """Do what can be done for a delivery now.
+
+        Nothing is done while another worker holds it, before its time, or once it has ended; and
+        while the text before it to the same phone is on its way, it is put off by two seconds, for
+        30 in all.
+
+        Args:
+            job: Which delivery.
+            deadline: When this invocation ends, at which the lease ends, too.
+
+        Raises:
+            Transient: The table failed; what is left undone is due when the lease ends.
+        """
+        try:
+            found = self._book.read(job.tenant, job.chat_id, job.delivery_id)
+        except NotFound:
+            logger.warning("a job names no delivery", extra={"delivery_id": job.delivery_id})
+            return
+        follow(found.followed_by)
+        now = self._clock.now()
+        if found.settled or not _free(found, now):
+            return
+        message, recipient, predecessor = self._around(found)
+        order_ends = found.created_at + timedelta(seconds=self._settings.delivery_order_seconds)
+        if predecessor is not None and not predecessor.settled and now < order_ends:
+            self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
+            return
+
+        def claim(delivery: Delivery) -> Delivery:
+            return delivery.model_copy(
+                update={
+                    "fence": delivery.fence + 1,
+                    "lease_until": deadline + LEASE_MARGIN,
+                    "parts": delivery.parts or parts_of(message.text if message else ""),
+                }
+            )
+
+        hold = Hold(self._book, found, claim)
+        try:
+            self._carry_on(hold, recipient, job, deadline)
+        except (LostLease, NotFound):
+            logger.info("a delivery was taken over", extra={"delivery_id": found.id})
+
+    @correlated()
+    def report(self, report: StatusReport) -> None:
+        """Record what Twilio says of a part, in whatever order and however often it says it.
+
+        Raises:
+            NotFound: There is no such part.
+            Contention: 20 tries were lost to other writers.
+        """
+        delivery = self._book.read(report.tenant, report.chat_id, report.delivery_id)
+        follow(delivery.followed_by)
+        logger.info(
+            "Twilio reports on a text",
+            extra={"status": report.status, "delivery_id": delivery.id, "part": report.part},
+        )
+        if report.part >= len(delivery.parts):
+            raise NotFound("there is no such part of this delivery")
+        now = self._clock.now()
+
+        def change(delivery: Delivery) -> Delivery:
+            changed = with_part(delivery, report.part, lambda p: reported(p, report, now))
+            refusal = report.error_code == OPTED_OUT and changed != delivery
+            return _canceled(OPTED_OUT_REASON)(changed) if refusal else changed
+
+        if report.error_code == OPTED_OUT and change(delivery) != delivery:
+            self._book.opt_out(delivery)
+        self._book.save(delivery, change, owned=False)
+
+    def _around(self, delivery: Delivery) -> tuple[Message | None, Recipient, Delivery | None]:
+        """The message, the recipient and the delivery before it."""
+        keys = [Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq)]
+        if delivery.after is not None:
+            keys.append(Delivery.key_of(delivery.tenant, delivery.chat_id, delivery.after))
+        found = self._table.get_many([*keys, *recipient_keys(delivery)])
+        message, *first = (found.get(key) for key in keys)
+        return (
+            Message.from_item(message) if message else None,
+            Recipient.found_in(found, delivery),
+            Delivery.from_item(first[0]) if first and first[0] else None,
+        )
+
+    def _withhold(self, hold: Hold, job: DeliveryJob) -> None:
+        """Give up a text to a number that was taken away, unless its person only changed ids."""
+        user_id = hold.delivery.user_id
+        give_up = _canceled("the number is not theirs any more")
+        hold.save(lambda found: give_up(found) if found.user_id == user_id else _released(found))
+        if not hold.delivery.settled:
+            self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
+
+    def _carry_on(self, hold: Hold, known: Recipient, job: DeliveryJob, deadline: datetime) -> None:
+        """Post part after part, until all are handed over or the next one has to wait."""
+        if not known.owns_phone:
+            self._withhold(hold, job)
+            return
+        recipient: Recipient | None = known
+        if not hold.delivery.parts:
+            hold.save(_canceled("there is nothing to send"))
+        posted = False
+        while (index := next_part(hold.delivery)) is not None and not hold.delivery.settled:
+            part = hold.delivery.parts[index]
+            now = self._clock.now()
+            if part.next_at is not None and part.next_at > now:
+                hold.save(_released)
+                if part.status in {"sending", "pending"}:
+                    self._come_back(job, part.next_at - now)
+                return
+            if posted and deadline - now < POST_TIME:
+                hold.save(_released)
+                self._dispatch.send([job])
+                return
+            recipient = recipient or self._book.recipient_of(hold.delivery)
+            if not recipient.owns_phone:
+                self._withhold(hold, job)
+                return
+            reason = _no_text_for(recipient.place)
+            if reason is not None:
+                hold.save(_canceled(reason))
+                return
+            if part.status != "sending" or not self._lookup.settle(hold, index):
+                self._post(hold, index, part)
+                # Read again before the next part: STOP may have come, or the number be gone.
+                recipient = None
+                posted = True
+
+    def _come_back(self, job: DeliveryJob, wait: timedelta) -> None:
+        seconds = min(int(wait.total_seconds()) + 1, LONGEST_DELAY_SECONDS)
+        self._dispatch.send([job], delay_seconds=seconds)
+
+    def _post(self, hold: Hold, index: int, part: DeliveryPart) -> None:
+        """Write the intent, post the part, and write what came of it.
+
+        Nothing is posted when a callback has meanwhile changed the part: the text was taken before.
+        """
+        now = self._clock.now()
+        look_at = now + timedelta(seconds=self._settings.ambiguous_post_seconds)
+        intent = intended(part, now, look_at)
+        hold.save_part(index, lambda stored: intent if stored == part else stored)
+        if hold.delivery.parts[index].tries != intent.tries:
+            return
+        try:
+            sent = self._sms.send(outgoing(hold.delivery, index, self._settings))
+        except Ambiguous as error:
+            logger.warning("a post is unclear: %s", error)
+            self._metrics.count("PostsUnclear")
+        except SmsRejected as error:
+            logger.warning("a text was refused: %s", error)
+            self._refused(hold, index, error.code)
+        except CircuitOpen as error:
+            logger.info("a text is held back: %s", error)
+            later, patient = error.until, now < hold.delivery.created_at + HELD_BACK
+            hold.save_part(
+                index,
+                lambda stored: put_back(stored, part, later) if patient else not_taken(stored, now),
+            )
+        except (Throttled, Unavailable) as error:
+            logger.warning("a text was not taken: %s", error)
+            hold.save_part(index, lambda part: not_taken(part, self._clock.now()))
+        else:
+            hold.save_part(index, lambda part: answered(part, sent, self._clock.now()))
+            logger.info(
+                "Twilio took a text", extra={"delivery_id": hold.delivery.id, "part": index}
+            )
+            self._metrics.count("SegmentsSent", hold.delivery.parts[index].segments)
+
+    def _refused(self, hold: Hold, index: int, code: int | None) -> None:
+        def lost(part: DeliveryPart) -> DeliveryPart:
+            return refused(part, code, self._clock.now())
+
+        if code == OPTED_OUT:
+            self._book.opt_out(hold.delivery)
+            cancel = _canceled(OPTED_OUT_REASON)
+            hold.save(lambda delivery: cancel(with_part(delivery, index, lost)))
+        else:
+            hold.save_part(index, lost)
+
+
+def _free(delivery: Delivery, now: datetime) -> bool:
+    """Whether no other worker holds it, and its time has come."""
+    if delivery.lease_until is not None:
+        return delivery.lease_until <= now
+    index = next_part(delivery)
+    next_at = None if index is None else delivery.parts[index].next_at
+    return next_at is None or next_at <= now
+
+
+def _no_text_for(place: Membership | None) -> str | None:
+    """Why nothing may be sent to the person any more, if that is so."""
+    if place is None or not place.active:
+        return "the person has left"
+    return OPTED_OUT_REASON if place.sms_opted_out_at is not None else None
+
+
+def _released(delivery: Delivery) -> Delivery:
+    return delivery.model_copy(update={"lease_until": None})
+
+
+def _canceled(reason: str) -> Change:
+    """Give the delivery up, unless all of it has been handed over by now."""
+
+    def cancel(delivery: Delivery) -> Delivery:
+        if delivery.parts and all(part.handed_over for part in delivery.parts):
+            return delivery
+        return delivery.model_copy(update={"status": "canceled", "error": reason})
+
+    return cancel

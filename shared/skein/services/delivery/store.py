@@ -1,0 +1,201 @@
+"""Deliveries in the table: read, and written so that worker and status callbacks never collide."""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
+from skein.models.base import MemberRef, rfc3339
+from skein.models.chat import Membership, chat_partition
+from skein.models.delivery import Delivery
+from skein.models.due import NOT_DUE
+from skein.models.storage import Exists, Is, Item, Key, Update, all_of
+from skein.models.user import PhoneOwner
+from skein.ports import Clock, Metrics, Table
+from skein.services.common.retrying import optimistic
+from skein.services.delivery.state import PartChange, next_look, status_of, with_part
+from skein.settings import Settings
+
+# How many of a chat's deliveries a look-up compares with; the ones of the last minutes matter.
+NEIGHBOURS = 50
+
+Change = Callable[[Delivery], Delivery]
+
+logger = logging.getLogger(__name__)
+
+
+class Recipient(NamedTuple):
+    """The person whom a delivery is for, as they stand now.
+
+    Attributes:
+        place: Their membership of the chat.
+        owns_phone: Whether the number still leads to them.
+    """
+
+    place: Membership | None
+    owns_phone: bool
+
+    @classmethod
+    def found_in(cls, found: Mapping[Key, Item], delivery: Delivery) -> "Recipient":
+        """The recipient, from the items under `recipient_keys`."""
+        place_at, owner_at = recipient_keys(delivery)
+        place, owner = found.get(place_at), found.get(owner_at)
+        return cls(
+            Membership.from_item(place) if place else None,
+            owner is not None and PhoneOwner.from_item(owner).user_id == delivery.user_id,
+        )
+
+
+class DeliveryBook:
+    """Keeps deliveries, their status, their due marks and the count of the failed."""
+
+    def __init__(self, *, table: Table, clock: Clock, metrics: Metrics, settings: Settings) -> None:
+        self._table = table
+        self._clock = clock
+        self._metrics = metrics
+        self._settings = settings
+
+    def read(self, tenant: str, chat_id: str, delivery_id: str) -> Delivery:
+        """Read a delivery.
+
+        Raises:
+            NotFound: There is none.
+        """
+        item = self._table.get(Delivery.key_of(tenant, chat_id, delivery_id))
+        if item is None:
+            raise NotFound("there is no such delivery")
+        return Delivery.from_item(item)
+
+    def save(self, known: Delivery, change: Change, *, owned: bool) -> Delivery:
+        """Change a delivery; its status, its end and its due mark follow from what it is then.
+
+        Args:
+            known: The delivery as it was last read or written.
+            change: Made again on a fresh reading whenever somebody else wrote in between.
+            owned: Whether the caller works on it under a lease, and must stop when that is lost.
+
+        Returns:
+            The delivery as it stands now.
+
+        Raises:
+            LostLease: `owned`, but another worker has claimed it.
+            NotFound: It is gone.
+            Contention: 20 tries were lost to others.
+        """
+        readings = [known]
+
+        def attempt() -> Delivery:
+            before = readings.pop() if readings else self._reread(known)
+            if owned and before.fence != known.fence:
+                raise LostLease(known.id)
+            after = self._completed(before, change(before))
+            if after == before:
+                return before
+            try:
+                self._write(before, after)
+            except Ambiguous:
+                fresh = self._reread(known)
+                if fresh != after:
+                    readings.append(fresh)
+                    raise ConditionFailed(frozenset({0})) from None
+            self._count(before, after)
+            return after
+
+        return optimistic(self._clock, attempt)
+
+    def neighbours(self, delivery: Delivery) -> tuple[Delivery, ...]:
+        """The chat's newest other deliveries."""
+        page = self._table.query(
+            chat_partition(delivery.tenant, delivery.chat_id),
+            first="DELIVERY#",
+            last="DELIVERY#~",
+            limit=NEIGHBOURS,
+            newest_first=True,
+        )
+        found = (Delivery.from_item(item) for item in page.items)
+        return tuple(other for other in found if other.id != delivery.id)
+
+    def recipient_of(self, delivery: Delivery) -> Recipient:
+        """Read the recipient of a delivery."""
+        found = self._table.get_many(recipient_keys(delivery))
+        return Recipient.found_in(found, delivery)
+
+    def opt_out(self, delivery: Delivery) -> None:
+        """Record that the person wants no texts, as the carrier says."""
+        change = {"sms_opted_out_at": rfc3339(self._clock.now())}
+        try:
+            self._table.write(Update(place_key(delivery), set=change, condition=Exists()))
+        except ConditionFailed:
+            logger.warning("an opt-out came for somebody who is gone")
+
+    def _reread(self, known: Delivery) -> Delivery:
+        return self.read(known.tenant, known.chat_id, known.id)
+
+    def _completed(self, before: Delivery, changed: Delivery) -> Delivery:
+        """The changed delivery with all that follows, in the precision that is stored."""
+        follows: dict[str, Any] = {"status": status_of(changed)}
+        settled = changed.model_copy(update=follows).settled
+        follows["ended_at"] = (before.ended_at or self._clock.now()) if settled else None
+        if settled:
+            follows["lease_until"] = None
+        after = Delivery.from_item(changed.model_copy(update=follows).attributes())
+        if after == before:
+            return before
+        return after.model_copy(update={"version": before.version + 1})
+
+    def _write(self, before: Delivery, after: Delivery) -> None:
+        old, new = before.attributes(), after.attributes()
+        change = {
+            name: new.get(name)
+            for name in old.keys() | new.keys()
+            if old.get(name) != new.get(name)
+        }
+        mine = all_of(Is("version", before.version), Is("fence", before.fence))
+        self._table.write(Update(after.key, set=change | self._mark(after), condition=mine))
+
+    def _mark(self, delivery: Delivery) -> dict[str, Any]:
+        at = next_look(delivery, self._grace())
+        return dict(NOT_DUE) if at is None else delivery.due(at) | {"due_tries": None}
+
+    def _grace(self) -> datetime:
+        return self._clock.now() + timedelta(seconds=self._settings.outbox_grace_seconds)
+
+    def _count(self, before: Delivery, after: Delivery) -> None:
+        if after.status == "failed" and before.status != "failed":
+            codes = [part.error_code for part in after.parts if part.lost]
+            logger.error("a text failed", extra={"delivery_id": after.id, "codes": codes})
+            self._metrics.count("DeliveriesFailed")
+
+
+class Hold:
+    """One worker's hold on one delivery; its first write is the claim."""
+
+    def __init__(self, book: DeliveryBook, found: Delivery, claim: Change) -> None:
+        self.delivery = claim(found)
+        self._book = book
+        self._known = found
+        self._claim: Change | None = claim
+
+    def save(self, change: Change) -> None:
+        """Write a change; raises `LostLease` once another worker holds the delivery."""
+        claim = self._claim
+        self._known = self._book.save(
+            self._known, lambda d: change(claim(d) if claim else d), owned=True
+        )
+        self.delivery, self._claim = self._known, None
+
+    def save_part(self, index: int, change: PartChange) -> None:
+        """Write a change of one part."""
+        self.save(lambda d: with_part(d, index, change))
+
+
+def recipient_keys(delivery: Delivery) -> tuple[Key, Key]:
+    """The keys of the recipient's membership and of the number's owner."""
+    return place_key(delivery), PhoneOwner.key_of(delivery.tenant, delivery.to.phone)
+
+
+def place_key(delivery: Delivery) -> Key:
+    """The key of the membership of the person whom the delivery is for."""
+    person = MemberRef(kind="user", id=delivery.user_id)
+    return Membership.key_of(delivery.tenant, delivery.chat_id, person)

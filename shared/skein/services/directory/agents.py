@@ -1,0 +1,142 @@
+"""The agents of a tenant: made, changed, listed, and let go without breaking what mentions them."""
+
+from typing import TYPE_CHECKING
+
+from skein.errors import NotFound
+from skein.models.agent import Agent, agents_relation
+from skein.models.chat import Chat
+from skein.models.intent import Reach, private_scope
+from skein.models.storage import Absent, Check, Exists, Missing, Put, all_of
+from skein.models.user import User
+from skein.ports import Clock, Ids, Table
+from skein.services.common.cursors import DEFAULT_PAGE, Listing, list_relation
+from skein.services.common.retrying import optimistic
+from skein.services.common.revisions import revise
+from skein.services.directory.renaming import Renaming
+
+if TYPE_CHECKING:
+    # Only the API makes these, and only it loads them.
+    from skein.models.api.directory import AgentChange, NewAgent
+
+NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
+
+
+class Agents:
+    """Keeps the agents' records."""
+
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids, renaming: Renaming) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._renaming = renaming
+
+    def create(self, tenant: str, new: "NewAgent") -> Agent:
+        """Make an agent."""
+        agent = Agent(
+            tenant=tenant,
+            id=f"agt_{self._ids.ulid()}",
+            created_at=self._clock.now(),
+            **new.model_dump(),
+        )
+        self._table.write(Put(agent.key, agent.to_item(), Missing()))
+        return agent
+
+    def get(self, tenant: str, agent_id: str) -> Agent:
+        """One agent.
+
+        Raises:
+            NotFound: No such agent, or it was deleted.
+        """
+        agent = self._find(tenant, agent_id)
+        if agent.deleted_at is not None:
+            raise NotFound("there is no such agent")
+        return agent
+
+    def reach(
+        self, tenant: str, agent_id: str, *, user_id: str | None = None, chat_id: str | None = None
+    ) -> Reach:
+        """What an agent keeps openly, or for one person or one private chat, for operators.
+
+        Raises:
+            NotFound: There is no such agent, or no such person or chat.
+        """
+        keys = [Agent.key_of(tenant, agent_id)]
+        if user_id is not None:
+            keys.append(User.key_of(tenant, user_id))
+        if chat_id is not None:
+            keys.append(Chat.key_of(tenant, chat_id))
+        found = self._table.get_many(keys)
+        if keys[0] not in found or Agent.from_item(found[keys[0]]).deleted_at is not None:
+            raise NotFound("there is no such agent")
+        if any(key not in found for key in keys):
+            raise NotFound("there is no such chat" if chat_id else "there is no such person")
+        scope = private_scope(user_id=user_id, chat_id=chat_id)
+        return Reach(tenant=tenant, agent_id=agent_id, scopes=(scope,))
+
+    def list(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[Agent]:
+        """A page of a tenant's agents, the oldest first, without deleted ones.
+
+        Raises:
+            Invalid: The cursor is not one of this list.
+        """
+        return list_relation(
+            self._table,
+            agents_relation(tenant),
+            Agent,
+            of="agents",
+            limit=limit,
+            cursor=cursor,
+            keep=lambda agent: agent.deleted_at is None,
+        )
+
+    def change(self, tenant: str, agent_id: str, change: "AgentChange") -> Agent:
+        """Change some of an agent's fields; its chats come to call it by a new name.
+
+        Raises:
+            NotFound: No such agent, or it was deleted.
+        """
+
+        def attempt() -> Agent:
+            agent = self.get(tenant, agent_id)
+            if not change.given:
+                return agent
+            given = change.given
+            if change.settings is not None:
+                given["settings"] = change.settings.applied_to(agent.settings)
+            if given.get("name", agent.name) != agent.name:
+                self._renaming.announce(tenant, agent.as_member.ref)
+            revised, write = revise(agent, given)
+            self._table.write(write)
+            return revised
+
+        return optimistic(self._clock, attempt)
+
+    def delete(self, tenant: str, agent_id: str) -> None:
+        """Let an agent go: it is listed no more, and its runs are canceled when they are claimed.
+
+        Chats keep it in their rosters. Doing it again changes nothing.
+
+        Raises:
+            NotFound: There never was such an agent.
+        """
+
+        def attempt() -> None:
+            agent = self._find(tenant, agent_id)
+            if agent.deleted_at is None:
+                _, write = revise(agent, {"deleted_at": self._clock.now()}, also=NOT_LISTED)
+                self._table.write(write)
+
+        optimistic(self._clock, attempt)
+
+    def _find(self, tenant: str, agent_id: str) -> Agent:
+        item = self._table.get(Agent.key_of(tenant, agent_id))
+        if item is None:
+            raise NotFound("there is no such agent")
+        return Agent.from_item(item)
+
+
+def agent_is_there(tenant: str, agent_id: str) -> Check:
+    """Lets a transaction fail unless there is such an agent."""
+    return Check(Agent.key_of(tenant, agent_id), all_of(Exists(), Absent("deleted_at")))

@@ -1,0 +1,113 @@
+"""The lines of a tenant: phone numbers, each of which leads to one agent."""
+
+from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
+from skein.models.api.directory import LineChange, NewLine
+from skein.models.overrides import ChatOverrides
+from skein.models.storage import Delete, Is, Missing, Put, Write
+from skein.models.user import Line, lines_relation
+from skein.ports import Clock, Table
+from skein.services.common.cursors import DEFAULT_PAGE, Listing, list_relation
+from skein.services.common.retrying import optimistic
+from skein.services.common.revisions import revise
+from skein.services.directory.agents import agent_is_there
+
+
+class Lines:
+    """Keeps the lines' records; a number belongs to one tenant only."""
+
+    def __init__(self, *, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    def create(self, tenant: str, new: NewLine) -> Line:
+        """Connect a number with an agent.
+
+        Raises:
+            Conflict: The number is connected already, perhaps by another tenant.
+            Unprocessable: There is no such agent.
+        """
+        line = Line(
+            tenant=tenant,
+            phone=new.phone,
+            agent_id=new.agent_id,
+            settings=new.settings.applied_to(ChatOverrides()),
+            created_at=self._clock.now(),
+        )
+        try:
+            self._table.transact(
+                [Put(line.key, line.to_item(), Missing()), agent_is_there(tenant, line.agent_id)]
+            )
+        except ConditionFailed as failure:
+            if 1 in failure.failed:
+                raise Unprocessable("there is no such agent") from failure
+            raise Conflict("this number is a line already") from failure
+        return line
+
+    def get(self, tenant: str, phone: str) -> Line:
+        """One line.
+
+        Raises:
+            NotFound: This number is no line of this tenant.
+        """
+        item = self._table.get(Line.key_of(phone))
+        if item is None or item["tenant"] != tenant:
+            raise NotFound("there is no such line")
+        return Line.from_item(item)
+
+    def list(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[Line]:
+        """A page of a tenant's lines, by number.
+
+        Raises:
+            Invalid: The cursor is not one of this list.
+        """
+        return list_relation(
+            self._table,
+            lines_relation(tenant),
+            Line,
+            of="lines",
+            limit=limit,
+            cursor=cursor,
+            keep=lambda line: line.tenant == tenant,
+        )
+
+    def change(self, tenant: str, phone: str, change: LineChange) -> Line:
+        """Lead a line to another agent, or change its settings.
+
+        Raises:
+            NotFound: This number is no line of this tenant.
+            Unprocessable: There is no such agent.
+        """
+        return optimistic(self._clock, lambda: self._change_once(tenant, phone, change))
+
+    def _change_once(self, tenant: str, phone: str, change: LineChange) -> Line:
+        line = self.get(tenant, phone)
+        if not change.given:
+            return line
+        given = change.given
+        if change.settings is not None:
+            given["settings"] = change.settings.applied_to(line.settings)
+        revised, write = revise(line, given)
+        writes: list[Write] = [write]
+        if change.agent_id is not None:
+            writes.append(agent_is_there(tenant, change.agent_id))
+        try:
+            self._table.transact(writes)
+        except ConditionFailed as failure:
+            if 1 in failure.failed:
+                raise Unprocessable("there is no such agent") from failure
+            raise
+        return revised
+
+    def delete(self, tenant: str, phone: str) -> None:
+        """Disconnect a number; the chats that came over it stay.
+
+        Raises:
+            NotFound: This number is no line of this tenant.
+        """
+        line = self.get(tenant, phone)
+        try:
+            self._table.write(Delete(line.key, Is("tenant", tenant)))
+        except ConditionFailed as failure:
+            raise NotFound("there is no such line") from failure

@@ -1,0 +1,80 @@
+"""Stop texts to phone numbers that were taken away from a person.
+
+A membership says to which number its person's texts go (`sms`). Each delivery checks besides that
+the number is still theirs, so a membership that is cleared late sends nothing there.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from skein.errors import ConditionFailed
+from skein.models.base import MemberRef
+from skein.models.chat import Membership, member_relation, related_chat
+from skein.models.storage import (
+    MAX_BATCH_GET_KEYS,
+    MAX_TRANSACTION_ITEMS,
+    Is,
+    Update,
+    Write,
+)
+from skein.models.user import PhoneChat, User, phone_partition
+from skein.ports import Table
+from skein.services.common.cursors import pages_of_relation
+
+
+def take_away(table: Table, user: User, phones: Collection[str], writes: Sequence[Write]) -> None:
+    """Commit `writes`, which take numbers away, and clear the chats that they lead to.
+
+    The transaction clears as many chats as it holds. The others follow one by one. After a crash in
+    between, `silence_elsewhere` clears the rest.
+
+    Args:
+        table: Where they are kept.
+        user: Whose numbers they are, as read.
+        phones: The numbers that are taken away.
+        writes: At most 100.
+
+    Raises:
+        ConditionFailed: Something has changed since it was read; nothing was written.
+    """
+    updates = [update for phone in phones for update in _silenced(table, user, phone)]
+    fitting = MAX_TRANSACTION_ITEMS - len(writes)
+    table.transact([*writes, *updates[:fitting]])
+    _write_each(table, updates[fitting:])
+
+
+def silence_elsewhere(table: Table, user: User, phones: Collection[str]) -> None:
+    """Clear numbers from all chats of a person (idempotent)."""
+    if not phones:
+        return
+    person = MemberRef(kind="user", id=user.id)
+    relation = member_relation(user.tenant, person)
+    for rows in pages_of_relation(table, relation, newest_first=True):
+        chats = [related_chat(row) for row in rows]
+        _write_each(table, _silenced_in(table, user, phones, chats))
+
+
+def _silenced(table: Table, user: User, phone: str) -> Iterator[Update]:
+    """The updates that clear `phone` from the chats that it leads to, one with each line."""
+    page = table.query(phone_partition(user.tenant, phone), first="LINE#", last="LINE#~")
+    chats = [PhoneChat.from_item(item).chat_id for item in page.items]
+    return _silenced_in(table, user, {phone}, chats)
+
+
+def _silenced_in(
+    table: Table, user: User, phones: Collection[str], chats: Sequence[str]
+) -> Iterator[Update]:
+    person = MemberRef(kind="user", id=user.id)
+    keys = [Membership.key_of(user.tenant, chat, person) for chat in chats]
+    for start in range(0, len(keys), MAX_BATCH_GET_KEYS):
+        found = table.get_many(keys[start : start + MAX_BATCH_GET_KEYS])
+        for place in map(Membership.from_item, found.values()):
+            if place.sms is not None and place.sms.phone in phones:
+                as_read = Is("sms", place.sms.model_dump(mode="json"))
+                yield Update(place.key, set={"sms": None}, condition=as_read)
+
+
+def _write_each(table: Table, updates: Iterable[Update]) -> None:
+    for update in updates:
+        with suppress(ConditionFailed):  # they have written from another number meanwhile
+            table.write(update)

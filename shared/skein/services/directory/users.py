@@ -1,0 +1,162 @@
+"""The people of a tenant, and the phone numbers by which they are known."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
+from skein.models.api.directory import NewUser, UserChange
+from skein.models.base import NamedMember
+from skein.models.free_fields import Profile
+from skein.models.storage import Delete, Is, Missing, Put, Write, any_of
+from skein.models.user import PhoneOwner, User, users_relation
+from skein.ports import Clock, Ids, Table
+from skein.services.common.cursors import DEFAULT_PAGE, Listing, list_relation
+from skein.services.common.retrying import optimistic
+from skein.services.common.revisions import revise
+from skein.services.directory.number_detach import silence_elsewhere, take_away
+from skein.services.directory.renaming import Renaming
+
+_PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
+
+
+class Users:
+    """Keeps people's records and, in the same transactions, whose number is whose."""
+
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids, renaming: Renaming) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._renaming = renaming
+
+    def create(self, tenant: str, new: NewUser) -> User:
+        """Make a person.
+
+        Raises:
+            Conflict: The id or one of the numbers is taken.
+        """
+        user = User(
+            tenant=tenant,
+            id=new.id or f"usr_{self._ids.ulid()}",
+            name=new.name,
+            phones=tuple(dict.fromkeys(new.phones)),
+            time_zone=new.time_zone,
+            profile=new.profile,
+            created_at=self._clock.now(),
+        )
+        taken = [self._taken(user, phone) for phone in user.phones]
+        try:
+            self._table.transact([Put(user.key, user.to_item(), Missing()), *taken])
+        except ConditionFailed as failure:
+            if 0 in failure.failed:
+                raise Conflict("there is a person with this id already") from failure
+            raise _number_taken(user.phones, failure) from failure
+        return user
+
+    def get(self, tenant: str, user_id: str) -> User:
+        """One person.
+
+        Raises:
+            NotFound: There is no such person.
+        """
+        item = self._table.get(User.key_of(tenant, user_id))
+        user = User.from_item(item) if item is not None else None
+        if user is None or user.erasure_id is not None:
+            raise NotFound("there is no such person")
+        return user
+
+    def me(self, tenant: str, person: NamedMember) -> User:
+        """The person who is signed in, recorded or not; nothing is written."""
+        try:
+            return self.get(tenant, person.id)
+        except NotFound:
+            now = self._clock.now()
+            return User(tenant=tenant, id=person.id, name=person.name, created_at=now)
+
+    def list(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[User]:
+        """A page of a tenant's people, by id.
+
+        Raises:
+            Invalid: The cursor is not one of this list.
+        """
+        return list_relation(
+            self._table, users_relation(tenant), User, of="users", limit=limit, cursor=cursor
+        )
+
+    def change(self, tenant: str, user_id: str, change: UserChange) -> User:
+        """Change some of a person's fields; their chats come to call them by a new name.
+
+        Texts stop going to numbers that are taken away. A call that died in between is completed by
+        the same call again.
+
+        Raises:
+            NotFound: There is no such person.
+            Conflict: One of the numbers is somebody else's.
+            Unprocessable: The profile as a whole would hold too much.
+        """
+        user = optimistic(self._clock, lambda: self._change_once(tenant, user_id, change))
+        if change.phones is not None:
+            silence_elsewhere(self._table, user, set(user.former_phones).difference(user.phones))
+        return user
+
+    def _change_once(self, tenant: str, user_id: str, change: UserChange) -> User:
+        user = self.get(tenant, user_id)
+        given = changes_of(user, change)
+        if not given:
+            return user
+        if "phones" in given:
+            given["phones"] = tuple(dict.fromkeys(given["phones"]))
+        gone = [phone for phone in user.phones if phone not in given.get("phones", user.phones)]
+        if gone:
+            given["former_phones"] = tuple(dict.fromkeys([*user.former_phones, *gone]))
+        if given.get("name", user.name) != user.name:
+            self._renaming.announce(tenant, user.as_member.ref)
+        revised, write = revise(user, given)
+        writes: list[Write] = [write]
+        new = [phone for phone in revised.phones if phone not in user.phones]
+        writes.extend(self._taken(user, phone) for phone in new)
+        writes.extend(
+            Delete(PhoneOwner.key_of(tenant, phone), any_of(Missing(), Is("user_id", user_id)))
+            for phone in gone
+        )
+        try:
+            take_away(self._table, user, gone, writes)
+        except ConditionFailed as failure:
+            if any(0 < position <= len(new) for position in failure.failed) and (
+                0 not in failure.failed
+            ):
+                raise _number_taken(new, failure) from failure
+            raise
+        return revised
+
+    @staticmethod
+    def _taken(user: User, phone: str) -> Put:
+        owner = PhoneOwner(tenant=user.tenant, phone=phone, user_id=user.id)
+        free = any_of(Missing(), Is("user_id", user.id))
+        return Put(owner.key, owner.to_item(), free)
+
+
+def changes_of(user: User, change: UserChange) -> dict[str, Any]:
+    """The fields of a person that a change gives new values; a profile is changed field by field.
+
+    Raises:
+        Unprocessable: The profile as a whole would hold too much.
+    """
+    given = change.given
+    if "profile" in given:
+        fields = user.profile | given["profile"]
+        kept = {name: value for name, value in fields.items() if value is not None}
+        try:
+            given["profile"] = _PROFILE.validate_python(kept)
+        except ValidationError as error:
+            raise Unprocessable(f"profile: {error.errors()[0]['msg']}") from None
+    return given
+
+
+def _number_taken(phones: Iterable[str], failure: ConditionFailed) -> Conflict:
+    """Names the numbers whose look-ups, the second write and those behind it, were refused."""
+    taken = [phone for place, phone in enumerate(phones, 1) if place in failure.failed]
+    return Conflict("a phone number is somebody else's", details={"phones": taken})

@@ -1,0 +1,7 @@
+"""Take in SMS and webhooks of services."""
+
+__all__ = [
+    "service_webhooks",
+    "sms",
+    "webhook_signature",
+]

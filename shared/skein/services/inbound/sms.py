@@ -1,0 +1,323 @@
+"""Texts on their way in: whose they are, which chat they belong to, and what they ask for."""
+
+import logging
+from typing import NamedTuple
+
+from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFailed
+from skein.models.agent import Agent
+from skein.models.base import MemberRef, NamedMember, rfc3339
+from skein.models.chat import Chat, Membership, SmsAddress
+from skein.models.dedupe import DedupeMark
+from skein.models.limit import Over
+from skein.models.overrides import ChatOverrides, Retention, TenantSettings
+from skein.models.sms import InboundSms
+from skein.models.storage import Check, Is, Missing, Put, Write
+from skein.models.user import Line, PhoneChat, PhoneOwner, User, caller_name
+from skein.ports import Clock, Ids, Metrics, Table
+from skein.services.chat_state.closed_memberships import place_keys, read_place
+from skein.services.chats.post_message import Chats, NewMessage, Posted
+from skein.services.common.retrying import optimistic
+from skein.services.config.resolution import said_by
+from skein.services.config.retention import retention_of
+from skein.services.directory.phone_numbers import e164
+from skein.services.inbound.sms_keywords import Keyword, could_start, keyword_in
+from skein.services.quotas.rate_limits import Limits, admission_keys, over_now
+from skein.services.replies.notices import Notices
+
+logger = logging.getLogger(__name__)
+
+
+class _Place(NamedTuple):
+    """Who a text is from, the chat that it belongs to, and what is said of settings there."""
+
+    user_id: str
+    chat_id: str
+    said: ChatOverrides
+
+
+class _Known(NamedTuple):
+    """What is known of a number on a line.
+
+    Attributes:
+        is_line: The number is a line of this deployment, of any tenant.
+    """
+
+    owner: PhoneOwner | None
+    chat: PhoneChat | None
+    said: ChatOverrides
+    retention: Retention | None
+    is_line: bool
+
+
+class Ingest:
+    """Takes texts in."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        ids: Ids,
+        chats: Chats,
+        limits: Limits,
+        notices: Notices,
+        metrics: Metrics,
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._chats = chats
+        self._limits = limits
+        self._notices = notices
+        self._metrics = metrics
+
+    def receive(self, sms: InboundSms) -> Posted | None:
+        """Put a text into the direct chat between its sender and the line's agent.
+
+        The sender and the chat are created at first contact. There is a new chat, too, when the
+        line has come to lead to another agent, and when the old one was discarded or left. Words
+        such as STOP are recorded and wake nobody.
+
+        Returns:
+            The message. None for a text that is not stored: it has neither words nor media, or
+            its sender is one of our own lines. Two agents would answer each other without end.
+
+        Raises:
+            Unprocessable: A number is no full phone number, so nobody could be answered.
+            NotFound: The number that was texted is no line of ours, or its agent is gone.
+            Contention: Too many others wrote the same chat at once; nothing was stored.
+        """
+        address = SmsAddress(line=e164(sms.recipient), phone=e164(sms.sender))
+        if not sms.body.strip() and not sms.media:
+            return None
+        line = self._line(address.line)
+        return optimistic(self._clock, lambda: self._receive_once(line, address, sms))
+
+    def _receive_once(self, line: Line, address: SmsAddress, sms: InboundSms) -> Posted | None:
+        """Put the text where it belongs now; that it still does when it is written is a condition.
+
+        Raises:
+            ConditionFailed: The number has come to be somebody else's meanwhile; look again.
+        """
+        known = self._look_up(line, address.phone)
+        if known.is_line:
+            logger.warning("a text from one of our own lines is ignored")
+            self._metrics.count("TextsFromOwnLines")
+            return None
+        place = _fitting(known, line=line) or self._open(line, address.phone)
+        keyword = self._keyword(line, place, sms)
+        over = None if keyword else self._admitted(line, place, sms)
+        try:
+            try:
+                return self._post(line, address, place, sms, keyword, over)
+            except (Conflict, NotFound):  # the chat is discarded, or its person has left it
+                place = self._open(line, address.phone, instead_of=place)
+                return self._post(line, address, place, sms, keyword, over)
+        except RiderFailed:
+            raise ConditionFailed(frozenset()) from None
+
+    def _admitted(self, line: Line, place: _Place, sms: InboundSms) -> Over | None:
+        """Count a text against its sender's limits; a redelivered one takes nothing."""
+        sender = MemberRef(kind="user", id=place.user_id)
+        tenant, chat_id, sid = line.tenant, place.chat_id, _client_id(sms)
+        mark = DedupeMark.key_of(tenant, chat_id, sender, sid)
+        own = Membership.key_of(tenant, chat_id, sender)
+        found = self._table.get_many([*admission_keys(tenant, place.user_id), mark, own])
+        marks = [mark]
+        if own in found:
+            former = Membership.from_item(found[own]).formerly
+            refs = (MemberRef(kind="user", id=user_id) for user_id in former)
+            marks += [DedupeMark.key_of(tenant, chat_id, ref, sid) for ref in refs]
+        if len(marks) > 1:
+            found |= self._table.get_many(marks)
+        if not found.keys().isdisjoint(marks):
+            return over_now(found, tenant, place.user_id, self._clock.now())
+        return self._limits.admit_text(tenant, place.user_id, known=found)
+
+    def _line(self, phone: str) -> Line:
+        item = self._table.get(Line.key_of(phone))
+        if item is None:
+            raise NotFound("this number is not a line of ours")
+        return Line.from_item(item)
+
+    def _keyword(self, line: Line, place: _Place, sms: InboundSms) -> Keyword | None:
+        return keyword_in(
+            sms.body,
+            told=sms.opt_out_type,
+            opted_out=could_start(sms.body) and self._opted_out(line, place),
+        )
+
+    def _post(
+        self,
+        line: Line,
+        address: SmsAddress,
+        place: _Place,
+        sms: InboundSms,
+        keyword: Keyword | None,
+        over: Over | None,
+    ) -> Posted:
+        """Store a text and, of a person over a limit, say once why nobody answers.
+
+        A text that was stored before they went over the limit causes no notice. One that was stored
+        after that still does, in case its first delivery failed before the notice was stored.
+        """
+        still_theirs = Is("user_id", place.user_id)
+        posted = self._chats.post_message(
+            NewMessage(
+                tenant=line.tenant,
+                chat_id=place.chat_id,
+                sender=MemberRef(kind="user", id=place.user_id),
+                text=sms.body,
+                client_id=_client_id(sms),
+                kind="keyword" if keyword else "text",
+                media=sms.media,
+                sms=address,
+                quiet=over is not None,
+                overrides=place.said,
+                opted_out={"stop": True, "start": False}.get(keyword or ""),
+            ),
+            riders=lambda _: (Check(PhoneOwner.key_of(line.tenant, address.phone), still_theirs),),
+        )
+        if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
+            self._notices.over_limit(
+                over,
+                tenant=line.tenant,
+                chat_id=place.chat_id,
+                agent=MemberRef(kind="agent", id=line.agent_id),
+                user_id=place.user_id,
+            )
+        return posted
+
+    def _opted_out(self, line: Line, place: _Place) -> bool:
+        person = MemberRef(kind="user", id=place.user_id)
+        there = read_place(self._table, line.tenant, place.chat_id, person)
+        return there is not None and there.sms_opted_out_at is not None
+
+    def _look_up(self, line: Line, phone: str) -> _Known:
+        owner_key = PhoneOwner.key_of(line.tenant, phone)
+        chat_key = PhoneChat.key_of(line.tenant, phone, line.phone)
+        agent_key = Agent.key_of(line.tenant, line.agent_id)
+        tenant_key = TenantSettings.key_of(line.tenant)
+        sender_key = Line.key_of(phone)
+        found = self._table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
+        owner, chat, agent = found.get(owner_key), found.get(chat_key), found.get(agent_key)
+        tenant = TenantSettings.found_in(found.get(tenant_key))
+        return _Known(
+            PhoneOwner.from_item(owner) if owner else None,
+            PhoneChat.from_item(chat) if chat else None,
+            said_by(Agent.from_item(agent) if agent else None, line, tenant),
+            retention_of(tenant),
+            is_line=sender_key in found,
+        )
+
+    def _open(self, line: Line, phone: str, *, instead_of: _Place | None = None) -> _Place:
+        """Create the chat, and the person if need be, once however many texts come at once."""
+        return optimistic(self._clock, lambda: self._open_once(line, phone, instead_of))
+
+    def _open_once(self, line: Line, phone: str, instead_of: _Place | None) -> _Place:
+        known = self._look_up(line, phone)
+        owner, former = known.owner, known.chat
+        place = _fitting(known, line=line, instead_of=instead_of)
+        if place is not None:
+            return place
+        now = self._clock.now()
+        place = _Place(
+            owner.user_id if owner else f"usr_{self._ids.ulid()}",
+            f"chat_{self._ids.ulid()}",
+            known.said,
+        )
+        agent, user, former_place = self._people(line, place, former)
+        writes: list[Write] = []
+        if user is None:
+            user = User(
+                tenant=line.tenant,
+                id=place.user_id,
+                name=caller_name(phone),
+                phones=(phone,),
+                by_phone=True,
+                created_at=now,
+            )
+            writes.append(Put(user.key, user.to_item(), Missing()))
+        if owner is None:
+            owner = PhoneOwner(tenant=line.tenant, phone=phone, user_id=user.id)
+            writes.append(Put(owner.key, owner.to_item(), Missing()))
+        members = (user.as_member, agent.as_member)
+        chat = self._new_chat(line, place.chat_id, members, known.retention)
+        for member in members:
+            membership = Membership(tenant=line.tenant, chat_id=chat.id, member=member)
+            if member.kind == "user" and former_place is not None:
+                # The carrier's block holds for the two numbers, whichever agent answers.
+                opted_out_at = former_place.sms_opted_out_at
+                membership = membership.model_copy(update={"sms_opted_out_at": opted_out_at})
+            writes.append(Put(membership.key, membership.to_item(chat), Missing()))
+        writes.append(Put(chat.key, chat.to_item(), Missing()))
+        pointer = PhoneChat(
+            tenant=line.tenant,
+            phone=phone,
+            line=line.phone,
+            agent_id=agent.id,
+            chat_id=chat.id,
+        )
+        unmoved = Is("chat_id", former.chat_id) if former else Missing()
+        writes.append(Put(pointer.key, pointer.to_item(), unmoved))
+        try:
+            self._table.transact(writes)
+        except Ambiguous:
+            raise ConditionFailed(frozenset()) from None  # look again: it may be there
+        return place
+
+    def _people(
+        self, line: Line, place: _Place, former: PhoneChat | None
+    ) -> tuple[Agent, User | None, Membership | None]:
+        """The line's agent, the person, and their place in the chat that went before."""
+        agent_key = Agent.key_of(line.tenant, line.agent_id)
+        user_key = User.key_of(line.tenant, place.user_id)
+        keys = [agent_key, user_key]
+        if former is not None:
+            person = MemberRef(kind="user", id=place.user_id)
+            keys.extend(place_keys(line.tenant, former.chat_id, person))
+        found = self._table.get_many(keys)
+        agent, user, *places = (found.get(key) for key in keys)
+        there = [Membership.from_item(item) for item in places if item is not None]
+        if agent is None or Agent.from_item(agent).deleted_at is not None:
+            raise NotFound("nobody answers this line")
+        return (
+            Agent.from_item(agent),
+            User.from_item(user) if user else None,
+            there[0] if there else None,
+        )
+
+    def _new_chat(
+        self,
+        line: Line,
+        chat_id: str,
+        members: tuple[NamedMember, ...],
+        retention: Retention | None,
+    ) -> Chat:
+        now = self._clock.now()
+        return Chat(
+            tenant=line.tenant,
+            id=chat_id,
+            line=line.phone,
+            kind="direct",
+            visibility="private",
+            roster=members,
+            activity_hour=now.replace(minute=0, second=0, microsecond=0),
+            retention=retention,
+            created_at=now,
+        )
+
+
+def _client_id(sms: InboundSms) -> str:
+    """The id by which a redelivered text is recognised."""
+    return f"{sms.account_sid}:{sms.message_sid}"
+
+
+def _fitting(known: _Known, *, line: Line, instead_of: _Place | None = None) -> _Place | None:
+    """The place that the look-ups lead to, unless the chat is another agent's or `instead_of`."""
+    owner, chat = known.owner, known.chat
+    if owner is None or chat is None:
+        return None
+    place = _Place(owner.user_id, chat.chat_id, known.said)
+    gone = instead_of is not None and place[:2] == instead_of[:2]
+    return None if chat.agent_id != line.agent_id or gone else place

@@ -1,0 +1,169 @@
+"""What one agent makes of one chat: chunk by chunk, it is asked what to remember, and remembers it.
+
+Whatever goes wrong with a chunk leaves the agent's mark where it was, before that chunk.
+"""
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from skein.models.agent import Agent
+from skein.models.audience import NOBODY
+from skein.models.chat import Chat, Membership, Message
+from skein.models.completion import TokenUsage
+from skein.ports import Clock, Table, TokenCounter
+from skein.services.common.paging import pages
+from skein.services.memory.chunk_commit import MemoryBook, Overtaken, mark_of
+from skein.services.memory.chunking import Chunk, Mark, chunks, halves
+from skein.services.memory.consolidation_schedule import PATIENCE
+from skein.services.memory.extraction import MODEL_SECONDS, ExtractionFailed, Extractor, TooMuch
+from skein.services.memory.store import core_in_budget, live_memories
+from skein.services.memory.transcript import Work, Zones, joins_of, reach_of
+from skein.services.quotas.background_budget import Budget
+from skein.settings import Settings
+
+MESSAGES_AT_ONCE = 100
+SPARE = timedelta(seconds=MODEL_SECONDS + 20)
+
+logger = logging.getLogger(__name__)
+
+
+class TimeLeft:
+    """How long an invocation may go on asking; for one question there is always time.
+
+    Args:
+        clock: The time.
+        deadline: When the invocation ends.
+    """
+
+    def __init__(self, clock: Clock, deadline: datetime) -> None:
+        self._clock = clock
+        self._last = deadline - SPARE
+        self._asked = False
+
+    def for_a_question(self) -> bool:
+        """Whether one more may be asked."""
+        enough = not self._asked or self._clock.now() <= self._last
+        self._asked = True
+        return enough
+
+
+class Recollection:
+    """Lets agents remember what was said in their chats."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        extractor: Extractor,
+        budget: Budget,
+        tokens: TokenCounter,
+        book: MemoryBook,
+        settings: Settings,
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._extractor = extractor
+        self._budget = budget
+        self._tokens = tokens
+        self._book = book
+        self._settings = settings
+
+    def remember(self, chat: Chat, place: Membership, *, until: int, time: TimeLeft) -> bool:
+        """Let the agent at `place` remember what was said after its mark, up to message `until`.
+
+        Returns:
+            Whether it is done with, be it by a failure; False if time has run out before.
+
+        Raises:
+            OverBudget: The rest has to wait for the next day.
+        """
+        agent, since = self._agent(place), mark_of(place)
+        if agent is None:
+            self._book.pass_over(place, since, Mark(until))
+            return True
+        work = Work(chat, agent, place, Zones(self._table, agent))
+        at = since
+        for whole in self._chunks(work, since, until):
+            left, spent = [whole], TokenUsage()
+            while left:
+                chunk = left.pop()
+                if not time.for_a_question():
+                    return False
+                try:
+                    self._remember(work, at, chunk, spent)
+                except TooMuch as failure:
+                    spent += failure.usage
+                    parts = halves(chunk)
+                    if parts is None:
+                        self._book.fail(work, at, chunk, str(failure), spent)
+                        return True
+                    left.extend(reversed(parts))
+                    continue
+                except ExtractionFailed as failure:
+                    self._book.fail(work, at, chunk, str(failure), spent + failure.usage)
+                    return True
+                except Overtaken:
+                    logger.info("an agent's mark has moved", extra={"chat_id": chat.id})
+                    return True
+                at, spent = chunk.mark, TokenUsage()
+        if at.seq < until:
+            self._book.pass_over(place, at, Mark(until))
+        return True
+
+    # ------------------------------------------------------------------ reading
+
+    def _agent(self, place: Membership) -> Agent | None:
+        item = self._table.get(Agent.key_of(place.tenant, place.member.id))
+        agent = Agent.from_item(item) if item else None
+        return agent if agent and agent.deleted_at is None else None
+
+    def _chunks(self, work: Work, since: Mark, until: int) -> Iterator[Chunk]:
+        longest = self._settings.consolidation_chunk_tokens
+        halvings = max(work.place.consolidation_failures - PATIENCE + 1, 0)
+        return chunks(
+            self._messages(work, since, until),
+            since=since,
+            until=until,
+            measure=lambda *part: self._tokens.count(f"{work.line(*part)}\n"),
+            limit=max(longest >> halvings, 1),
+            longest=longest,
+            joins=joins_of(work.chat),
+        )
+
+    def _messages(self, work: Work, since: Mark, until: int) -> Iterator[Message]:
+        """What people and agents said, a page at a time."""
+        chat = work.chat
+        first = Message.key_of(chat.tenant, chat.id, since.seq + 1).sk
+        last = Message.key_of(chat.tenant, chat.id, until).sk
+        for items in pages(
+            lambda start: self._table.query(
+                chat.key.pk, first=first, last=last, limit=MESSAGES_AT_ONCE, start=start
+            )
+        ):
+            messages = [chat.as_now(Message.from_item(item)) for item in items]
+            said = [m for m in messages if m.kind == "text" and (m.text or m.media)]
+            work.zones.learn(said)
+            yield from said
+
+    # ------------------------------------------------------------------ one chunk
+
+    def _remember(self, work: Work, since: Mark, chunk: Chunk, spent: TokenUsage) -> None:
+        """Ask about a chunk, and keep what comes of it together with the new mark.
+
+        Raises:
+            ExtractionFailed: Nothing came of it; the mark is where it was.
+            Overtaken: The mark is not `since` any more.
+            OverBudget: Nobody may be asked today.
+        """
+        owner = work.owner(chunk)
+        if owner.audience == NOBODY:
+            self._book.keep(work, since, chunk, owner, None, spent)
+            return
+        self._budget.check(work.chat.tenant)
+        reach = reach_of(owner)
+        live = live_memories(self._table, reach, now=self._clock.now())
+        core = core_in_budget(live, self._tokens, self._settings.core_memory_tokens)
+        extracted = self._extractor.extract(work.agent, work.chat, core, work.transcript(chunk))
+        self._book.keep(work, since, chunk, owner, extracted, spent + extracted.usage)

@@ -1,0 +1,7 @@
+"""Send the jobs that follow a commit, and send again everything that is due."""
+
+__all__ = [
+    "dispatch",
+    "due_scanner",
+    "tick",
+]

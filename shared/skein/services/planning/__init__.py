@@ -1,0 +1,7 @@
+"""Keep goals and plans, and fire the plans that are due."""
+
+__all__ = [
+    "firing",
+    "goals",
+    "plans",
+]

@@ -1,0 +1,228 @@
+"""Goals: what an agent is after, until it has it or lets it go."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from skein.errors import Conflict, NotFound
+from skein.models.intent import MAX_GOALS, Goal, GoalStatus, Owner, Reach
+from skein.models.storage import Check, Delete, Is, Item, Missing, Put, Write
+from skein.ports import Clock, Ids, Table
+from skein.services.common.cursors import DEFAULT_PAGE, Listing
+from skein.services.common.guarded import check_change, transact_guarded, unfit
+from skein.services.common.owned_lists import check_room, list_owned, owned_items
+from skein.services.common.retrying import optimistic
+
+ACTIVE = "GOAL#"
+ENDED = "ENDED#GOAL#"
+
+
+class Goals:
+    """Keeps the agents' goals, each in the partition of those it may be shown to."""
+
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+
+    def set(
+        self,
+        owner: Owner,
+        text: str,
+        *,
+        reach: Reach | None = None,
+        goal_id: str | None = None,
+        priority: int = 2,
+        long_term: bool = False,
+        guard: Check | None = None,
+    ) -> Goal:
+        """Give an agent a goal; doing it again with the same id changes nothing.
+
+        Args:
+            owner: Whose, and where it is made.
+            text: What it is after, 1 to 1,000 characters.
+            reach: What is shown there; without it, all that the owner keeps in that partition.
+            goal_id: Its id; for a run's effect one that is the same on every attempt. None for a
+                new one.
+            priority: 1 (first) to 5.
+            long_term: Whether it is to last.
+            guard: A check on the run that sets it.
+
+        Returns:
+            The goal, as it stands if it was there before.
+
+        Raises:
+            Unprocessable: The text or the priority does not fit.
+            Conflict: The agent has 100 active goals there that may be shown, or 200 in all.
+            LostLease: The guard does not hold.
+        """
+        try:
+            goal = Goal(
+                **dict(owner),
+                id=goal_id or f"goal_{self._ids.ulid()}",
+                text=text,
+                priority=priority,
+                long_term=long_term,
+                created_at=self._clock.now(),
+            )
+        except ValidationError as error:
+            raise unfit(error) from None
+        shown = (reach or owner.reach).model_copy(update={"scopes": (owner.scope,)})
+        return optimistic(self._clock, lambda: self._set_once(goal, shown, guard))
+
+    def _set_once(self, goal: Goal, shown: Reach, guard: Check | None) -> Goal:
+        own = Reach(tenant=goal.tenant, agent_id=goal.agent_id, scopes=(goal.scope,))
+        stored = self._find(own, goal.id)
+        if stored is not None:
+            return stored
+        self._check_room(shown)
+        ended = Goal.ended_key_of(goal.tenant, goal.agent_id, goal.scope, goal.id)
+        transact_guarded(
+            self._table,
+            [Put(goal.key, goal.to_item(), Missing()), Check(ended, Missing())],
+            guard,
+        )
+        return goal
+
+    def _check_room(self, reach: Reach) -> None:
+        told = f"there are {MAX_GOALS} active goals already; end one first"
+        check_room(self._table, reach, ACTIVE, Goal.from_item, most=MAX_GOALS, told=told)
+
+    def complete(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
+        """Mark a goal as reached; doing it again changes nothing.
+
+        Raises:
+            NotFound: There is no such goal within reach.
+            Conflict: It was abandoned, or may not be changed from there.
+            LostLease: The guard does not hold.
+        """
+        return self._end(reach, goal_id, "completed", guard)
+
+    def abandon(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
+        """Let a goal go; doing it again changes nothing.
+
+        Raises:
+            NotFound: There is no such goal within reach.
+            Conflict: It was completed, or may not be changed from there.
+            LostLease: The guard does not hold.
+        """
+        return self._end(reach, goal_id, "abandoned", guard)
+
+    def _end(self, reach: Reach, goal_id: str, status: GoalStatus, guard: Check | None) -> Goal:
+        def attempt() -> Goal:
+            goal = self.get(reach, goal_id)
+            check_change(reach, goal)
+            if goal.status == status:
+                return goal
+            if goal.status != "active":
+                raise Conflict(f"this goal is {goal.status} already")
+            return self._revise(goal, {"status": status}, guard)
+
+        return optimistic(self._clock, attempt)
+
+    def change(self, reach: Reach, goal_id: str, changes: dict[str, Any]) -> Goal:
+        """Change some of a goal's `text`, `priority`, `long_term` and `status`.
+
+        A goal that has ended may become active again.
+
+        Raises:
+            NotFound: There is no such goal within reach.
+            Conflict: It would be one active goal too many.
+        """
+
+        def attempt() -> Goal:
+            goal = self.get(reach, goal_id)
+            if not changes:
+                return goal
+            if goal.status != "active" and changes.get("status") == "active":
+                self._check_room(reach.model_copy(update={"scopes": (goal.scope,)}))
+            return self._revise(goal, changes, None)
+
+        return optimistic(self._clock, attempt)
+
+    def _revise(self, goal: Goal, changes: dict[str, Any], guard: Check | None) -> Goal:
+        """Write a goal with `changes` in place of the one that was read, where it then belongs."""
+        status = changes.get("status", goal.status)
+        if status == "active":
+            ended_at = None
+        else:
+            ended_at = goal.ended_at if status == goal.status else self._clock.now()
+        revised = goal.model_copy(
+            update={**changes, "version": goal.version + 1, "ended_at": ended_at}
+        )
+        as_read = Is("version", goal.version)
+        writes: Sequence[Write] = (
+            [Put(goal.key, revised.to_item(), as_read)]
+            if revised.key == goal.key
+            else [Delete(goal.key, as_read), Put(revised.key, revised.to_item(), Missing())]
+        )
+        transact_guarded(self._table, writes, guard)
+        return revised
+
+    def get(self, reach: Reach, goal_id: str) -> Goal:
+        """One goal, active or ended.
+
+        Raises:
+            NotFound: There is no such goal within reach.
+        """
+        goal = self._find(reach, goal_id)
+        if goal is None:
+            raise NotFound("there is no such goal")
+        return goal
+
+    def _find(self, reach: Reach, goal_id: str) -> Goal | None:
+        keys = [
+            key_of(reach.tenant, reach.agent_id, scope, goal_id)
+            for scope in reach.scopes
+            for key_of in (Goal.key_of, Goal.ended_key_of)
+        ]
+        found = self._table.get_many(keys)
+        goals = [Goal.from_item(found[key]) for key in keys if key in found]
+        return next(filter(reach.shows, goals), None)
+
+    def active(self, reach: Reach) -> tuple[Goal, ...]:
+        """The active goals within reach, the most important first, then the oldest."""
+        goals = [Goal.from_item(item) for item in owned_items(self._table, reach, ACTIVE)]
+        shown = filter(reach.shows, goals)
+        return tuple(sorted(shown, key=lambda goal: (goal.priority, goal.created_at, goal.id)))
+
+    def list(
+        self,
+        reach: Reach,
+        *,
+        status: GoalStatus | None = None,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+    ) -> Listing[Goal]:
+        """A page of the goals in one partition, by id, active ones first.
+
+        Args:
+            reach: Whose; its first scope counts.
+            status: Only these.
+            limit: How many to read at most.
+            cursor: Where an earlier page ended.
+
+        Raises:
+            Invalid: The cursor is not one of this list.
+        """
+
+        def read(item: Item) -> Goal | None:
+            goal = Goal.from_item(item)
+            return goal if reach.shows(goal) and status in {None, goal.status} else None
+
+        sections = {"active": (ACTIVE,), None: (ACTIVE, ENDED)}.get(status, (ENDED,))
+        return list_owned(self._table, reach, sections, read, limit=limit, cursor=cursor)
+
+    def delete(self, reach: Reach, goal_id: str) -> None:
+        """Remove a goal for good.
+
+        Raises:
+            NotFound: There is no such goal within reach.
+        """
+
+        def attempt() -> None:
+            goal = self.get(reach, goal_id)
+            self._table.write(Delete(goal.key, Is("version", goal.version)))
+
+        optimistic(self._clock, attempt)

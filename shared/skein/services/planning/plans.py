@@ -1,0 +1,318 @@
+"""Plans: what will wake an agent, once or again and again; `firing` beside this one does it."""
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from skein.errors import NotFound, Unprocessable
+from skein.models.intent import (
+    MAX_PLANS,
+    Owner,
+    Plan,
+    PlanStatus,
+    Reach,
+    effect_kept_until,
+    effect_key,
+)
+from skein.models.storage import Check, Delete, Item, Key, Missing, Put, Write
+from skein.ports import Clock, Table
+from skein.services.common.cursors import DEFAULT_PAGE, Listing
+from skein.services.common.guarded import check_change, transact_guarded, unfit
+from skein.services.common.owned_lists import check_room, list_owned, owned_items
+from skein.services.common.retrying import optimistic
+from skein.services.common.schedule import fires_too_often
+from skein.services.planning.plan_changes import as_read, ended, first_time, moved
+from skein.settings import Settings
+
+ACTIVE = "PLAN#"
+ENDED = "ENDED#PLAN#"
+
+
+GENERATIONS = 4  # of one name that are read at once
+
+
+class _Found(NamedTuple):
+    """A plan as one partition holds it: while active, once over, and as an effect left it."""
+
+    id: str
+    generation: int = 0
+    active: Plan | None = None
+    over: Plan | None = None
+    done: Plan | None = None
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan, active or over."""
+        return self.active or self.over
+
+
+class Plans:
+    """Keeps the agents' plans, each in the partition of those it may be shown to."""
+
+    def __init__(self, *, table: Table, clock: Clock, settings: Settings) -> None:
+        self._table = table
+        self._settings = settings
+        self._clock = clock
+
+    def set(
+        self,
+        owner: Owner,
+        name: str,
+        instruction: str,
+        *,
+        reach: Reach | None = None,
+        run_after: str | None = None,
+        scheduled_at: str | None = None,
+        cron: str | None = None,
+        time_zone: str = "UTC",
+        set_by: str | None = None,
+        effect: str | None = None,
+        guard: Check | None = None,
+    ) -> Plan:
+        """Make a plan, or replace the one of the same name.
+
+        One of its name that may not be shown there stays as it is, and the new one is another item.
+
+        Args:
+            owner: Whose, and where it is made.
+            name: Unique within its partition, 1 to 100 characters.
+            instruction: What the agent is to do then, 1 to 4,000 characters.
+            reach: What is shown there; without it, all that the owner keeps in that partition.
+            run_after: `<n> second|minute|hour|day|week(s)` from now.
+            scheduled_at: RFC 3339, or a local time of `time_zone`; in the future.
+            cron: Five fields in `time_zone`; it first fires at its next time, not at once.
+            time_zone: IANA name.
+            set_by: The person whose run sets it.
+            effect: The id of a run's effect; the same one again changes nothing.
+            guard: A check on the run that sets it.
+
+        Returns:
+            The plan, as the effect left it if it was carried out before.
+
+        Raises:
+            Unprocessable: Not exactly one of the three times is given, a value does not fit, or
+                the cron expression fires too often.
+            Conflict: The agent has 100 active plans there that may be shown, or 200 in all; or the
+                one of this name may not be changed from there.
+            LostLease: The guard does not hold.
+        """
+        given = {"run_after": run_after, "scheduled_at": scheduled_at, "cron": cron}
+        times = {kind: text for kind, text in given.items() if text is not None}
+        if len(times) != 1:
+            raise Unprocessable("give exactly one of run_after, scheduled_at and cron")
+        [(kind, text)] = times.items()
+        now = self._clock.now()
+        next_at = first_time(kind, text, time_zone, now)
+        least = self._settings.plan_cron_minutes
+        if kind == "cron" and fires_too_often(text, timedelta(minutes=least), now):
+            raise Unprocessable(f"cron may fire at most every {least} minutes")
+        try:
+            plan = Plan(
+                **dict(owner),
+                id=Plan.id_of(owner.agent_id, owner.scope, name.strip()),
+                name=name,
+                instruction=instruction,
+                **{kind: next_at if kind == "scheduled_at" else " ".join(text.split())},
+                time_zone=time_zone,
+                next_at=next_at,
+                active_at=now if kind == "cron" else None,
+                set_by=set_by,
+                created_at=now,
+            )
+        except ValidationError as error:
+            raise unfit(error) from None
+        shown = (reach or owner.reach).model_copy(update={"scopes": (owner.scope,)})
+        return optimistic(self._clock, lambda: self._set_once(plan, shown, effect, guard))
+
+    def _set_once(self, plan: Plan, reach: Reach, effect: str | None, guard: Check | None) -> Plan:
+        found = self._named(reach, plan.scope, plan.name, effect)
+        done = next((each.done for each in found if each.done is not None), None)
+        if done is not None:
+            return done
+        standing = _replaced(reach, found)
+        plan = plan.model_copy(update={"id": standing.id, "generation": standing.generation})
+        earlier = standing.plan
+        if standing.active is None:
+            told = f"there are {MAX_PLANS} active plans already; cancel one first"
+            check_room(self._table, reach, ACTIVE, Plan.from_item, most=MAX_PLANS, told=told)
+        if earlier is not None:
+            plan = plan.model_copy(
+                update={"version": earlier.version + 1, "created_at": earlier.created_at}
+            )
+        ended_key = Plan.ended_key_of(plan.tenant, plan.agent_id, plan.scope, plan.id)
+        writes = [
+            Put(plan.key, plan.to_item(), as_read(standing.active)),
+            Delete(ended_key, as_read(standing.over)),
+            *self._effect(plan, effect),
+        ]
+        transact_guarded(self._table, writes, guard)
+        return plan
+
+    def cancel(
+        self, reach: Reach, name: str, *, effect: str | None = None, guard: Check | None = None
+    ) -> Plan:
+        """Let a plan go, by its name; one that is over already stays as it is.
+
+        Args:
+            reach: Where to look.
+            name: The plan's.
+            effect: The id of a run's effect; the same one again changes nothing.
+            guard: A check on the run that cancels it.
+
+        Raises:
+            NotFound: There is no such plan within reach.
+            Conflict: It may not be changed from there.
+            LostLease: The guard does not hold.
+        """
+
+        def attempt() -> Plan:
+            found = [
+                each
+                for scope in reach.scopes
+                for each in self._named(reach, scope, name.strip(), effect)
+            ]
+            return self._cancel_once(reach, found, effect, guard)
+
+        return optimistic(self._clock, attempt)
+
+    def cancel_by_id(self, reach: Reach, plan_id: str) -> Plan:
+        """Let a plan go, by its id; one that is over already stays as it is.
+
+        Raises:
+            NotFound: There is no such plan within reach.
+        """
+
+        def attempt() -> Plan:
+            return self._cancel_once(reach, self._of_id(reach, plan_id), None, None)
+
+        return optimistic(self._clock, attempt)
+
+    def _cancel_once(
+        self, reach: Reach, found: list[_Found], effect: str | None, guard: Check | None
+    ) -> Plan:
+        done = next((each.done for each in found if each.done is not None), None)
+        if done is not None:
+            return done
+        plan = _shown(reach, found)
+        check_change(reach, plan)
+        if plan.status != "active":
+            return plan
+        canceled = ended(plan, "canceled", self._clock.now())
+        writes = [*moved(plan, canceled), *self._effect(canceled, effect)]
+        transact_guarded(self._table, writes, guard)
+        return canceled
+
+    def _of_id(self, reach: Reach, plan_id: str) -> list[_Found]:
+        """The plans of one id, in each partition within reach."""
+        wanted = [(scope, _Found(plan_id)) for scope in reach.scopes]
+        return self._read(reach, wanted, None)
+
+    def _named(
+        self, reach: Reach, scope: str | None, name: str, effect: str | None
+    ) -> list[_Found]:
+        """The plans of one name in a partition, and the first free place for another one."""
+        found: list[_Found] = []
+        while not found or found[-1].plan is not None:
+            numbers = range(len(found), len(found) + GENERATIONS)
+            ids = [(n, Plan.id_of(reach.agent_id, scope, name, n)) for n in numbers]
+            wanted = [(scope, _Found(plan_id, n)) for n, plan_id in ids]
+            found += self._read(reach, wanted, effect)
+        return found
+
+    def _read(
+        self, reach: Reach, wanted: list[tuple[str | None, _Found]], effect: str | None
+    ) -> list[_Found]:
+        """What there is of some plans, each in its partition, in one batch."""
+        keys: list[tuple[Key, ...]] = []
+        for scope, each in wanted:
+            place = (reach.tenant, reach.agent_id, scope)
+            done = [effect_key(*place, effect)] if effect is not None else []
+            keys.append((Plan.key_of(*place, each.id), Plan.ended_key_of(*place, each.id), *done))
+        found = self._table.get_many(list(dict.fromkeys(key for of_one in keys for key in of_one)))
+        plans = {key: Plan.from_item(item) for key, item in found.items()}
+        return [
+            _Found(each.id, each.generation, *(plans.get(key) for key in of_one))
+            for (_, each), of_one in zip(wanted, keys, strict=True)
+        ]
+
+    def _effect(self, plan: Plan, effect: str | None) -> list[Write]:
+        """The mark by which the same effect is recognised, and what it is to return."""
+        if effect is None:
+            return []
+        key = effect_key(plan.tenant, plan.agent_id, plan.scope, effect)
+        kept_until = effect_kept_until(self._clock.now())
+        return [Put(key, plan.attributes() | {"expires_at": kept_until}, Missing())]
+
+    def get(self, reach: Reach, plan_id: str) -> Plan:
+        """One plan, active or over.
+
+        Raises:
+            NotFound: There is no such plan within reach.
+        """
+        return _shown(reach, self._of_id(reach, plan_id))
+
+    def active(self, reach: Reach) -> tuple[Plan, ...]:
+        """The active plans within reach, the one that fires first coming first."""
+        plans = [Plan.from_item(item) for item in owned_items(self._table, reach, ACTIVE)]
+        shown = filter(reach.shows, plans)
+        return tuple(sorted(shown, key=lambda plan: (plan.next_at or plan.created_at, plan.id)))
+
+    def list(
+        self,
+        reach: Reach,
+        *,
+        status: PlanStatus | None = None,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+    ) -> Listing[Plan]:
+        """A page of the plans in one partition, by id, active ones first.
+
+        Args:
+            reach: Whose; its first scope counts.
+            status: Only these.
+            limit: How many to read at most.
+            cursor: Where an earlier page ended.
+
+        Raises:
+            Invalid: The cursor is not one of this list.
+        """
+
+        def read(item: Item) -> Plan | None:
+            plan = Plan.from_item(item)
+            return plan if reach.shows(plan) and status in {None, plan.status} else None
+
+        sections = {"active": (ACTIVE,), None: (ACTIVE, ENDED)}.get(status, (ENDED,))
+        return list_owned(self._table, reach, sections, read, limit=limit, cursor=cursor)
+
+
+def _shown(reach: Reach, found: list[_Found]) -> Plan:
+    """The first active plan that is within reach, else the first that is over.
+
+    Of several, one that may be changed from there comes first.
+
+    Raises:
+        NotFound: There is none.
+    """
+    plans = [each.active for each in found] + [each.over for each in found]
+    shown = [plan for plan in plans if plan is not None and reach.shows(plan)]
+    if not shown:
+        raise NotFound("there is no such plan")
+    return min(shown, key=lambda plan: (plan.status != "active", not reach.changes(plan)))
+
+
+def _replaced(reach: Reach, found: list[_Found]) -> _Found:
+    """Where a plan of this name is set: in the place of one that may be shown, else in a free one.
+
+    Raises:
+        Conflict: The active one may not be changed from there.
+    """
+    shown = [each for each in found if each.plan is not None and reach.shows(each.plan)]
+    active = [(each, each.active) for each in shown if each.active is not None]
+    for each, plan in active:
+        if reach.changes(plan):
+            return each
+    for _, plan in active:
+        check_change(reach, plan)
+    over = (each for each in shown if each.over is not None and reach.changes(each.over))
+    return next(over, None) or next(each for each in found if each.plan is None)

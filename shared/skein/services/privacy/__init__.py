@@ -1,0 +1,12 @@
+"""Erase and export the data of a person, and keep the audit log."""
+
+__all__ = [
+    "audit_log",
+    "erasure_agent_data",
+    "erasure_memberships",
+    "erasure_messages",
+    "erasure_requests",
+    "erasure_runs",
+    "erasure_worker",
+    "export",
+]

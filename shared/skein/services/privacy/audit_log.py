@@ -1,0 +1,98 @@
+"""The book in which stands who read or changed what; it is only ever added to."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import date
+
+from skein.errors import Ambiguous, ConditionFailed, Invalid
+from skein.models.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
+from skein.models.base import Value
+from skein.models.storage import Missing, Put
+from skein.ports import Clock, Ids, Table
+from skein.services.common.cursors import DEFAULT_PAGE, FOREIGN, Cursor, KeyText, Listing, fitting
+from skein.settings import Settings
+
+LAST = "~"  # behind every time
+
+
+class Deed(Value):
+    """What somebody did; see `AuditEntry`."""
+
+    who: str
+    scope: AuditScope
+    verb: AuditVerb
+    kind: AuditKind
+    ids: Mapping[str, str] = {}
+    route: str
+    request_id: str | None = None
+
+
+class AuditCursor(Cursor):
+    """Goes on behind one entry of a day."""
+
+    audited: date
+    after: KeyText
+
+
+class AuditBook:
+    """Adds entries, and shows them."""
+
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids, settings: Settings) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+
+    def add(self, tenant: str, deed: Deed) -> AuditEntry:
+        """Write down what somebody did.
+
+        Raises:
+            Transient: It could not be written; the caller then gives no answer.
+        """
+        entry = AuditEntry(
+            tenant=tenant, id=f"aud_{self._ids.ulid()}", at=self._clock.now(), **deed.model_dump()
+        )
+        write = Put(entry.key, entry.to_item(days=self._settings.audit_days), Missing())
+        try:
+            self._table.write(write)
+        except Ambiguous:
+            with suppress(ConditionFailed):  # the first attempt had reached the table
+                self._table.write(write)
+        return entry
+
+    def of_day(
+        self,
+        tenant: str,
+        *,
+        day: date | None = None,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+    ) -> Listing[AuditEntry]:
+        """A page of a day's entries, the newest first.
+
+        Args:
+            tenant: Whose.
+            day: The day in UTC; None for today, or for that of the cursor.
+            limit: How many to show at most.
+            cursor: Where an earlier page ended.
+
+        Raises:
+            Invalid: The cursor is not one of this list.
+        """
+        at = AuditCursor.decode(cursor) if cursor is not None else None
+        if at is not None and day not in {None, at.audited}:
+            raise Invalid(FOREIGN)
+        shown = at.audited if at else day or self._clock.now().date()
+        page = self._table.query(
+            AuditEntry.partition(tenant, shown),
+            last=at.after if at else LAST,
+            limit=limit + 1 + (at is not None),
+            newest_first=True,
+        )
+        entries = [AuditEntry.from_item(item) for item in page.items]
+        rest = [entry for entry in entries if at is None or entry.key.sk != at.after]
+        kept = fitting(rest[:limit])
+        if len(kept) == len(rest):
+            return Listing(tuple(kept), None)
+        following = AuditCursor(audited=shown, after=kept[-1].key.sk)
+        return Listing(tuple(kept), following.encode())

@@ -1,0 +1,300 @@
+"""An erasure's work on what agents keep: for the person, for their chats, and openly.
+
+What is kept for the person alone goes, and so does what was kept for a private chat while they were
+there. Of what is kept openly, that goes which rests on their words, was made where they were, or
+names them; agents then remember those chats anew, from before the first of it.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from skein.errors import NotFound
+from skein.models.base import MemberRef
+from skein.models.chat import Membership, chat_partition
+from skein.models.document import Document, DocumentReach
+from skein.models.erasure import ErasedChat
+from skein.models.intent import EFFECT_KEPT, owned_partition
+from skein.models.memory import Memory, touched
+from skein.models.run import Run
+from skein.models.storage import (
+    Absent,
+    Delete,
+    Is,
+    Item,
+    Key,
+    Missing,
+    Put,
+    Update,
+    Write,
+    all_of,
+)
+from skein.models.thread import BENCH, ENDED_THREAD
+from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import read_room
+from skein.services.common.paging import items_under
+from skein.services.common.retrying import optimistic
+from skein.services.memory.consolidation_schedule import left_due
+from skein.services.privacy.erasure_sweep import Sweep, epoch_raised
+from skein.services.privacy.erasure_threads import ThreadEraser
+from skein.services.workspace.documents import Documents
+from skein.settings import Settings
+
+MINUTE = timedelta(minutes=1)  # such marks know their time in whole seconds only
+
+# Of an agent's open partition: what is no possession, or erased elsewhere.
+COUNTS = ("REVISION", "OWNED#REVISION")  # of changes, for whoever keeps a copy
+SHELF = "SHELF"  # the names of documents
+NOT_KEPT = (*COUNTS, SHELF, BENCH, "META", "RUN#", "LIVE#", "RUNNING")
+OF_CHATS = ("DOC#", "EFFECT#")  # what a chat itself keeps
+
+KINDS = {
+    "DOC": "documents",
+    "EFFECT": "effects",
+    "FACT": "memories",
+    "GOAL": "goals",
+    "ON": "lists",
+    "PLAN": "plans",
+    "REFLECTED": "reflections",
+    "STINT": "stints",
+    "THREAD": "threads",
+}
+
+
+class KeptEraser:
+    """Takes away what agents keep."""
+
+    def __init__(
+        self, *, table: Table, clock: Clock, documents: Documents, settings: Settings
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._documents = documents
+        self._threads = ThreadEraser(table=table, clock=clock)
+        self._settings = settings
+
+    def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Go through what each agent keeps that was in any of their chats."""
+        agents = {agent for note in sweep.chats.values() for agent in note.agents}
+        for agent_id in sorted(agents):
+            if after is None or agent_id > after:
+                self._for_them(sweep, agent_id)
+                for note in sweep.chats.values():
+                    if note.private and agent_id in note.agents:
+                        self._for_chat(sweep, agent_id, note)
+                self._openly(sweep, agent_id)
+                yield agent_id
+        for note in sorted(sweep.chats.values(), key=lambda note: note.chat_id):
+            position = f"~{note.chat_id}"  # behind every agent
+            if after is None or position > after:
+                self._by_chat(sweep, note)
+                yield position
+
+    def _for_them(self, sweep: Sweep, agent_id: str) -> None:
+        """All of it, the count of its changes included: nobody can ask for it any more."""
+        for user_id in sweep.subject.ids:
+            pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
+            for item in items_under(self._table, pk, ""):
+                self._table.write(Delete(Key(item["pk"], item["sk"])))
+                sweep.found.counts[_kind(item)] += item["sk"] not in (*COUNTS, SHELF)
+
+    def _for_chat(self, sweep: Sweep, agent_id: str, note: ErasedChat) -> None:
+        scope = f"chat:{note.chat_id}"
+        pk = owned_partition(sweep.tenant, agent_id, scope)
+        rests = partial(self._was_there, sweep, note)
+        self._threads.clear(sweep, agent_id, scope, rests)
+        own = (*COUNTS, SHELF, BENCH)
+        items = [item for item in items_under(self._table, pk, "") if item["sk"] not in own]
+        going = [item for item in items if rests(item)]
+        self._set_marks_back(sweep, agent_id, going, [note])
+        self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
+
+    def _by_chat(self, sweep: Sweep, note: ErasedChat) -> None:
+        """What the chat itself keeps, for every agent that looks at it."""
+        pk = chat_partition(sweep.tenant, note.chat_id)
+        items = [item for prefix in OF_CHATS for item in items_under(self._table, pk, prefix)]
+        rests = self._was_there if note.private else self._is_derived_here
+        going = [item for item in items if rests(sweep, note, item)]
+        self._erase(sweep, items, going, epoch_raised(sweep.tenant, note.chat_id))
+
+    def _was_there(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
+        """Whether something kept for a private chat may hold anything of theirs."""
+        if item["sk"].startswith("EFFECT#"):
+            return _is_spent(sweep, item, note.since)
+        people = (item.get("audience") or {}).get("people", ())
+        if set(people) & set(sweep.subject.ids) or sweep.mentions_them(_words(item)):
+            return True
+        moment = _made_at(item)
+        if moment is None:  # a reflection's record, which holds ids only
+            return False
+        return moment >= note.since and (sweep.suspect(moment) or self._by_suspect(sweep, item))
+
+    def _openly(self, sweep: Sweep, agent_id: str) -> None:
+        pk = owned_partition(sweep.tenant, agent_id, None)
+        self._threads.clear(sweep, agent_id, None, partial(self._is_derived, sweep))
+        items = [
+            item for item in items_under(self._table, pk, "") if not item["sk"].startswith(NOT_KEPT)
+        ]
+        going = [item for item in items if self._is_derived(sweep, item)]
+        ids, keys = {item.get("id") for item in going}, {item["sk"] for item in going}
+        going.extend(
+            item
+            for item in items
+            if item["sk"] not in keys and item.get("promoted_from") in ids - {None}
+        )
+        notes = [note for note in sweep.chats.values() if agent_id in note.agents]
+        self._set_marks_back(sweep, agent_id, going, notes)
+        self._erase(sweep, items, going, touched(sweep.tenant, agent_id, None))
+
+    def _is_derived_here(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
+        del note  # the item says where it is from
+        return self._is_derived(sweep, item)
+
+    def _is_derived(self, sweep: Sweep, item: Item) -> bool:
+        """Whether something kept openly rests on what they said."""
+        if item["sk"].startswith("EFFECT#"):
+            since = min((note.since for note in sweep.chats.values()), default=sweep.now)
+            return _is_spent(sweep, item, since)
+        if sweep.mentions_them(_words(item)):
+            return True
+        sources = [str(_source(item)), *item.get("chat_ids", ())]
+        notes = [sweep.chats[source] for source in sources if source in sweep.chats]
+        return any(self._is_derived_there(sweep, note, item) for note in notes)
+
+    def _is_derived_there(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
+        moment = _made_at(item)
+        if moment is None:
+            return False
+        if not (sweep.suspect(moment) or self._by_suspect(sweep, item)):
+            return False
+        if item.get("to_seq") is not None:
+            return note.first_seq is not None and item["to_seq"] >= note.first_seq
+        return note.first_seq is not None and moment >= note.since
+
+    def _by_suspect(self, sweep: Sweep, item: Item) -> bool:
+        """Whether something made late was made by a run that had begun before."""
+        run_id = item.get("source_run_id")
+        found = self._table.get(Run.key_of(sweep.tenant, run_id)) if run_id else None
+        run = Run.from_item(found) if found else None
+        return run is not None and run.started_at is not None and sweep.suspect(run.started_at)
+
+    # ------------------------------------------------------------------ erasing
+
+    def _erase(self, sweep: Sweep, items: list[Item], going: list[Item], change: Update) -> None:
+        """Let what had given way come back, then delete; `change` tells caches each time."""
+        gone = {item.get("id") for item in going} - {None}
+        keys = {item["sk"] for item in going}
+        for item in items:
+            if item["sk"] not in keys and item.get("superseded_by") in gone:
+                memory = Memory.from_item(item)
+                live = memory.model_copy(
+                    update={"superseded_by": None, "version": memory.version + 1}
+                )
+                back: list[Write] = [
+                    Delete(memory.key, Is("version", memory.version)),
+                    Put(live.key, live.to_item(), Missing()),
+                ]
+                self._table.transact([*back, change])
+        for item in going:
+            if item["sk"].startswith("DOC#"):
+                self._delete_document(item)
+            else:
+                self._table.transact([Delete(Key(item["pk"], item["sk"])), change])
+            if item["sk"].startswith(ENDED_THREAD):
+                self._threads.drop_stints(sweep, item["pk"], str(item["id"]))
+            sweep.found.counts[_kind(item)] += 1
+
+    def _delete_document(self, item: Item) -> None:
+        """Take it away as an operator would, so that it stands on no list any more."""
+        document = Document.from_item(item)
+        try:
+            self._documents.delete(DocumentReach(folders=(document.folder,)), document.id)
+        except NotFound:  # of a chat that is discarded: nothing lists it
+            self._table.write(Delete(document.key))
+
+    def _set_marks_back(
+        self, sweep: Sweep, agent_id: str, going: list[Item], notes: list[ErasedChat]
+    ) -> None:
+        """Before anything goes, since what goes tells how far the marks are to be set back.
+
+        Whoever dies in between begins anew with the same.
+        """
+        for note in notes:
+            self._set_back(sweep, agent_id, note, going)
+
+    def _set_back(self, sweep: Sweep, agent_id: str, note: ErasedChat, going: list[Item]) -> None:
+        """Let the agent remember a chat anew from before the first span that goes."""
+        spans = [
+            item["from_seq"]
+            for item in going
+            if item.get("source_chat_id") == note.chat_id and item.get("from_seq") is not None
+        ]
+        if spans or (note.first_seq is not None and sweep.erasure.swept_at is None):
+            first = min([*spans, *([note.first_seq] if note.first_seq is not None else [])])
+            attempt = partial(self._set_back_once, sweep, agent_id, note.chat_id, first - 1)
+            optimistic(self._clock, attempt)
+
+    def _set_back_once(self, sweep: Sweep, agent_id: str, chat_id: str, seq: int) -> None:
+        try:
+            room = read_room(self._table, sweep.tenant, chat_id)
+        except NotFound:
+            return
+        place = room.member(MemberRef(kind="agent", id=agent_id))
+        if place is None or place.consolidated_seq <= seq:
+            return
+        writes: list[Write] = [_mark_at(place, seq)]
+        moved = place.model_copy(update={"consolidated_seq": seq, "consolidated_characters": 0})
+        others = tuple(moved if each is place else each for each in room.members)
+        due = left_due(
+            room._replace(members=others), now=self._clock.now(), settings=self._settings
+        )
+        if due is not None:
+            change = due.change | {"version": room.chat.version + 1}
+            as_read = Is("version", room.chat.version)
+            writes += [Update(room.chat.key, set=change, condition=as_read), due.write]
+        self._table.transact(writes)
+
+
+def _is_spent(sweep: Sweep, effect: Item, since: datetime) -> bool:
+    """Whether the mark of an effect may tell of them, and no run that made it is at work still."""
+    made_at = datetime.fromtimestamp(int(effect["expires_at"]), UTC) - EFFECT_KEPT
+    swept_at = sweep.erasure.swept_at
+    return swept_at is not None and since <= made_at + MINUTE and made_at <= swept_at
+
+
+def _mark_at(place: Membership, seq: int) -> Update:
+    change: dict[str, Any] = {
+        "consolidated_seq": seq,
+        "consolidated_characters": 0,
+        "consolidation_failures": 0,
+    }
+    as_read = all_of(Is("consolidated_seq", place.consolidated_seq), Absent("left_seq"))
+    return Update(place.key, set=change, condition=as_read)
+
+
+def _source(item: Item) -> str | None:
+    """The chat that something was made in; a run's home, where nothing else is known."""
+    if item.get("chat_id") or item.get("source_chat_id"):
+        return str(item.get("chat_id") or item["source_chat_id"])
+    try:
+        return Run.home_of(str(item.get("source_run_id")))
+    except ValueError:
+        return None
+
+
+def _words(item: Item) -> Item:
+    """What of an item might name somebody: all but its keys."""
+    return {name: value for name, value in item.items() if name not in {"pk", "sk"}}
+
+
+def _kind(item: Item) -> str:
+    """What an item is, as the report counts it: by its sort key."""
+    parts = [part for part in str(item["sk"]).split("#") if part != "ENDED"]
+    return KINDS.get(parts[0], parts[0].lower())
+
+
+def _made_at(item: Item) -> datetime | None:
+    """When it was written last."""
+    written_at = item.get("updated_at") or item.get("created_at")
+    return datetime.fromisoformat(str(written_at)) if written_at else None

@@ -1,0 +1,234 @@
+"""An erasure's first two stages: every chat of the person is found, then they are out of it.
+
+Leaving a chat is one transaction: its roster, its derived texts and whatever its agents were to do
+for the person go together, and the raised epoch keeps back whoever is still deriving something.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from skein.errors import Conflict, NotFound
+from skein.models.chat import (
+    Chat,
+    LastMessage,
+    Membership,
+    Message,
+    member_relation,
+    related_chat,
+)
+from skein.models.erasure import ErasedChat
+from skein.models.past import past_relation
+from skein.models.run import Run
+from skein.models.storage import Delete, Exists, Is, Put, Update, Write, all_of
+from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import Room, read_room
+from skein.services.common.cursors import pages_of_relation
+from skein.services.common.retrying import optimistic
+from skein.services.common.revisions import revise
+from skein.services.memory.consolidation_schedule import marked
+from skein.services.privacy.erasure_sweep import ERASED, Sweep
+from skein.services.runs.completion import Endings
+from skein.services.runs.slots import slots_unchanged
+
+FORGOTTEN: dict[str, None] = {"summary": None, "summary_state": None}
+WHY = "somebody who was in this chat is being erased"
+
+
+class Places:
+    """Finds where a person is or was, and takes them out of there."""
+
+    def __init__(self, *, table: Table, clock: Clock, endings: Endings) -> None:
+        self._table = table
+        self._clock = clock
+        self._endings = endings
+
+    def find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Take a note of every chat that they are in, or have left."""
+        del after  # the relations are short, and a chat is noted once
+        for ref in sweep.subject.refs:
+            relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, ref.id))
+            for relation in relations:
+                for rows in pages_of_relation(self._table, relation, newest_first=True):
+                    for chat_id in map(related_chat, rows):
+                        self._note(sweep, chat_id)
+                        yield chat_id
+
+    def close(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Stop what agents do in their chats, and take the person out of each."""
+        for chat_id in sorted(sweep.chats):
+            if after is None or chat_id > after:
+                with suppress(NotFound):
+                    self._stop(sweep, chat_id)
+                    optimistic(self._clock, partial(self._close_once, sweep, chat_id))
+                yield chat_id
+
+    # ------------------------------------------------------------------ finding
+
+    def _note(self, sweep: Sweep, chat_id: str) -> None:
+        with suppress(NotFound):
+            room = read_room(self._table, sweep.tenant, chat_id, closed=True)
+            known = sweep.chats.get(chat_id)
+            note = self._note_on(sweep, room, known)
+            if note is not None and note != known:
+                self._table.write(Put(note.key, note.to_item()))
+                sweep.chats[chat_id] = note
+            self._learn_names(sweep, room)
+
+    def _note_on(self, sweep: Sweep, room: Room, known: ErasedChat | None) -> ErasedChat | None:
+        own = [place for place in room.members if sweep.is_theirs(place.member)]
+        if not own:  # the index is behind
+            return known
+        ids = {
+            kind: {place.member.id for place in room.members if place.member.kind == kind}
+            for kind in ("agent", "user")
+        }
+        joined = min((place.joined_seq for place in own), default=0)
+        since = self._said_at(room.chat, joined)
+        if known is not None:
+            since = min(since, known.since)
+        return ErasedChat(
+            tenant=sweep.tenant,
+            erasure_id=sweep.erasure.id,
+            chat_id=room.chat.id,
+            private=room.chat.visibility == "private",
+            agents=tuple(sorted(ids["agent"] | set(known.agents if known else ()))),
+            others=tuple(sorted(ids["user"] - set(sweep.subject.ids))),
+            since=since,
+            present_seq=known.present_seq if known else joined + 1,
+            first_seq=known.first_seq if known else None,
+        )
+
+    def _said_at(self, chat: Chat, seq: int) -> datetime:
+        """When message `seq` was written; 0 and one that is gone go for the chat's beginning."""
+        item = self._table.get(Message.key_of(chat.tenant, chat.id, seq)) if seq else None
+        return Message.from_item(item).created_at if item else chat.created_at
+
+    def _learn_names(self, sweep: Sweep, room: Room) -> None:
+        subject = sweep.subject
+        own = [place for place in room.members if sweep.is_theirs(place.member)]
+        names = dict.fromkeys([*subject.names, *(place.member.name for place in own)])
+        phones = dict.fromkeys([*subject.phones, *(p.sms.phone for p in own if p.sms)])
+        learnt = subject.model_copy(update={"names": tuple(names), "phones": tuple(phones)})
+        if learnt != subject:
+            self._table.write(Put(learnt.key, learnt.to_item()))
+            sweep.learn(learnt)
+
+    # ------------------------------------------------------------------ closing
+
+    def _stop(self, sweep: Sweep, chat_id: str) -> None:
+        """Cancel what is at work, waits or is to start for the person, whatever comes behind it."""
+        stopped: set[str] = set()
+        while True:
+            room = read_room(self._table, sweep.tenant, chat_id)
+            live = [
+                run
+                for place in room.agents
+                for run in self._live(sweep, room.chat, place)
+                if run.id not in stopped
+            ]
+            if not live:
+                return
+            for run in live:
+                stopped.add(run.id)
+                sweep.found.stopped += 1
+                sweep.found.counts["runs_canceled"] += 1
+                with suppress(Conflict):
+                    self._endings.cancel(run, error=WHY)
+
+    def _live(self, sweep: Sweep, chat: Chat, place: Membership) -> Iterator[Run]:
+        queued = place.queued_run
+        ids = [place.running_run, *place.resuming, place.wait.run_id if place.wait else None]
+        theirs = queued is not None and sweep.is_theirs(queued.trigger.by)
+        if queued is not None and (chat.visibility == "private" or theirs):
+            ids.append(queued.run_id)
+        for run_id in dict.fromkeys(filter(None, ids)):
+            item = self._table.get(Run.key_of(sweep.tenant, run_id))
+            run = Run.from_item(item) if item else None
+            if run is not None and sweep.to_stop(run):
+                yield run
+
+    def _close_once(self, sweep: Sweep, chat_id: str) -> None:
+        room = read_room(self._table, sweep.tenant, chat_id, closed=True)
+        own = [place for place in room.members if sweep.is_theirs(place.member)]
+        if not own and sweep.erasure.swept_at is not None and not self._derived(sweep, room):
+            return
+        now = self._clock.now()
+        chat, write = revise(
+            room.chat, self._closed(sweep, room.chat, now), also=self._bookkeeping(sweep, room, now)
+        )
+        writes: list[Write] = [write, *(Delete(place.key) for place in own)]
+        writes.extend(_forgotten(place) for place in room.agents)
+        if chat.discarded_at is not None and room.chat.consolidation_at is not None:
+            writes.append(marked(chat, None).write)
+        self._table.transact(writes)
+        for place in room.members:
+            if place.member.kind == "agent" and not place.active and place.summary is not None:
+                self._table.write(Update(place.key, set=FORGOTTEN, condition=Exists()))
+        sweep.found.stopped += len(own)
+        sweep.found.counts["memberships"] += len(own)
+        summaries = [room.chat.record, room.chat.pinned, *(p.summary for p in room.members)]
+        sweep.found.counts["summaries"] += sum(summary is not None for summary in summaries)
+
+    def _derived(self, sweep: Sweep, room: Room) -> bool:
+        """Whether something stands there that was summed up before the first sweep ended."""
+        summaries = [room.chat.record, *(place.summary for place in room.members)]
+        return any(summary is not None and sweep.suspect(summary.at) for summary in summaries)
+
+    def _closed(self, sweep: Sweep, chat: Chat, now: datetime) -> dict[str, Any]:
+        """What is different about the chat once the person is out of it."""
+        own = {str(ref) for ref in sweep.subject.refs}
+        roster = tuple(member for member in chat.roster if not sweep.is_theirs(member))
+        formerly = {
+            old: new
+            for old, new in chat.formerly.items()
+            if not {old, new} & set(sweep.subject.ids)
+        }
+        alone = _alone(chat, roster)
+        return {
+            "roster": roster,
+            "joined_late": {ref: seq for ref, seq in chat.joined_late.items() if ref not in own},
+            "formerly": formerly,
+            "title": None if alone or sweep.names_them(chat.title) else chat.title,
+            "documents": () if alone else chat.documents,
+            "record": None,
+            "record_state": None,
+            "pinned": None,
+            "last_message": _shown_last(sweep, chat),
+            "epoch": chat.epoch + 1,
+            "discarded_at": chat.discarded_at or (now if alone else None),
+        }
+
+    def _bookkeeping(self, sweep: Sweep, room: Room, now: datetime) -> dict[str, Any]:
+        """Summaries are made anew, unless nobody is left to read them."""
+        roster = tuple(member for member in room.chat.roster if not sweep.is_theirs(member))
+        if room.chat.discarded_at is not None or _alone(room.chat, roster):
+            return room.chat.upkeep(None) | {"consolidation_at": None}
+        return room.chat.upkeep(now)
+
+
+def _alone(chat: Chat, people: tuple[Any, ...]) -> bool:
+    """Whether nobody is left who may read it, or write in it."""
+    closed = chat.visibility == "private" or chat.kind == "direct"
+    return closed and not any(member.kind == "user" for member in people)
+
+
+def _shown_last(sweep: Sweep, chat: Chat) -> LastMessage | None:
+    last = chat.last_message
+    if last is None:
+        return None
+    by_agent = last.sender.kind == "agent"
+    if sweep.is_theirs(last.sender):
+        return last.model_copy(update={"text": "", "sender": ERASED})
+    said_in_private = chat.visibility == "private" and sweep.suspect(last.created_at)
+    if by_agent and (said_in_private or sweep.names_them(last.text)):
+        return last.model_copy(update={"text": ""})
+    return last
+
+
+def _forgotten(place: Membership) -> Update:
+    """The place of an agent without its note, which whoever is renewing it cannot keep either."""
+    as_read = all_of(slots_unchanged(place), Is("chat_id", place.chat_id))
+    return Update(place.key, set=FORGOTTEN, condition=as_read)

@@ -1,0 +1,126 @@
+"""An erasure's work in the chats of the person: what was said there, and what runs there hold."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from skein.errors import ConditionFailed
+from skein.models.borrowed import Borrowed
+from skein.models.chat import Message, chat_partition
+from skein.models.dedupe import DedupeMark
+from skein.models.delivery import Delivery
+from skein.models.erasure import ErasedChat
+from skein.models.run import Run
+from skein.models.storage import Delete, Exists, Is, Item, Put, Update
+from skein.ports import Table
+from skein.services.common.paging import items_under
+from skein.services.privacy.erasure_runs import RunEraser
+from skein.services.privacy.erasure_sweep import Sweep, epoch_raised, is_to_go, tombstone
+
+PART = 100  # items after which it is noted how far a chat has come
+
+
+class ChatEraser:
+    """Empties the chats of a person of what was theirs."""
+
+    def __init__(self, *, table: Table, runs: RunEraser) -> None:
+        self._table = table
+        self._runs = runs
+        self._kinds: dict[str, Callable[[Sweep, str, Item], None]] = {
+            "BORROWED": self._borrowed,
+            "DEDUPE": self._mark,
+            "DELIVERY": self._delivery,
+            "MSG": self._message,
+            "RUN": self._run,
+        }
+
+    def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Go through each chat once, item by item; positions are a chat and a sort key."""
+        chat_after, _, key_after = (after or "").partition(" ")
+        for chat_id in sorted(sweep.chats):
+            if chat_id < chat_after or (chat_id == chat_after and not key_after):
+                continue
+            behind = key_after if chat_id == chat_after else None
+            pk = chat_partition(sweep.tenant, chat_id)
+            for number, item in enumerate(items_under(self._table, pk, "", after=behind), 1):
+                handle = self._kinds.get(item["sk"].partition("#")[0])
+                if handle is not None:
+                    handle(sweep, chat_id, item)
+                if number % PART == 0:
+                    yield f"{chat_id} {item['sk']}"
+            with suppress(ConditionFailed):  # the chat is gone
+                self._table.write(epoch_raised(sweep.tenant, chat_id))
+            yield chat_id
+
+    def _message(self, sweep: Sweep, chat_id: str, item: Item) -> None:
+        message = Message.from_item(item)
+        if sweep.is_theirs(message.sender):
+            self._remember_first(sweep, chat_id, message)
+        suspect = sweep.suspect(message.created_at) or self._by_suspect(sweep, message)
+        if is_to_go(sweep, sweep.chats[chat_id], message, suspect=suspect):
+            self._table.write(Update(message.key, set=tombstone(message), condition=Exists()))
+            sweep.found.counts["messages"] += 1
+            return
+        if message.origin is not None and (
+            message.origin.chat_id in sweep.chats
+            or sweep.mentions_them(message.origin.model_dump(mode="json"))
+        ):
+            self._table.write(Update(message.key, set={"origin": None}, condition=Exists()))
+            sweep.found.counts["origins"] += 1
+        if message.traced_to in sweep.subject.ids:
+            self._table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
+
+    def _remember_first(self, sweep: Sweep, chat_id: str, message: Message) -> None:
+        """What rests on their words cannot be older; kept, since the words are about to go."""
+        note = sweep.chats[chat_id]
+        if note.first_seq is not None and note.first_seq <= message.seq:
+            return
+        noted = note.model_copy(
+            update={
+                "first_seq": message.seq,
+                "present_seq": min(note.present_seq or message.seq, message.seq),
+                "since": min(note.since, message.created_at),
+            }
+        )
+        self._table.write(Put(noted.key, noted.to_item()))
+        sweep.chats[chat_id] = noted
+
+    def _by_suspect(self, sweep: Sweep, message: Message) -> bool:
+        """Whether a message that came late is of a run that had begun before."""
+        if message.run_id is None:
+            return False
+        item = self._table.get(Run.key_of(sweep.tenant, message.run_id))
+        run = Run.from_item(item) if item else None
+        return run is None or (run.started_at is not None and sweep.suspect(run.started_at))
+
+    def _mark(self, sweep: Sweep, chat_id: str, item: Item) -> None:
+        del chat_id
+        mark = DedupeMark.from_item(item)
+        if sweep.is_theirs(mark.sender):
+            self._table.write(Delete(mark.key))
+            sweep.found.counts["dedupe_marks"] += 1
+
+    def _delivery(self, sweep: Sweep, chat_id: str, item: Item) -> None:
+        del chat_id
+        delivery = Delivery.from_item(item)
+        if delivery.user_id in sweep.subject.ids or delivery.to.phone in sweep.subject.phones:
+            self._table.write(Delete(delivery.key))
+            sweep.found.counts["deliveries"] += 1
+
+    def _borrowed(self, sweep: Sweep, chat_id: str, item: Item) -> None:
+        staged = Borrowed.from_item(item)
+        note: ErasedChat = sweep.chats[chat_id]
+        if note.private and sweep.suspect(staged.created_at):
+            try:
+                self._table.write(Delete(staged.key, Is("staging", staged.staging)))
+            except ConditionFailed:
+                return
+            sweep.found.counts["borrowed"] += 1
+        else:
+            self._runs.unborrow(sweep, chat_id, staged.agent_id)
+
+    def _run(self, sweep: Sweep, chat_id: str, item: Item) -> None:
+        if "#STEP#" in item["sk"]:
+            return  # with its run
+        run = Run.from_item(item)
+        if (run.ended_at or sweep.now) >= sweep.chats[chat_id].since:
+            self._runs.erase(sweep, run)

@@ -1,0 +1,98 @@
+"""Erasures as operators see them: ask for one, and look how far it has come."""
+
+from skein.errors import Ambiguous, ConditionFailed, NotFound
+from skein.models.erasure import Erasure, Subject
+from skein.models.jobs import ErasureJob
+from skein.models.storage import Delete, Is, Missing, Put, Write, any_of
+from skein.models.user import PhoneOwner, User
+from skein.ports import Clock, Ids, Table
+from skein.services.common.retrying import optimistic
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.privacy.erasure_sweep import ERASED
+
+
+class Erasures:
+    """Begins erasures."""
+
+    def __init__(self, *, table: Table, clock: Clock, ids: Ids, dispatch: Dispatch) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._dispatch = dispatch
+
+    def request(self, tenant: str, user_id: str, *, by: str) -> Erasure:
+        """Begin to erase a person; while that is at work, asking again gives the same erasure.
+
+        From then on their numbers lead to nobody, and they get into no chat any more.
+
+        Args:
+            tenant: Whose person.
+            user_id: Who.
+            by: The operator who asks.
+
+        Raises:
+            NotFound: There is no such person, or no more.
+        """
+        erasure_id = f"era_{self._ids.ulid()}"
+        erasure = optimistic(
+            self._clock, lambda: self._request_once(tenant, user_id, by, erasure_id)
+        )
+        if erasure.finished_at is None:
+            self._dispatch.send([job_of(erasure)])
+        return erasure
+
+    def get(self, tenant: str, erasure_id: str) -> Erasure:
+        """One erasure, at work or done.
+
+        Raises:
+            NotFound: There is no such erasure.
+        """
+        item = self._table.get(Erasure.key_of(tenant, erasure_id))
+        if item is None:
+            raise NotFound("there is no such erasure")
+        return Erasure.from_item(item)
+
+    def _request_once(self, tenant: str, user_id: str, by: str, erasure_id: str) -> Erasure:
+        item = self._table.get(User.key_of(tenant, user_id))
+        if item is None:
+            raise NotFound("there is no such person")
+        user, now = User.from_item(item), self._clock.now()
+        if user.erasure_id is not None:
+            return self.get(tenant, user.erasure_id)
+        erasure = Erasure(
+            tenant=tenant, id=erasure_id, user_id=user_id, requested_by=by, requested_at=now
+        )
+        subject = Subject(
+            tenant=tenant,
+            erasure_id=erasure.id,
+            ids=tuple(dict.fromkeys([user.id, *user.former_ids])),
+            names=(user.name,),
+            phones=tuple(dict.fromkeys([*user.phones, *user.former_phones])),
+        )
+        bare = User(
+            tenant=tenant,
+            id=user_id,
+            name=ERASED.name,
+            erasure_id=erasure.id,
+            version=user.version + 1,
+            created_at=user.created_at,
+        )
+        writes: list[Write] = [
+            Put(user.key, bare.attributes(), Is("version", user.version)),
+            Put(erasure.key, erasure.to_item(now), Missing()),
+            Put(subject.key, subject.to_item(), Missing()),
+        ]
+        writes.extend(
+            Delete(PhoneOwner.key_of(tenant, phone), any_of(Missing(), Is("user_id", user_id)))
+            for phone in user.phones
+        )
+        try:
+            self._table.transact(writes)
+        except Ambiguous:
+            raise ConditionFailed(frozenset()) from None  # look again: it may be there
+        return erasure
+
+
+def job_of(erasure: Erasure) -> ErasureJob:
+    """The job that brings a worker to an erasure."""
+    return ErasureJob(tenant=erasure.tenant, erasure_id=erasure.id)

@@ -1,0 +1,257 @@
+"""What an erasure leaves of runs: figures. And what runs of theirs have left in other chats.
+
+A run that has not ended is stopped if it began before the first sweep was over; one that began
+later has seen nothing of what is erased, and is let alone.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from skein.errors import ConditionFailed, Conflict
+from skein.models.agent import agent_partition
+from skein.models.audience import NOBODY
+from skein.models.base import MemberRef
+from skein.models.borrowed import Borrowed
+from skein.models.chat import (
+    Chat,
+    Message,
+    chat_partition,
+    member_relation,
+    related_chat,
+)
+from skein.models.dedupe import DedupeMark
+from skein.models.due import NOT_DUE
+from skein.models.erasure import ErasedChat
+from skein.models.past import past_relation
+from skein.models.run import Run, runs_relation
+from skein.models.step import Step
+from skein.models.storage import Delete, Exists, Is, Item, Key, Put, Update
+from skein.models.trigger import Trigger
+from skein.ports import Table
+from skein.services.common.paging import items_under, pages
+from skein.services.privacy.erasure_sweep import ROWS, Sweep, epoch_raised
+from skein.services.runs.completion import Endings
+
+WHY = "somebody whose words it was shown is being erased"
+SENDING = "send_message"
+
+
+class RunEraser:
+    """Takes words out of runs."""
+
+    def __init__(self, *, table: Table, endings: Endings) -> None:
+        self._table = table
+        self._endings = endings
+
+    def erase(self, sweep: Sweep, run: Run) -> None:
+        """Leave of a run its figures, unless it is at work and has seen nothing."""
+        if sweep.to_stop(run) and sweep.erasure.swept_at is not None:
+            sweep.found.stopped += 1
+            with suppress(Conflict):
+                self._endings.cancel(run, error=WHY)
+        elif not run.ended:
+            return
+        page = self._table.query(
+            run.key.pk, first=f"{run.key.sk}#STEP#", last=f"{run.key.sk}#STEP#~"
+        )
+        steps = [Step.from_item(item) for item in page.items]
+        self._untell(sweep, run, steps)
+        for step in steps:
+            if step.prompt is not None or step.text or step.tool_calls or step.results:
+                self._table.write(Update(step.key, set=BARE_STEP, condition=Exists()))
+        changes = _bare(sweep, run)
+        if changes:
+            sweep.found.counts["runs"] += 1
+            self._table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
+
+    # ------------------------------------------------------------------ runs elsewhere
+
+    def elsewhere(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Erase the runs that may have been shown something of theirs in other chats."""
+        for position, runs in self._stretches(sweep):
+            if after is not None and position <= after:
+                continue
+            for run in runs:
+                self.erase(sweep, run)
+            yield position
+
+    def _stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
+        """Stretches of runs, in an order that does not change; none is read before it is used."""
+        shared = [note for note in sweep.chats.values() if not note.private]
+        for agent_id in sorted({agent for note in shared for agent in note.agents}):
+            day = min(note.since for note in shared if agent_id in note.agents)
+            since = day
+            while day.date() <= sweep.now.date():
+                runs = self._of_day(sweep, agent_id, day.date(), since)
+                yield f"1 {agent_id} {day:%Y-%m-%d}", runs
+                day += timedelta(days=1)
+        hidden = [note for note in sweep.chats.values() if note.private]
+        for agent_id in sorted({agent for note in hidden for agent in note.agents}):
+            yield f"2 {agent_id}", self._without_chat(sweep, agent_id)
+        for note in sorted(hidden, key=lambda note: note.chat_id):
+            for person in note.others:
+                runs = self._of_person(sweep, note, person)
+                yield f"3 {note.chat_id} {person}", runs
+        for note in sorted(sweep.chats.values(), key=lambda note: note.chat_id):
+            for chat_id, told_at in sorted(note.told.items()):
+                yield f"4 {note.chat_id} {chat_id}", self._told(sweep, chat_id, told_at)
+
+    def _of_day(self, sweep: Sweep, agent_id: str, day: date, since: datetime) -> Iterator[Run]:
+        """An agent's runs of one day: it tells in any chat what goes on in its open ones."""
+        for rows in self._pages(runs_relation(sweep.tenant, agent_id, day)):
+            keys = [Key(row["pk"], row["sk"]) for row in rows]
+            found = self._table.get_many(keys) if keys else {}
+            runs = [Run.from_item(found[key]) for key in keys if key in found]
+            yield from (run for run in runs if run.created_at >= since)
+
+    def _told(self, sweep: Sweep, chat_id: str, told_at: datetime) -> Iterator[Run]:
+        """Runs that may have been shown why somebody spoke in a chat not theirs."""
+        for item in items_under(self._table, chat_partition(sweep.tenant, chat_id), "RUN#"):
+            if "#STEP#" not in item["sk"]:
+                run = Run.from_item(item)
+                if (run.ended_at or sweep.now) >= told_at:
+                    yield run
+
+    def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
+        """Runs of plans that were set in their private chats."""
+        for item in items_under(self._table, agent_partition(sweep.tenant, agent_id), "RUN#"):
+            if "#STEP#" not in item["sk"]:
+                run = Run.from_item(item)
+                plan = run.trigger.plan
+                from_there = plan is not None and plan.chat_id in sweep.chats
+                if from_there or run.audience.counts(sweep.subject.ids):
+                    yield run
+
+    def _of_person(self, sweep: Sweep, note: ErasedChat, person: str) -> Iterator[Run]:
+        """Runs in private chats of somebody who was there, too, by agents that were there."""
+        for chat_id in self._private_chats(sweep, person):
+            for agent_id in note.agents:
+                self.unborrow(sweep, chat_id, agent_id)
+            for item in items_under(self._table, chat_partition(sweep.tenant, chat_id), "RUN#"):
+                if "#STEP#" not in item["sk"]:
+                    run = Run.from_item(item)
+                    if run.agent_id in note.agents and run.created_at >= note.since:
+                        yield run
+
+    def _private_chats(self, sweep: Sweep, person: str) -> list[str]:
+        ref = MemberRef(kind="user", id=person)
+        relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, person))
+        rows = [row for relation in relations for page in self._pages(relation) for row in page]
+        ids = sorted({related_chat(row) for row in rows} - sweep.chats.keys())
+        chats: list[str] = []
+        for start in range(0, len(ids), ROWS):
+            keys = [Chat.key_of(sweep.tenant, chat_id) for chat_id in ids[start : start + ROWS]]
+            found = self._table.get_many(keys)
+            there = [Chat.from_item(found[key]) for key in keys if key in found]
+            chats.extend(chat.id for chat in there if chat.visibility == "private")
+        return chats
+
+    def _pages(self, relation: str) -> Iterator[tuple[Item, ...]]:
+        return pages(
+            lambda start: self._table.query_index("gsi1", relation, limit=ROWS, start=start)
+        )
+
+    # ------------------------------------------------------------------ what runs have left
+
+    def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
+        """Take away what an agent has staged in a chat, if it comes from one of theirs."""
+        key = Borrowed.key_of(sweep.tenant, chat_id, agent_id)
+        item = self._table.get(key)
+        staged = Borrowed.from_item(item) if item else None
+        if staged is None or not (
+            staged.source_chat_id in sweep.chats or sweep.mentions_them(staged.attributes())
+        ):
+            return
+        with suppress(ConditionFailed):
+            self._table.write(Delete(key, Is("staging", staged.staging)))
+            sweep.found.counts["borrowed"] += 1
+
+    def _untell(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
+        """Take away what a run has staged, and why it says it spoke, in chats not its own."""
+        calls = [call for step in steps for call in step.tool_calls]
+        named = {place for call in calls for place in _chats_named(call.arguments)}
+        places = {sent.chat_id for sent in run.sent} | named
+        places |= {place for place in (run.chat_id, run.active_chat_id) if place}
+        if any(call.name == "borrow_context" for call in calls):
+            for place in sorted(places):
+                self.unborrow(sweep, place, run.agent_id)
+        home = run.chat_id or (run.trigger.plan.chat_id if run.trigger.plan else None)
+        if home not in sweep.chats:
+            return
+        for place in sorted(places - {run.chat_id}):
+            for seq in self._said(sweep, run, steps, place):
+                self._unexplain(sweep, place, seq)
+
+    def _said(self, sweep: Sweep, run: Run, steps: list[Step], place: str) -> set[int]:
+        """The numbers of what a run has said in a chat."""
+        agent = MemberRef(kind="agent", id=run.agent_id)
+        effects = [
+            f"{run.id}:{step.n}:{position}"
+            for step in steps
+            for position, call in enumerate(step.tool_calls)
+            if call.name == SENDING
+        ]
+        marks = [DedupeMark.key_of(sweep.tenant, place, agent, effect) for effect in effects]
+        seqs = {sent.seq for sent in run.sent if sent.chat_id == place}
+        for start in range(0, len(marks), ROWS):
+            found = self._table.get_many(marks[start : start + ROWS])
+            seqs |= {DedupeMark.from_item(item).seq for item in found.values()}
+        return seqs
+
+    def _unexplain(self, sweep: Sweep, chat_id: str, seq: int) -> None:
+        """Take away why a message was sent; a note stays that runs there may have been shown it."""
+        item = self._table.get(Message.key_of(sweep.tenant, chat_id, seq))
+        message = Message.from_item(item) if item else None
+        if message is not None and message.traced_to in sweep.subject.ids:
+            self._table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
+        origin = message.origin if message else None
+        note = sweep.chats.get(origin.chat_id) if origin else None
+        if message is None or note is None:
+            return
+        told = dict(note.told)
+        told[chat_id] = min(told.get(chat_id, message.created_at), message.created_at)
+        if told != note.told:
+            noted = note.model_copy(update={"told": told})
+            self._table.write(Put(noted.key, noted.to_item()))
+            sweep.chats[note.chat_id] = noted
+        sweep.found.counts["origins"] += 1
+        told_no_more = Update(message.key, set={"origin": None}, condition=Exists())
+        self._table.transact([told_no_more, epoch_raised(sweep.tenant, chat_id)])
+
+
+BARE_STEP: dict[str, Any] = {"text": "", "tool_calls": [], "results": None, "prompt": None}
+
+
+def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
+    """What is to change of a run for its figures alone to stay; nothing the second time."""
+    trigger = run.trigger
+    by = None if sweep.is_theirs(trigger.by) else trigger.by
+    bare = run.model_copy(
+        update={
+            "trigger": Trigger(
+                type=trigger.type, seq=trigger.seq, from_seq=trigger.from_seq, by=by
+            ),
+            "audience": NOBODY if not run.audience.open else run.audience,
+            "held": None,
+            "sent": (),
+            "error": None,
+            "correlation_id": None,
+            "wait": None,
+            "resumed": None,
+        }
+    )
+    before, after = run.attributes(), bare.attributes()
+    return {name: after.get(name) for name in before if before.get(name) != after.get(name)}
+
+
+def _chats_named(arguments: str) -> set[str]:
+    """The chats that a call of a tool names, as far as it can be read."""
+    try:
+        given = json.loads(arguments)
+    except ValueError:
+        return set()
+    values = given.values() if isinstance(given, dict) else ()
+    return {value for value in values if isinstance(value, str) and value.startswith("chat_")}

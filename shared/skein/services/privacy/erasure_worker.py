@@ -1,0 +1,244 @@
+"""The work of an erasure: two sweeps over all that is a person's, and then the report.
+
+Each sweep goes through the same stages; every step of each may be done again, and how far a stage
+has come is kept, so a worker that dies or runs out of time is followed by another. The second sweep
+begins once every function that was at work during the first has ended, and takes what those still
+wrote. Should it have had to stop a run, or to close a place, another one follows.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from skein.errors import ConditionFailed, LostLease
+from skein.models.base import rfc3339
+from skein.models.dedupe import OPENED
+from skein.models.erasure import FIRST_STAGE, ErasedChat, Erasure, ErasureStage, Subject, SweepCount
+from skein.models.jobs import ErasureJob
+from skein.models.limit import Allowance, owner_of_user
+from skein.models.storage import Delete, Is, Item, Key, Update, Write
+from skein.models.user import Merge, PhoneChat, PhoneOwner, User, phone_partition
+from skein.ports import Clock, Table
+from skein.services.common.paging import items_under
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.privacy.erasure_agent_data import KeptEraser
+from skein.services.privacy.erasure_memberships import Places
+from skein.services.privacy.erasure_messages import ChatEraser
+from skein.services.privacy.erasure_runs import RunEraser
+from skein.services.privacy.erasure_sweep import Found, Sweep
+
+LONGEST_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
+SPARE = timedelta(seconds=60)  # between two sweeps beyond that, and before a worker's deadline
+MOST_SWEEPS = 4
+
+logger = logging.getLogger(__name__)
+
+Stage = Callable[[Sweep, str | None], Iterator[str]]
+
+
+class Eraser:
+    """What the erasure worker does."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        dispatch: Dispatch,
+        places: Places,
+        chats: ChatEraser,
+        kept: KeptEraser,
+        runs: RunEraser,
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._dispatch = dispatch
+        self._stages: dict[ErasureStage, Stage] = {
+            "find": places.find,
+            "close": places.close,
+            "chats": chats.sweep,
+            "kept": kept.sweep,
+            "runs": runs.elsewhere,
+            "rest": self._rest,
+        }
+
+    def carry_on(self, job: ErasureJob, *, deadline: datetime) -> None:
+        """Do what is to be done of an erasure now, as far as time allows.
+
+        Doing it twice, late or for nothing does no harm.
+        """
+        try:
+            erasure = self._claim(job, deadline)
+            if erasure is not None:
+                self._work(erasure, job, deadline)
+        except (ConditionFailed, LostLease):
+            logger.info("another worker erases", extra={"erasure_id": job.erasure_id})
+
+    # ------------------------------------------------------------------ claiming
+
+    def _claim(self, job: ErasureJob, deadline: datetime) -> Erasure | None:
+        item = self._table.get(Erasure.key_of(job.tenant, job.erasure_id))
+        erasure, now = (Erasure.from_item(item) if item else None), self._clock.now()
+        if erasure is None or erasure.stage == "done":
+            return None
+        if erasure.busy_until is not None and erasure.busy_until > now:
+            return None
+        changes: dict[str, Any] = {"fence": erasure.fence + 1, "busy_until": deadline}
+        if erasure.stage == "resting":
+            if erasure.sweep_again_at is not None and erasure.sweep_again_at > now:
+                return None
+            changes |= {
+                "stage": FIRST_STAGE,
+                "after": None,
+                "canceled": 0,
+                "sweeps": (*erasure.sweeps, SweepCount()),
+                "sweep_again_at": None,
+            }
+        return self._save(erasure, due_at=deadline + SPARE, **changes)
+
+    def _save(self, erasure: Erasure, *, due_at: datetime | None = None, **changes: Any) -> Erasure:
+        """Write how far it has come.
+
+        Raises:
+            ConditionFailed: Another worker has taken it over.
+        """
+        changed = erasure.model_copy(update=changes)
+        stored = changed.attributes()
+        change = {name: stored.get(name) for name in changes}
+        if due_at is not None:
+            change |= changed.due(due_at) | {"due_tries": None}
+        as_read = Is("fence", erasure.fence)
+        self._table.write(Update(erasure.key, set=change, condition=as_read))
+        return changed
+
+    # ------------------------------------------------------------------ working
+
+    def _work(self, erasure: Erasure, job: ErasureJob, deadline: datetime) -> None:
+        subject = self._subject(erasure)
+        if subject is None:
+            return
+        sweep = Sweep(erasure, subject, self._notes(erasure), Found(), self._clock.now())
+        stages = list(self._stages)
+        for stage in stages[stages.index(erasure.stage) :]:
+            if erasure.stage != stage:
+                erasure = self._save(erasure, stage=stage, after=None)
+            for position in self._stages[stage](sweep, erasure.after):
+                erasure = self._counted(erasure, sweep, after=position)
+                if self._clock.now() + SPARE >= deadline:
+                    self._hand_on(erasure, job)
+                    return
+            erasure = self._counted(erasure, sweep)
+        self._rest_or_finish(erasure, subject)
+
+    def _counted(self, erasure: Erasure, sweep: Sweep, **changes: Any) -> Erasure:
+        """Save what was found since the last time."""
+        found, sweep.found = sweep.found, Found()
+        if not found.counts and not found.stopped and not changes:
+            return erasure
+        *earlier, current = erasure.sweeps
+        counts = Counter(current.counts) + found.counts
+        now = current.model_copy(update={"counts": dict(sorted(counts.items()))})
+        return self._save(
+            erasure,
+            sweeps=(*earlier, now),
+            canceled=erasure.canceled + found.stopped,
+            **changes,
+        )
+
+    def _hand_on(self, erasure: Erasure, job: ErasureJob) -> None:
+        """Let a fresh invocation go on; if its job gets lost, the tick finds the mark."""
+        self._save(erasure, due_at=self._clock.now() + SPARE, busy_until=None)
+        self._dispatch.send([job])
+
+    def _rest_or_finish(self, erasure: Erasure, subject: Subject) -> None:
+        now = self._clock.now()
+        *earlier, current = erasure.sweeps
+        sweeps = (*earlier, current.model_copy(update={"ended_at": now}))
+        again = len(sweeps) == 1 or (erasure.canceled > 0 and len(sweeps) < MOST_SWEEPS)
+        if again:
+            at = now + LONGEST_FUNCTION + SPARE
+            self._save(
+                erasure,
+                due_at=at,
+                stage="resting",
+                after=None,
+                sweeps=sweeps,
+                busy_until=None,
+                sweep_again_at=at,
+            )
+            return
+        self._finish(erasure, subject, sweeps, now)
+
+    def _finish(
+        self, erasure: Erasure, subject: Subject, sweeps: tuple[SweepCount, ...], now: datetime
+    ) -> None:
+        """Take away what the work itself needed, the person's bare record last."""
+        for note in self._notes(erasure).values():
+            self._table.write(Delete(note.key))
+        done = erasure.model_copy(
+            update={"stage": "done", "sweeps": sweeps, "finished_at": now, "after": None}
+        )
+        stored = done.attributes()
+        change = {name: stored.get(name) for name in ("stage", "sweeps", "finished_at", "after")}
+        change |= {"busy_until": None} | done.due(None)
+        bare = User.key_of(erasure.tenant, erasure.user_id)
+        self._table.transact(
+            [
+                Update(erasure.key, set=change, condition=Is("fence", erasure.fence)),
+                Delete(subject.key),
+                Delete(bare, Is("erasure_id", erasure.id)),
+            ]
+        )
+        logger.info("a person is erased", extra={"erasure_id": erasure.id, "at": rfc3339(now)})
+
+    # ------------------------------------------------------------------ what it goes by
+
+    def _subject(self, erasure: Erasure) -> Subject | None:
+        item = self._table.get(Subject.key_of(erasure.tenant, erasure.id))
+        return Subject.from_item(item) if item else None
+
+    def _notes(self, erasure: Erasure) -> dict[str, ErasedChat]:
+        first = ErasedChat.key_of(erasure.tenant, erasure.id, "")
+        notes = (
+            ErasedChat.from_item(item) for item in items_under(self._table, first.pk, first.sk)
+        )
+        return {note.chat_id: note for note in notes}
+
+    # ------------------------------------------------------------------ look-ups
+
+    def _rest(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Whatever leads to them by a number, by an id that was theirs, or by a `client_id`."""
+        del after  # it is little
+        for phone in sweep.subject.phones:
+            for item in items_under(self._table, phone_partition(sweep.tenant, phone), ""):
+                self._delete(sweep, _look_up(sweep, phone, item))
+            yield f"phone {len(sweep.subject.phones)}"
+        for user_id in sweep.subject.ids:
+            merge = Merge.key_of(sweep.tenant, user_id)
+            allowance = Allowance.key_of(sweep.tenant, owner_of_user(user_id))
+            for key in self._table.get_many([merge, allowance]):
+                self._delete(sweep, Delete(key))
+            for item in items_under(self._table, merge.pk, OPENED):
+                self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
+
+    def _delete(self, sweep: Sweep, write: Write | None) -> None:
+        if write is None:
+            return
+        try:
+            self._table.write(write)
+        except ConditionFailed:  # somebody else's by now
+            return
+        sweep.found.counts["look_ups"] += 1
+
+
+def _look_up(sweep: Sweep, phone: str, item: Item) -> Write | None:
+    """What takes away a look-up of a number, if it leads to them."""
+    key = Key(item["pk"], item["sk"])
+    if key == PhoneOwner.key_of(sweep.tenant, phone):
+        owner = PhoneOwner.from_item(item)
+        theirs = owner.user_id in sweep.subject.ids
+        return Delete(key, Is("user_id", owner.user_id)) if theirs else None
+    leads = PhoneChat.from_item(item)
+    return Delete(key, Is("chat_id", leads.chat_id)) if leads.chat_id in sweep.chats else None

@@ -1,0 +1,154 @@
+"""What models may be asked on behalf of a person and a tenant: checked before, charged after.
+
+Nobody knows beforehand what an answer costs, so a bucket may be overdrawn by the answers that are
+under way; what was too much is waited for. A run is charged to the person that it traces back to:
+who wrote or asked, or whose words led to the agent's message or the plan that started it. All runs
+are charged to the tenant.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from skein.errors import Transient
+from skein.models.completion import TokenUsage
+from skein.models.limit import Allowance, owner_of_shard, owner_of_user
+from skein.models.overrides import TenantLimits
+from skein.models.run import Run
+from skein.models.storage import Item, Key
+from skein.ports import Clock, Metrics, Table
+from skein.services.common.retrying import optimistic_on
+from skein.services.quotas.rate_limits import OverLimit, Rates, rates_of, refusal_of, shard_owner
+from skein.settings import Settings
+
+NEARLY = 0.8
+
+logger = logging.getLogger(__name__)
+
+
+def payer_of(run: Run) -> str | None:
+    """The id of the person whose tokens a run uses, if it is anybody's."""
+    return run.trigger.user_id
+
+
+def payer_keys(run: Run) -> list[Key]:
+    """The keys of the buckets that a run is charged to: the tenant's first shard and its person's.
+
+    Nearly all tenants have one shard only.
+    """
+    payer = payer_of(run)
+    owners = [owner_of_shard(0), *([owner_of_user(payer)] if payer is not None else [])]
+    return [Allowance.key_of(run.tenant, owner) for owner in owners]
+
+
+def found_allowances(run: Run, found: Mapping[Key, Item]) -> dict[str, Allowance]:
+    """The buckets that were found under `payer_keys`, by their owners."""
+    allowances = (Allowance.from_item(found[key]) for key in payer_keys(run) if key in found)
+    return {allowance.owner: allowance for allowance in allowances}
+
+
+@dataclass(slots=True)
+class _Purse:
+    """One owner's buckets, as last known."""
+
+    allowance: Allowance
+    rates: Rates
+    of_tenant: bool = False
+
+
+class Account:
+    """The buckets from which one activation takes its tokens."""
+
+    def __init__(
+        self, table: Table, clock: Clock, metrics: Metrics, purses: Sequence[_Purse]
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._metrics = metrics
+        self._purses = purses
+
+    def check(self) -> None:
+        """Find out whether a model may be asked.
+
+        Raises:
+            OverLimit: A bucket is empty.
+        """
+        now = self._clock.now()
+        for purse in self._purses:
+            refusal = refusal_of(purse.allowance, purse.rates, now, messages=0)
+            if refusal is not None:
+                self._metrics.count("OverLimit")
+                raise OverLimit(refusal)
+
+    def charge(self, usage: TokenUsage) -> None:
+        """Take an answer's tokens. What cannot be written is given up: no answer waits for it."""
+        tokens = usage.input_tokens + usage.output_tokens
+        for purse in self._purses:
+            try:
+                self._take(purse, tokens)
+            except Transient:
+                owner = purse.allowance.owner.partition(":")[0]
+                logger.warning(
+                    "tokens not charged", extra={"tenant": purse.allowance.tenant, "owner": owner}
+                )
+
+    def _take(self, purse: _Purse, tokens: int) -> None:
+        """Take tokens on what is known and, if that is out of date, on what is read anew."""
+        buckets = purse.allowance
+
+        def take(known: Allowance) -> None:
+            now = self._clock.now()
+            full_at = purse.rates.tokens.after(known.tokens_full_at, tokens, now)
+            purse.allowance, write = known.becoming(now, tokens_full_at=full_at)
+            self._table.write(write)
+
+        def read() -> Allowance:
+            item = self._table.get(buckets.key)
+            return Allowance.found_in(item, buckets.tenant, buckets.owner)
+
+        optimistic_on(self._clock, buckets, read, take)
+        if purse.of_tenant:
+            self._warn(purse, tokens)
+
+    def _warn(self, purse: _Purse, tokens: int) -> None:
+        """Count the charge by which a tenant's use goes over 80 % of its limit."""
+        rate = purse.rates.tokens
+        used = rate.used(purse.allowance.tokens_full_at, self._clock.now())
+        if used >= NEARLY * rate.size > used - tokens:
+            logger.warning("a tenant nears its limit", extra={"tenant": purse.allowance.tenant})
+            self._metrics.count("TenantTokensNearLimit")
+
+
+class Spending:
+    """Opens the accounts of runs."""
+
+    def __init__(self, *, table: Table, clock: Clock, metrics: Metrics, settings: Settings) -> None:
+        self._table = table
+        self._clock = clock
+        self._metrics = metrics
+        self._settings = settings
+
+    def account(self, run: Run, known: Mapping[str, Allowance], tenant: TenantLimits) -> Account:
+        """The account of one activation.
+
+        Args:
+            run: Of which run.
+            known: The buckets that were read, by their owners; see `found_allowances`.
+            tenant: What the tenant says of its limits.
+        """
+        rates = rates_of(tenant, self._settings)
+        purses = []
+        payer = payer_of(run)
+        if payer is not None and rates.person.tokens.limited:
+            owner = owner_of_user(payer)
+            own = known.get(owner) or Allowance(tenant=run.tenant, owner=owner)
+            purses.append(_Purse(own, rates.person))
+        if rates.together.tokens.limited:
+            owner = shard_owner(rates.together, run.id)
+            if owner == owner_of_shard(0):
+                shared = known.get(owner) or Allowance(tenant=run.tenant, owner=owner)
+            else:
+                item = self._table.get(Allowance.key_of(run.tenant, owner))
+                shared = Allowance.found_in(item, run.tenant, owner)
+            purses.append(_Purse(shared, rates.together.of_shard, of_tenant=True))
+        return Account(self._table, self._clock, self._metrics, purses)

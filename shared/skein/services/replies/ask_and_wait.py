@@ -1,0 +1,248 @@
+"""Sending a message and waiting for the answer, in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from skein.errors import Conflict, LostLease
+from skein.models.audience import Audience
+from skein.models.chat import Chat, Membership, Message, chat_partition
+from skein.models.jobs import RunJob
+from skein.models.run import MAX_WAITS, PREVIEW_CHARACTERS, SentMessage
+from skein.models.storage import Update, Write
+from skein.models.trigger import Resume, Wait
+from skein.ports import Clock, Table
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.closed_memberships import read_place
+from skein.services.chat_state.snapshot import Room
+from skein.services.chats.post_message import Chats, NewMessage
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.runs.claim import Claim, stored_of, with_results
+from skein.services.runs.completion import Endings, behind, freed
+from skein.services.runs.disclosure import check_post, check_readers
+from skein.services.runs.slots import absorbing, slots_unchanged
+from skein.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What became of a question.
+
+    Attributes:
+        claim: As it is now; no longer this worker's own while the run waits.
+        seq: The number of the message that asked.
+        waiting: False when an answer that the agent had not seen was there already.
+    """
+
+    claim: Claim
+    seq: int
+    waiting: bool
+
+
+class Asking:
+    """Lets runs ask and wait."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        chats: Chats,
+        endings: Endings,
+        dispatch: Dispatch,
+        settings: Settings,
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._chats = chats
+        self._endings = endings
+        self._dispatch = dispatch
+        self._settings = settings
+
+    def ask(
+        self,
+        claim: Claim,
+        new: NewMessage,
+        *,
+        audience: Audience,
+        sent: Sequence[SentMessage],
+    ) -> Asked:
+        """Post `new` and let the run wait for a reply, all or nothing.
+
+        The slot in the run's own chat is freed meanwhile. A reply that is there already lets the
+        run go on at once, as a new activation: in the chat that its prompt showed, any message of
+        somebody else that came after; in another one, any that came after what this run said
+        there and that the agent has not been shown.
+
+        Args:
+            claim: The run's.
+            new: The message.
+            audience: Who was there for what the message is made from.
+            sent: What else this step has sent, to be remembered with it.
+
+        Raises:
+            Conflict: The run has waited often enough, or another run waits in this chat.
+            LostLease: The run waits already, and what was read of it is out of date.
+            RiderFailed: Another worker has taken the run over.
+            ReadersChanged: Someone joined the chat that the prompt showed; nothing was posted.
+            Rejected: As `post_message`.
+        """
+        if claim.run.waits >= MAX_WAITS:
+            raise Conflict(f"a run waits at most {MAX_WAITS} times")
+        self._check_readers(claim)
+        self._endings.mark_seen(claim)
+        asked = Asked(claim, 0, waiting=True)
+        jobs: list[RunJob] = []
+
+        def riders(room: Room) -> Sequence[Write]:
+            nonlocal asked
+            check_post(claim.run, room)
+            jobs.clear()
+            there = audience.narrowed(audience_of(room.chat, since_seq=room.chat.last_seq + 1))
+            said = SentMessage(
+                chat_id=room.chat.id,
+                seq=room.chat.last_seq + 1,
+                preview=new.text[:PREVIEW_CHARACTERS],
+                audience=there,
+            )
+            asked, writes, following = self._riders(claim, room, [*sent, said])
+            jobs.extend(following)
+            return writes
+
+        posted = self._chats.post_message(new, riders=riders)
+        if posted.message.seq != asked.seq:
+            # It was committed without our being told, and what we know of the run is out of date.
+            raise LostLease(claim.run.id)
+        self._dispatch.send(jobs)
+        if asked.waiting:
+            self._dispatch.send([claim.job], delay_seconds=self._settings.wait_seconds)
+        return asked
+
+    def _check_readers(self, claim: Claim) -> None:
+        """Look again at a chat elsewhere before the SEEN watermark moves there.
+
+        Raises:
+            ReadersChanged: Someone joined it after the prompt was built.
+        """
+        held = claim.run.held
+        if held is None or held.chat_id in {None, claim.run.chat_id}:
+            return
+        item = self._table.get(Chat.key_of(claim.run.tenant, str(held.chat_id)))
+        if item is not None:
+            check_readers(held, Chat.from_item(item))
+
+    def _riders(
+        self, claim: Claim, room: Room, sent: Sequence[SentMessage]
+    ) -> tuple[Asked, list[Write], list[RunJob]]:
+        run = claim.run
+        place = room.member(claim.agent)
+        if place is None:
+            raise ValueError("the sender was in the chat a moment ago")
+        if place.wait is not None:
+            if place.wait.run_id == run.id:
+                raise LostLease(run.id)
+            raise Conflict("another run of yours waits in this chat already")
+        reply = self._reply(claim, room, place, sent)
+        told = with_results(claim, ["send_message"], sent).run
+        changes: dict[str, Any] = {
+            "sent": told.sent,
+            "tools": told.tools,
+            "waits": run.waits + 1,
+            "active_chat_id": room.chat.id,
+            "active_thread_id": run.active_thread_id,
+        }
+        seq = room.chat.last_seq + 1
+        if reply is None:
+            return self._waiting(claim, place, seq, changes)
+        return self._answered(claim, place, reply, seq, changes)
+
+    def _reply(
+        self, claim: Claim, room: Room, place: Membership, sent: Sequence[SentMessage]
+    ) -> Message | None:
+        """The first message of somebody else that this activation could not know of."""
+        shown, chat = claim.run.shown, room.chat
+        *earlier, _ = [s.seq for s in (*claim.run.sent, *sent) if s.chat_id == chat.id]
+        if shown is not None and shown.chat_id == chat.id:
+            known = shown.seq
+        elif earlier:
+            known = max(earlier[0], place.seen_seq)
+        else:
+            return None
+        if known >= chat.last_seq:
+            return None
+        page = self._table.query(
+            chat_partition(chat.tenant, chat.id),
+            first=Message.key_of(chat.tenant, chat.id, known + 1).sk,
+            last="MSG#~",
+        )
+        unknown = map(Message.from_item, page.items)
+        return next((m for m in unknown if m.kind == "text" and m.sender.ref != claim.agent), None)
+
+    def _waiting(
+        self, claim: Claim, place: Membership, seq: int, changes: dict[str, Any]
+    ) -> tuple[Asked, list[Write], list[RunJob]]:
+        until = self._clock.now() + timedelta(seconds=self._settings.wait_seconds)
+        wait = Wait(run_id=claim.run.id, seq=seq, until=until)
+        changes |= {
+            "status": "waiting",
+            "wait": wait,
+            "wait_chat_id": place.chat_id,
+            "lease_until": None,
+            "attempts": 0,
+        }
+        now_waiting = claim.with_run(**changes)
+        asked = Asked(now_waiting, seq, waiting=True)
+        grace = timedelta(seconds=self._settings.outbox_grace_seconds)
+        due = claim.run.due(until + grace)
+        here = {"wait": wait.model_dump(mode="json")}
+        first = Update(
+            claim.run.key, set=stored_of(now_waiting, *changes) | due, condition=claim.mine
+        )
+        if claim.member is not None and claim.member.key == place.key:
+            left = freed(claim.run, place)
+            return asked, [first, replace(left, set={**left.set, **here})], behind(claim.run, place)
+        writes: list[Write] = [first, Update(place.key, here, condition=slots_unchanged(place))]
+        home = self._fresh(claim.member)
+        if home is None:
+            return asked, writes, []
+        return asked, [*writes, freed(claim.run, home)], behind(claim.run, home)
+
+    def _answered(
+        self,
+        claim: Claim,
+        place: Membership,
+        reply: Message,
+        seq: int,
+        changes: dict[str, Any],
+    ) -> tuple[Asked, list[Write], list[RunJob]]:
+        """A reply is there: the run goes on at once, and its SEEN mark moves as at a wait."""
+        run, now = claim.run, self._clock.now()
+        resume = Resume(status="reply", chat_id=place.chat_id, asked_seq=seq, seq=reply.seq)
+        changes |= {
+            "resumed": resume,
+            "activation": run.activation + 1,
+            "chain_depth": reply.depth,
+        }
+        joining = absorbing(claim.with_run(**changes).run, place, now=now)
+        changes |= joining.run_changes
+        place_changes = dict(joining.place_changes)
+        if run.shown is not None and run.shown.chat_id == place.chat_id:
+            place_changes["seen_seq"] = max(place.seen_seq, run.shown.seq)
+        else:
+            self._endings.mark_seen(claim, at_home=True)
+        goes_on = claim.with_run(**changes)
+        if run.chat_id == place.chat_id:
+            goes_on = replace(goes_on, member=place.model_copy(update=place_changes))
+        writes: list[Write] = [
+            Update(run.key, set=stored_of(goes_on, *changes), condition=claim.mine),
+            *joining.writes,
+        ]
+        if place_changes:
+            writes.append(Update(place.key, place_changes, condition=slots_unchanged(place)))
+        return Asked(goes_on, seq, waiting=False), writes, []
+
+    def _fresh(self, home: Membership | None) -> Membership | None:
+        if home is None:
+            return None
+        return read_place(self._table, home.tenant, home.chat_id, home.member.ref)

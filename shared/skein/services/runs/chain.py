@@ -1,0 +1,42 @@
+"""After a "respond now, then these agents": who is next, once the one before has ended."""
+
+from datetime import datetime
+
+from skein.models.base import MemberRef
+from skein.models.chat import Membership
+from skein.models.run import Run
+from skein.models.trigger import Trigger
+from skein.ports import Ids, Table
+from skein.services.runs.slots import Enqueued, enqueue
+from skein.settings import Settings
+
+
+def next_in_chain(
+    table: Table, run: Run, *, ids: Ids, now: datetime, settings: Settings
+) -> Enqueued | None:
+    """The run of the next agent after `run`, for the transaction that ends `run`.
+
+    Agents that have left the chat meanwhile are passed over. None when nobody is left.
+    """
+    if run.chat_id is None:
+        return None
+    waiting = list(run.then)
+    while waiting:
+        agent = MemberRef(kind="agent", id=waiting.pop(0))
+        item = table.get(Membership.key_of(run.tenant, run.chat_id, agent))
+        if item is None:
+            continue
+        member = Membership.from_item(item)
+        if member.active and agent.id != run.agent_id:
+            trigger = Trigger(type="manual", by=run.trigger.by, traced_to=run.trigger.traced_to)
+            return enqueue(
+                member,
+                trigger,
+                depth=0,
+                audience=run.audience,
+                then=waiting,
+                ids=ids,
+                now=now,
+                settings=settings,
+            )
+    return None

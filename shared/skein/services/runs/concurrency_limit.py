@@ -1,0 +1,59 @@
+"""How many runs of one agent may be at work at once, for agents that have a limit.
+
+The count lives in an item of its own that no ingest, claim or finish touches. A permit lasts as
+long as its run's lease, so that a dead worker's is free again without anybody's doing.
+"""
+
+from datetime import datetime
+
+from skein.models.agent import agent_partition
+from skein.models.base import rfc3339
+from skein.models.run import Run
+from skein.models.storage import Is, Key, Update
+from skein.ports import Clock, Table
+from skein.services.common.retrying import optimistic
+
+
+class Permits:
+    """Hands out permits to work."""
+
+    def __init__(self, *, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str) -> Key:
+        """The key of an agent's permits: behind everything that a prompt's query reads."""
+        return Key(agent_partition(tenant, agent_id), "RUNNING")
+
+    def take(self, run: Run, limit: int, *, until: datetime) -> bool:
+        """Let `run` work until `until`, unless `limit` other runs of its agent do already.
+
+        A run that has a permit keeps it, with its new end.
+        """
+        return optimistic(self._clock, lambda: self._take_once(run, limit, until))
+
+    def _take_once(self, run: Run, limit: int, until: datetime) -> bool:
+        key = self.key_of(run.tenant, run.agent_id)
+        item = self._table.get(key) or {}
+        now = rfc3339(self._clock.now())
+        held = {name: end for name, end in item.get("held", {}).items() if end > now}
+        if run.id not in held and len(held) >= limit:
+            return False
+        self._write(key, item.get("version"), held | {run.id: rfc3339(until)})
+        return True
+
+    def give_back(self, run: Run) -> None:
+        """Let another run have the permit of `run`, if it has one."""
+        optimistic(self._clock, lambda: self._give_back_once(run))
+
+    def _give_back_once(self, run: Run) -> None:
+        key = self.key_of(run.tenant, run.agent_id)
+        item = self._table.get(key) or {}
+        held = dict(item.get("held", {}))
+        if held.pop(run.id, None) is not None:
+            self._write(key, item.get("version"), held)
+
+    def _write(self, key: Key, version: int | None, held: dict[str, str]) -> None:
+        change = {"held": held, "version": (version or 0) + 1}
+        self._table.write(Update(key, set=change, condition=Is("version", version)))

@@ -1,0 +1,97 @@
+"""Decide where a run may post, inside each transaction that posts (DESIGN section 5.8).
+
+An activation holds content: its prompt and the results of its tools. `Run.held` records who was
+present for all of it. The checks here compare that with the people who read the destination now.
+"""
+
+from skein.errors import Forbidden, NotFound, ReadersChanged
+from skein.models.audience import Audience, may_show
+from skein.models.chat import Chat
+from skein.models.run import Held, Run
+from skein.services.chat_state.snapshot import Room
+
+PRIVATE_ELSEWHERE = "this would carry private content to people who were not present for it"
+
+
+class NotWritable(NotFound):
+    """A private chat of other people, to which the run may not write."""
+
+
+def check_post(run: Run, room: Room) -> None:
+    """Refuse a post that shows content to people who were not present for it.
+
+    Args:
+        run: The run that posts, with what its activation holds.
+        room: The destination, as the posting transaction expects it.
+
+    Raises:
+        NotWritable: The run comes from elsewhere, and its person is not in this private chat.
+        ReadersChanged: Someone joined the activation's own chat after its prompt was built.
+        Forbidden: The activation holds content that the readers of this chat may not see.
+    """
+    chat = room.chat
+    if not may_write(run, chat):
+        raise NotWritable("the run may not write to this private chat")
+    if run.held is None:
+        raise ReadersChanged(f"{run.id}: nothing records what this activation holds")
+    if chat.id == run.held.chat_id:
+        check_readers(run.held, chat)
+    elif not may_tell(run, chat.readers, {each.id for each in chat.roster if each.kind == "user"}):
+        raise Forbidden(PRIVATE_ELSEWHERE)
+
+
+def check_readers(held: Held, chat: Chat) -> None:
+    """Refuse to use an activation for people who joined after its prompt was built.
+
+    Args:
+        held: What the activation holds.
+        chat: The chat that its prompt showed, as it is now.
+
+    Raises:
+        ReadersChanged: Someone joined.
+    """
+    if not held.readers.open and not set(chat.readers.people) <= set(held.readers.people):
+        raise ReadersChanged(f"{chat.id}: someone joined")
+
+
+def may_write(run: Run, chat: Chat) -> bool:
+    """Return whether a run may write to a chat at all.
+
+    A run from elsewhere writes to a private chat only if the person it traces back to is a member.
+    A service, and a plan of an operator, may write to the chat that they name.
+    """
+    if chat.visibility == "open" or chat.id == run.chat_id:
+        return True
+    person = run.trigger.user_id
+    if person is None:
+        return chat.id == run.trigger.names_chat
+    person = chat.formerly.get(person, person)
+    return any(member.kind == "user" and member.id == person for member in chat.roster)
+
+
+def may_affect(run: Run, audience: Audience) -> bool:
+    """Return whether a run may change something that `audience` notices."""
+    return may_tell(run, audience, set(audience.people))
+
+
+def may_tell(run: Run, readers: Audience, people: set[str]) -> bool:
+    """Return whether all that an activation holds may be shown to some readers.
+
+    One exception: a person alone with the agent in a private chat may have it tell others where
+    that person is a member, too. This holds only for a run that this person triggered there.
+
+    Args:
+        run: With what its activation holds.
+        readers: Who would be shown it.
+        people: The ids of the people among them, those of an open chat included.
+    """
+    held = run.held
+    if held is None:
+        return False
+    if may_show(held.audience, readers):
+        return True
+    by = run.trigger.by
+    if run.chat_id is None or by is None or by.kind != "user":
+        return False
+    alone = Audience(open=False, people=(by.id,))
+    return run.audience == alone and held.audience == alone and by.id in people

@@ -1,0 +1,371 @@
+"""The life of a run: claimed under a lease, carried on step by step, postponed when need be.
+
+Every write of a worker is conditional on the fencing number of its claim, so a worker that was
+taken over can do nothing more (DESIGN section 5, invariants 4 to 6). `endings` ends runs.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from skein.correlation import follow
+from skein.errors import ConditionFailed, LostLease
+from skein.models.base import rfc3339
+from skein.models.chat import Membership
+from skein.models.jobs import RunJob
+from skein.models.run import Run, SentMessage
+from skein.models.step import Step, ToolResult
+from skein.models.storage import Key, Update, Write
+from skein.ports import Clock, Metrics, Table
+from skein.services.common.retrying import optimistic
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.runs.claim import (
+    Claim,
+    is_its_turn,
+    place_elsewhere,
+    place_in,
+    read_claim,
+    shown_place,
+    stored_of,
+    why_pointless,
+    with_results,
+)
+from skein.services.runs.completion import Endings
+from skein.services.runs.debounce import seconds_left
+from skein.services.runs.slots import (
+    Joining,
+    absorbed_at,
+    absorbing,
+    slots_unchanged,
+    taking_in,
+    without,
+)
+from skein.services.runs.step_record import Recording
+from skein.services.runs.waits import timed_out
+from skein.settings import Settings
+
+LONGEST_DELAY_SECONDS = 900  # the longest that SQS knows
+
+logger = logging.getLogger(__name__)
+
+
+class Runs:
+    """Claims, records and postpones runs."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        dispatch: Dispatch,
+        metrics: Metrics,
+        endings: Endings,
+        settings: Settings,
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._dispatch = dispatch
+        self._metrics = metrics
+        self._endings = endings
+        self._settings = settings
+
+    def claim(
+        self, job: RunJob, *, lease_until: datetime, beside: Sequence[Key] = ()
+    ) -> Claim | None:
+        """Make a run this worker's own, if there is anything to do and nobody else does it.
+
+        A run whose agent has left is canceled here, one that used up its attempts is failed, and
+        one whose wait has run out goes on.
+
+        Args:
+            job: Which run.
+            lease_until: The moment from which others may believe this worker dead.
+            beside: What else is to be read with the run.
+
+        Returns:
+            The claim, or None when there is nothing to do (now): the run has ended, is at work
+            elsewhere, waits, or is behind another one of the same agent in the same chat. While a
+            person's texts still come, the job is sent anew for when the run may begin.
+        """
+        return optimistic(self._clock, lambda: self._claim_once(job, lease_until, beside))
+
+    def _claim_once(
+        self, job: RunJob, lease_until: datetime, beside: Sequence[Key]
+    ) -> Claim | None:
+        found = read_claim(self._table, job, beside=beside)
+        if found is not None and found.run.status == "waiting":
+            over = self._wait_is_over(found)
+            found = read_claim(self._table, job, beside=beside) if over else None
+        if found is None:
+            return None
+        run, now = found.run, self._clock.now()
+        follow(run.followed_by)
+        if run.ended or (run.lease_until is not None and run.lease_until > now):
+            return None
+        pointless = why_pointless(found)
+        if pointless is not None:
+            self._endings.end(found, "canceled", error=pointless)
+            return None
+        place = shown_place(self._table, found)
+        if not self._may_begin(found, place, job, now):
+            return None
+        if run.attempts >= self._settings.max_attempts:
+            last = run.error or "the worker vanished each time"
+            reason = f"gave up after {run.attempts} attempts: {last}"
+            self._endings.end(found, "failed", error=reason)
+            return None
+        return self._take(found, place, now, lease_until)
+
+    def _may_begin(
+        self, found: Claim, place: Membership | None, job: RunJob, now: datetime
+    ) -> bool:
+        """Whether it is the run's turn, and no more texts are to be waited for."""
+        if found.member is not None and not is_its_turn(found.run, found.member):
+            return False
+        seconds = seconds_left(place, now) if found.run.status == "queued" else 0
+        if seconds:
+            self._dispatch.send([job], delay_seconds=seconds)
+        return not seconds
+
+    def _wait_is_over(self, found: Claim) -> bool:
+        """Let a run go on whose time has run out; whether it had."""
+        run, now = found.run, self._clock.now()
+        if run.wait is None or run.wait_chat_id is None or run.wait.until > now:
+            return False
+        place = place_in(self._table, found, run.wait_chat_id)
+        if place is None or place.wait != run.wait:
+            return False
+        over = timed_out(self._table, place, now=now, settings=self._settings)
+        self._table.transact(over.writes)
+        return True
+
+    def _take(
+        self, found: Claim, place: Membership | None, now: datetime, lease_until: datetime
+    ) -> Claim:
+        run, member = found.run, found.member
+        changes: dict[str, Any] = {
+            "status": "running",
+            "fence": run.fence + 1,
+            "attempts": run.attempts + 1,
+            "lease_until": lease_until,
+            "started_at": run.started_at or now,
+            "active_chat_id": run.active_chat_id or run.chat_id,
+        }
+        change: dict[str, Any] = {"running_run": run.id}
+        writes: list[Write] = []
+        slot = member.queued_run if member else None
+        if run.status == "queued":
+            changes["activation"] = run.activation + 1
+        if slot is not None and slot.run_id == run.id:
+            change["queued_run"] = None
+            changes |= {
+                "trigger": slot.trigger,
+                "chain_depth": slot.depth,
+                "audience": slot.audience,
+                "then": slot.then,
+            }
+        elif run.status == "queued" and run.activation:
+            joined = absorbed_at(run, member, place, now=now)
+            changes |= joined.run_changes
+            change |= joined.place_changes
+            writes.extend(joined.writes)
+        elif member is not None and run.put_offs and not run.steps_taken:
+            joined = taking_in(run, member, now=now)
+            changes |= joined.run_changes
+            change |= joined.place_changes
+            writes.extend(joined.writes)
+        if member is not None and member.burst is not None and run.status == "queued":
+            change["burst"] = None
+        taken = run.model_copy(update=changes)
+        stored = {name: value for name, value in taken.attributes().items() if name in changes}
+        claimed = stored | run.due(lease_until) | {"due_tries": None}
+        writes.append(Update(run.key, set=claimed, condition=found.mine))
+        if member is not None:
+            left = without(member.resuming, run.id)
+            here = Update(
+                member.key, set=change | {"resuming": left}, condition=slots_unchanged(member)
+            )
+            writes.append(here)
+            member = member.model_copy(update=change | {"resuming": tuple(left or ())})
+        self._table.transact(writes)
+        logger.info("a run is at work", extra={"run_id": run.id, "attempt": taken.attempts})
+        return replace(found, run=taken, member=member)
+
+    def is_over(self, claim: Claim) -> bool:
+        """Whether a run that was taken away from its worker was stopped, not carried on."""
+        item = self._table.get(claim.run.key)
+        return item is None or Run.from_item(item).ended
+
+    def steps(self, claim: Claim) -> tuple[Step, ...]:
+        """The answers that this activation has recorded so far, in order."""
+        run = claim.run
+        if run.steps_taken == 0:
+            return ()
+        page = self._table.query(
+            run.key.pk, first=f"{run.key.sk}#STEP#", last=f"{run.key.sk}#STEP#~"
+        )
+        steps = (Step.from_item(item) for item in page.items)
+        return tuple(step for step in steps if step.activation == run.activation)
+
+    def record(self, answer: Recording) -> Claim:
+        """Write down a model's answer before anything that it asks for is carried out.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        self._write(answer.claim, answer.beside, answer.changes)
+        return answer.claim
+
+    def keep_results(
+        self, claim: Claim, step: Step, results: Sequence[ToolResult], sent: Sequence[SentMessage]
+    ) -> Claim:
+        """Write down what a step's tools gave back, once all of them have been carried out.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        changed = with_results(claim, [result.name for result in results], sent)
+        kept = Update(
+            step.key,
+            set={"results": [result.model_dump(mode="json") for result in results]},
+        )
+        names = ("sent", "tools", "active_chat_id", "active_thread_id", "held")
+        self._write(claim, [kept], stored_of(changed, *names))
+        return changed
+
+    def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
+        """Drop the newest activation and begin another one for those who read its chat now.
+
+        Effects stay, steps take new numbers, and no SEEN watermark moves.
+
+        Args:
+            claim: The run's.
+            sent: What the dropped activation has sent and not yet recorded.
+
+        Returns:
+            The claim of the new activation, with the run's chat as it is now.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        return optimistic(self._clock, lambda: self._rebuild_once(claim, sent))
+
+    def _rebuild_once(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
+        run = claim.run
+        looked_at = run.held.chat_id if run.held is not None else run.active_chat_id
+        dropped = run.held.borrowed if run.held is not None else None
+        kept = list(run.borrowed)
+        if dropped is not None and kept and kept[-1] == dropped:
+            kept.pop()
+        changed = with_results(claim, (), sent).with_run(
+            activation=run.activation + 1,
+            rebuilds=run.rebuilds + 1,
+            active_chat_id=looked_at,
+            shown=None,
+            held=None,
+            borrowed=tuple(kept),
+        )
+        changed, place = self._with_fresh_chat(changed, looked_at)
+        joined = self._joined_by_rebuild(changed, place)
+        changed = changed.with_run(**joined.run_changes)
+        names = ("sent", "activation", "rebuilds", "active_chat_id", "shown", "held", "borrowed")
+        stored = stored_of(changed, *names, *joined.run_changes)
+        writes: list[Write] = [Update(run.key, set=stored, condition=claim.mine), *joined.writes]
+        if joined.place_changes and place is not None:
+            unchanged = slots_unchanged(place)
+            writes.append(Update(place.key, set=joined.place_changes, condition=unchanged))
+            if changed.member is not None and changed.member.key == place.key:
+                member = place.model_copy(update=joined.place_changes)
+                changed = replace(changed, member=member)
+        try:
+            self._table.transact(writes)
+        except ConditionFailed as failure:
+            if 0 in failure.failed:
+                raise LostLease(run.id) from failure
+            raise
+        self._metrics.count("RunsRebuilt")
+        logger.info("an activation was dropped", extra={"run_id": run.id, "reason": "readers"})
+        return changed
+
+    def _with_fresh_chat(
+        self, claim: Claim, looked_at: str | None
+    ) -> tuple[Claim, Membership | None]:
+        """Read the run's chat again, and the agent's place in the chat that it looks at."""
+        if claim.chat is not None:
+            chat, member = place_elsewhere(self._table, claim, claim.chat.id)
+            if chat is not None:
+                claim = replace(claim, chat=chat, member=member)
+        if looked_at == claim.run.chat_id:
+            return claim, claim.member
+        return claim, place_in(self._table, claim, looked_at)
+
+    def _joined_by_rebuild(self, claim: Claim, place: Membership | None) -> Joining:
+        """Merge the queued run of the chat that the new prompt shows into the rebuilt one."""
+        run, now = claim.run, self._clock.now()
+        if place is None or not place.active:
+            return Joining({}, {}, ())
+        if place.chat_id == run.chat_id:
+            return taking_in(run, place, now=now)
+        return absorbing(run, place, now=now)
+
+    def _write(self, claim: Claim, writes: Sequence[Write], changes: dict[str, Any]) -> None:
+        update = Update(claim.run.key, set=changes, condition=claim.mine)
+        try:
+            self._table.transact([*writes, update])
+        except ConditionFailed as failure:
+            raise LostLease(claim.run.id) from failure
+
+    def retry_later(self, claim: Claim, reason: str) -> None:
+        """Give an attempt up; the next one may begin after a pause that doubles each time.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        wait = self._settings.retry_base_seconds * 2 ** (claim.run.attempts - 1)
+        self._metrics.count("RunAttemptsFailed")
+        self._postpone(claim, wait, {"error": reason})
+
+    def put_off(
+        self, claim: Claim, reason: str, *, longest_seconds: int = LONGEST_DELAY_SECONDS
+    ) -> None:
+        """Let a run wait for a model that is down, or for its turn; this is no attempt.
+
+        Args:
+            claim: The run's.
+            reason: Why, for the operator.
+            longest_seconds: The pause doubles each time, but not beyond this.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        run = claim.run
+        waited = self._clock.now() - (run.joined_at or run.created_at)
+        if waited > timedelta(seconds=self._settings.max_put_off_seconds):
+            self._endings.end(claim, "failed", error=f"put off for too long: {reason}")
+            return
+        wait = min(self._settings.retry_base_seconds * 2**run.put_offs, longest_seconds)
+        self._metrics.count("RunsPutOff")
+        change = {"error": reason, "attempts": run.attempts - 1, "put_offs": run.put_offs + 1}
+        self._postpone(claim, wait, change)
+
+    def hand_on(self, claim: Claim) -> None:
+        """Let a fresh invocation go on, since this one's time is running out; no attempt either.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        self._postpone(claim, 0, {"attempts": claim.run.attempts - 1})
+
+    def _postpone(self, claim: Claim, wait_seconds: int, change: dict[str, object]) -> None:
+        run = claim.run
+        until = self._clock.now() + timedelta(seconds=wait_seconds)
+        due = run.due(until + timedelta(seconds=self._settings.outbox_grace_seconds))
+        leased = {"lease_until": rfc3339(until)}
+        try:
+            self._table.write(Update(run.key, set=change | due | leased, condition=claim.mine))
+        except ConditionFailed as failure:
+            raise LostLease(run.id) from failure
+        delay = min(wait_seconds, LONGEST_DELAY_SECONDS)
+        self._dispatch.send([claim.job], delay_seconds=delay)

@@ -1,0 +1,86 @@
+"""A person asks agents of a chat to respond now, whatever the chat's policy."""
+
+from skein.errors import Conflict, NotFound, Unprocessable
+from skein.models.base import MemberRef
+from skein.models.run import Run
+from skein.models.storage import Check, Is
+from skein.models.trigger import Trigger
+from skein.ports import Clock, Ids, Table
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.snapshot import read_room
+from skein.services.common.retrying import optimistic
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.runs.slots import Enqueued, enqueue
+from skein.settings import Settings
+
+
+class Respond:
+    """Starts runs by hand."""
+
+    def __init__(
+        self, *, table: Table, clock: Clock, ids: Ids, dispatch: Dispatch, settings: Settings
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._dispatch = dispatch
+        self._settings = settings
+
+    def now(self, tenant: str, chat_id: str, by: MemberRef, *, agent_id: str | None = None) -> Run:
+        """Let one agent respond, or all of them, one after another in the order of their ids.
+
+        An agent that has a run queued already is not given a second one: the wishes are merged.
+
+        Args:
+            tenant: Whose chat.
+            chat_id: Which chat.
+            by: The person who asks; must be in the chat.
+            agent_id: The agent; None for all, each of which sees the answers before its own.
+
+        Returns:
+            The run of the first agent; those of the others are made when their turn comes.
+
+        Raises:
+            NotFound: No such chat, the person is not in it, or the agent is not.
+            Conflict: The chat is discarded.
+            Unprocessable: There is no agent in the chat.
+        """
+        enqueued = optimistic(
+            self._clock, lambda: self._enqueue_once(tenant, chat_id, by, agent_id)
+        )
+        if enqueued.job is not None:
+            self._dispatch.send([enqueued.job])
+        item = self._table.get(Run.key_of(tenant, enqueued.run_id))
+        if item is None:
+            raise NotFound("the run is gone")
+        return Run.from_item(item)
+
+    def _enqueue_once(
+        self, tenant: str, chat_id: str, by: MemberRef, agent_id: str | None
+    ) -> Enqueued:
+        room = read_room(self._table, tenant, chat_id)
+        if room.member(by) is None:
+            raise NotFound("there is no such chat")
+        if room.chat.discarded_at is not None:
+            raise Conflict("the chat is discarded")
+        agents = sorted(room.agents, key=lambda member: member.member.id)
+        if agent_id is not None:
+            agents = [member for member in agents if member.member.id == agent_id]
+            if not agents:
+                raise NotFound("there is no such agent in the chat")
+        if not agents:
+            raise Unprocessable("there is no agent in the chat")
+        first, *rest = agents
+        enqueued = enqueue(
+            first,
+            Trigger(type="manual", by=by),
+            depth=0,
+            audience=audience_of(room.chat, since_seq=room.chat.last_seq + 1),
+            then=[member.member.id for member in rest],
+            ids=self._ids,
+            now=self._clock.now(),
+            settings=self._settings,
+        )
+        unchanged = Check(room.chat.key, Is("version", room.chat.version))
+        self._table.transact([*enqueued.writes, unchanged])
+        return enqueued

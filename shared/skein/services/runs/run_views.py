@@ -1,0 +1,100 @@
+"""Why did the agent say that? Everything about one run, from its id."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from skein.errors import NotFound
+from skein.models.agent import Agent
+from skein.models.base import MemberRef
+from skein.models.chat import Membership
+from skein.models.run import Run, runs_relation
+from skein.models.step import PromptRecord, Step
+from skein.ports import Clock, Table
+from skein.services.common.cursors import DEFAULT_PAGE, Listing, list_relation
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run with what it was given and what it did.
+
+    Attributes:
+        prompt: What the newest activation was given; None before the first answer.
+    """
+
+    run: Run
+    steps: tuple[Step, ...]
+    prompt: PromptRecord | None
+
+
+class RunViews:
+    """Reads runs for the API."""
+
+    def __init__(self, *, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    def get(self, tenant: str, run_id: str) -> RunView:
+        """A run, its steps and its newest prompt, in one query (two while it is queued).
+
+        Raises:
+            NotFound: There is no such run in this tenant.
+        """
+        try:
+            key = Run.key_of(tenant, run_id)
+        except ValueError:
+            raise NotFound("there is no such run") from None
+        page = self._table.query(key.pk, first=key.sk, last=f"{key.sk}#STEP#~")
+        if not page.items or page.items[0]["sk"] != key.sk:
+            raise NotFound("there is no such run")
+        run = Run.from_item(page.items[0])
+        steps = tuple(Step.from_item(item) for item in page.items[1:])
+        packed = next((step.prompt for step in reversed(steps) if step.prompt is not None), None)
+        prompt = PromptRecord.unpacked(packed).readable() if packed is not None else None
+        return RunView(run=self._as_queued(run), steps=steps, prompt=prompt)
+
+    def of_agent(
+        self,
+        tenant: str,
+        agent_id: str,
+        *,
+        day: date | None = None,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+    ) -> Listing[Run]:
+        """A page of an agent's runs of one day, the newest first, without prompts and steps.
+
+        Args:
+            tenant: Whose agent.
+            agent_id: The agent, a deleted one, too.
+            day: The day in UTC on which the runs were created; None for today.
+            limit: How many to show at most.
+            cursor: Where an earlier page ended.
+
+        Raises:
+            NotFound: There never was such an agent in this tenant.
+            Invalid: The cursor is not one of this list.
+        """
+        if self._table.get(Agent.key_of(tenant, agent_id)) is None:
+            raise NotFound("there is no such agent")
+        return list_relation(
+            self._table,
+            runs_relation(tenant, agent_id, day or self._clock.now().date()),
+            Run,
+            of="runs",
+            limit=limit,
+            cursor=cursor,
+            newest_first=True,
+        )
+
+    def _as_queued(self, run: Run) -> Run:
+        """Until a run is claimed, the agent's membership says what has joined it."""
+        if run.status != "queued" or run.chat_id is None:
+            return run
+        agent = MemberRef(kind="agent", id=run.agent_id)
+        item = self._table.get(Membership.key_of(run.tenant, run.chat_id, agent))
+        slot = Membership.from_item(item).queued_run if item else None
+        if slot is None or slot.run_id != run.id:
+            return run
+        return run.model_copy(
+            update={"trigger": slot.trigger, "chain_depth": slot.depth, "then": slot.then}
+        )

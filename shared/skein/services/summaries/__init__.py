@@ -1,0 +1,9 @@
+"""Renew agent summaries and chat summaries when they are stale."""
+
+__all__ = [
+    "agent_summary",
+    "chat_summary",
+    "renewing",
+    "staleness",
+    "upkeep",
+]

@@ -1,0 +1,215 @@
+"""Renews agents' notes: at most one model call for each and cooldown, however many messages come.
+
+The cooldown is claimed by a conditional write before the model is asked, and the chat stays due
+for upkeep as long as a note is behind; so a crash forfeits at most that cooldown.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from skein.errors import ConditionFailed, ModelRejected, NotFound, Transient
+from skein.models.agent import Agent
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Membership, Message
+from skein.models.completion import ModelMessage, ModelRequest
+from skein.models.jobs import SummaryJob
+from skein.models.storage import Absent, Is, Item, Update, all_of
+from skein.models.summary import Summary, SummaryState
+from skein.ports import Clock, LanguageModel, Metrics, Table
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.sessions import summed_up_from
+from skein.services.chat_state.snapshot import read_room
+from skein.services.quotas.background_budget import Budget, OverBudget
+from skein.services.quotas.usage import UsageBook
+from skein.services.summaries import prompt as texts
+from skein.services.summaries.staleness import LEAST_MESSAGES, agent_renewal_at
+from skein.settings import Settings
+
+NEWEST_MESSAGES = 10
+ROWS_READ = 50  # of which some are keywords and notices
+MODEL_SECONDS = 60
+ANSWER_TOKENS = 1_000
+
+logger = logging.getLogger(__name__)
+
+
+class Summarizer:
+    """Asks the light model for summaries."""
+
+    def __init__(
+        self,
+        *,
+        model: LanguageModel,
+        usage: UsageBook,
+        budget: Budget,
+        metrics: Metrics,
+        settings: Settings,
+    ) -> None:
+        self._model = model
+        self._budget = budget
+        self._usage = usage
+        self._metrics = metrics
+        self._settings = settings
+
+    def may_ask(self, tenant: str) -> bool:
+        """Whether the tenant's budget of background work has tokens left today."""
+        try:
+            self._budget.check(tenant)
+        except OverBudget:
+            return False
+        return True
+
+    def ask(
+        self,
+        job: SummaryJob,
+        question: tuple[ModelMessage, ...],
+        schema: dict[str, object],
+        fit: Callable[[str], str | None],
+    ) -> str | None:
+        """What of the model's answer is fit to be kept; None if nothing, which is logged.
+
+        Args:
+            job: What the summary is for.
+            question: What the model is asked.
+            schema: The form of its answer.
+            fit: Gives the summary from the answer; None where there is none in it.
+        """
+        request = ModelRequest(
+            model=self._settings.light_model,
+            messages=question,
+            max_output_tokens=ANSWER_TOKENS,
+            timeout_seconds=MODEL_SECONDS,
+            answer_schema=schema,
+        )
+        try:
+            answer = self._model.complete(request)
+        except (Transient, ModelRejected) as error:
+            self._failed(job, str(error))
+            return None
+        self._usage.add(job.tenant, answer.usage, spread_by=job.chat_id, background=True)
+        summary = fit(answer.text)
+        if summary is None:
+            self._failed(job, "the answer was unfit")
+        return summary
+
+    def _failed(self, job: SummaryJob, why: str) -> None:
+        logger.warning(
+            "a summary failed",
+            extra={"chat_id": job.chat_id, "agent_id": job.agent_id, "why": why},
+        )
+        self._metrics.count("SummariesFailed")
+
+
+class Notes:
+    """Keeps each agent's own two lines on each of its chats."""
+
+    def __init__(
+        self, *, table: Table, clock: Clock, summarizer: Summarizer, settings: Settings
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._summarizer = summarizer
+        self._settings = settings
+
+    def renew(self, job: SummaryJob, ref: MemberRef) -> None:
+        """Renew an agent's note on a chat, if it is behind and its cooldown is over.
+
+        A model that fails, or answers something unfit, leaves the old note as it is; the next
+        attempt is made once the cooldown is over. Over the day's budget nothing is changed, and the
+        chat stays due.
+        """
+        try:
+            room = read_room(self._table, job.tenant, job.chat_id)
+        except NotFound:
+            return
+        chat, member = room.chat, room.member(ref)
+        if member is None:
+            return
+        at = agent_renewal_at(chat, member, self._settings)
+        if at is None or at > self._clock.now() or not self._summarizer.may_ask(job.tenant):
+            return
+        since = summed_up_from(chat)
+        earlier = member.summary if member.summary and member.summary.from_seq >= since else None
+        agent, messages = self._agent(job.tenant, ref), self._newest(chat, since)
+        covered = earlier.seq if earlier else 0
+        if agent is None or len(messages) < LEAST_MESSAGES or messages[-1].seq <= covered:
+            self._change_state(member, {"tried_seq": chat.last_seq})
+            return
+        claimed = self._change_state(member, {"claimed_at": self._clock.now()})
+        if claimed is None:
+            return
+        question = texts.ask_agent(agent, chat, earlier.text if earlier else None, messages)
+        text = self._summarizer.ask(job, question, texts.AGENT_SCHEMA, texts.two_lines)
+        from_seq = earlier.from_seq if earlier else messages[0].seq
+        self._keep(chat, member, claimed, text, from_seq)
+
+    def _agent(self, tenant: str, ref: MemberRef) -> Agent | None:
+        item = self._table.get(Agent.key_of(tenant, ref.id))
+        agent = Agent.from_item(item) if item else None
+        return agent if agent and agent.deleted_at is None else None
+
+    def _newest(self, chat: Chat, since: int) -> list[Message]:
+        """What was said last, as far as the chat goes whose members were read."""
+        page = self._table.query(
+            chat.key.pk,
+            first=Message.key_of(chat.tenant, chat.id, since).sk,
+            last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
+            limit=ROWS_READ,
+            newest_first=True,
+        )
+        return said(chat, reversed(page.items))[-NEWEST_MESSAGES:]
+
+    def _change_state(
+        self, member: Membership, change: Mapping[str, object]
+    ) -> SummaryState | None:
+        """Write how far this has come; None if somebody else has come further."""
+        changed = (member.summary_state or SummaryState()).model_copy(update=change)
+        was = Is("summary_state", stored_state(member.summary_state))
+        write = Update(
+            member.key,
+            set={"summary_state": stored_state(changed)},
+            condition=all_of(was, Absent("left_seq"), Is("chat_id", member.chat_id)),
+        )
+        try:
+            self._table.write(write)
+        except ConditionFailed:
+            return None
+        return changed
+
+    def _keep(
+        self,
+        chat: Chat,
+        member: Membership,
+        claimed: SummaryState,
+        text: str | None,
+        from_seq: int,
+    ) -> None:
+        """Store a note, or that none came of it; nothing once somebody else has claimed."""
+        settled = claimed.model_copy(update={"failures": 0 if text else claimed.failures + 1})
+        change: dict[str, object] = {"summary_state": stored_state(settled)}
+        if text is not None:
+            note = Summary(
+                text=text,
+                from_seq=from_seq,
+                seq=chat.last_seq,
+                audience=audience_of(chat, since_seq=from_seq),
+                at=self._clock.now(),
+                title=chat.title,
+            )
+            change["summary"] = note.model_dump(mode="json")
+        mine = all_of(Is("summary_state", stored_state(claimed)), Absent("left_seq"))
+        try:
+            self._table.write(Update(member.key, set=change, condition=mine))
+        except ConditionFailed:
+            logger.info("a note came too late", extra={"chat_id": chat.id})
+
+
+def said(chat: Chat, items: Iterable[Item]) -> list[Message]:
+    """The messages of people and agents among some items of a chat."""
+    messages = (chat.as_now(Message.from_item(item)) for item in items)
+    return [message for message in messages if message.kind == "text" and message.text]
+
+
+def stored_state(state: SummaryState | None) -> dict[str, object] | None:
+    """How the table holds a state; nothing as long as nothing has happened."""
+    return state.model_dump(mode="json", exclude_none=True) if state is not None else None

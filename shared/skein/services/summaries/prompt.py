@@ -1,0 +1,123 @@
+"""What a model is asked when it summarises, and what of its answer may be kept."""
+
+from collections.abc import Sequence
+
+from skein.models.agent import Agent
+from skein.models.chat import Chat, Message
+from skein.models.completion import ModelMessage, well_formed
+from skein.models.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
+from skein.prompts import render
+from skein.services.chat_state.titles import title_of
+from skein.services.common.model_json import json_object_in
+from skein.services.common.quoting import behind_bars, label
+
+MESSAGE_CHARACTERS = 500
+LONG_MESSAGE_CHARACTERS = 2_000  # of those that leave the window, and are then remembered by this
+
+AGENT_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "lines": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
+    },
+    "required": ["lines"],
+    "additionalProperties": False,
+}
+CHAT_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"summary": {"type": "string"}},
+    "required": ["summary"],
+    "additionalProperties": False,
+}
+
+
+def ask_agent(
+    agent: Agent, chat: Chat, previous: str | None, messages: Sequence[Message]
+) -> tuple[ModelMessage, ...]:
+    """The question for an agent's own two lines on a chat."""
+    own = (agent.summary_instruction or "").strip()
+    system = render(
+        "agent_summary",
+        {
+            "identity": agent.identity,
+            "instruction": own or render("agent_summary_instruction"),
+            "previous": _before(previous),
+        },
+    )
+    asked = render("agent_summary_input", _input(chat, messages, MESSAGE_CHARACTERS))
+    return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
+
+
+def ask_chat(
+    chat: Chat, previous: str | None, messages: Sequence[Message]
+) -> tuple[ModelMessage, ...]:
+    """The question for the shared summary of a chat."""
+    system = render("chat_summary", {"previous": _before(previous)})
+    asked = render("chat_summary_input", _input(chat, messages, LONG_MESSAGE_CHARACTERS))
+    return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
+
+
+def as_many_as_fit(messages: Sequence[Message], characters: int) -> Sequence[Message]:
+    """The first of `messages` that a question about the chat holds; at least one."""
+    size = 0
+    for count, message in enumerate(messages):
+        size += len(_line(message, LONG_MESSAGE_CHARACTERS)) + 1
+        if size > characters and count:
+            return messages[:count]
+    return messages
+
+
+def _input(chat: Chat, messages: Sequence[Message], characters: int) -> dict[str, str]:
+    lines = [_line(message, characters) for message in messages]
+    return {"title": _one_line(title_of(chat)), "messages": "\n".join(lines)}
+
+
+def _before(previous: str | None) -> str:
+    """The summary so far, whose lines cannot look like ours or like messages."""
+    return behind_bars(previous) if previous else "None yet."
+
+
+def _line(message: Message, characters: int) -> str:
+    """One message on one line, whatever a name or a text holds."""
+    return f"- {label(message.sender.name)}: {_one_line(message.text)[:characters]}"
+
+
+def two_lines(answer: str) -> str | None:
+    """An agent's summary: exactly two lines, at most 500 characters, white space squeezed.
+
+    An answer in two plain lines instead of JSON is taken, too; too long ones are cut.
+
+    Returns:
+        The summary; None when the answer is anything else, which is never stored.
+    """
+    found = json_object_in(answer, {"lines"})
+    plain = [] if "{" in answer else answer.splitlines()  # braces: JSON that was cut off
+    given = found.get("lines") if found is not None else plain
+    if not isinstance(given, list) or not all(isinstance(line, str) for line in given):
+        return None
+    lines = [line for line in map(_one_line, given) if _says_something(line)]
+    if len(lines) != 2:  # noqa: PLR2004 - two lines are two lines
+        return None
+    first, second = lines
+    room = MAX_AGENT_SUMMARY - 1
+    if len(first) + len(second) > room:
+        first = first[: max(room // 2, room - len(second))].rstrip()
+        second = second[: room - len(first)].rstrip()
+    return f"{first}\n{second}"
+
+
+def paragraph(answer: str) -> str | None:
+    """A chat's summary: text of at most 4,000 characters; None when there is none."""
+    found = json_object_in(answer, {"summary"})
+    text = found.get("summary") if found is not None else None
+    if not isinstance(text, str) or not _says_something(text):
+        return None
+    return well_formed(text).strip()[:MAX_CHAT_SUMMARY].rstrip()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(well_formed(text).split())
+
+
+def _says_something(text: str) -> bool:
+    """Whether there is a word in it; small models repeat the dots of an example."""
+    return any(character.isalnum() for character in text)

@@ -1,0 +1,116 @@
+"""Keeps what is derived from a chat up to date, away from the way of its messages.
+
+The chat is due for upkeep as long as anything of that is behind, and only this takes the mark away.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from skein.errors import NotFound
+from skein.models.base import rfc3339
+from skein.models.chat import Chat, Membership
+from skein.models.jobs import SummaryJob, UpkeepJob
+from skein.models.overrides import TenantSettings
+from skein.models.storage import Absent, Is, Item, Key, Update, all_of
+from skein.ports import Clock, Table
+from skein.services.chat_state.closed_memberships import move_closed
+from skein.services.chat_state.snapshot import read_room
+from skein.services.common.retrying import optimistic
+from skein.services.config.retention import retention_of
+from skein.services.directory.renaming import as_called_now, record_keys
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.background_budget import Budget
+from skein.services.summaries.staleness import renewals
+from skein.settings import Settings
+
+MOST_AT_ONCE = 100
+
+
+class Upkeep:
+    """Moves chats up in their members' lists, calls these as they are called now, renews summaries.
+
+    Summaries are renewed by workers of their own.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        dispatch: Dispatch,
+        budget: Budget,
+        settings: Settings,
+    ) -> None:
+        self._table = table
+        self._budget = budget
+        self._clock = clock
+        self._dispatch = dispatch
+        self._settings = settings
+
+    def keep(self, job: UpkeepJob) -> None:
+        """See to all that is behind, and leave the chat due for what cannot be done yet.
+
+        Where the day's budget is spent, summaries that are behind are due again the next day.
+        Doing it twice does no harm.
+        """
+        try:
+            stale = optimistic(self._clock, lambda: self._keep_once(job))
+        except NotFound:
+            return
+        self._dispatch.send(stale)
+
+    def _keep_once(self, job: UpkeepJob) -> list[SummaryJob]:
+        room = read_room(self._table, job.tenant, job.chat_id)
+        chat, now = room.chat, self._clock.now()
+        settings_key = TenantSettings.key_of(chat.tenant)
+        found = self._read([settings_key, *record_keys(chat)])
+        move_closed(self._table, room.members)
+        for member in room.members:
+            if member.active:
+                self._bring_up(chat, member, found)
+        behind = list(renewals(chat, room.agents, self._settings))
+        grace = timedelta(seconds=self._settings.outbox_grace_seconds)
+        waits = bool(behind) and self._budget.spent(chat.tenant)
+        earliest = self._budget.next_day_of(chat.id) if waits else now + grace
+        times: list[datetime] = [max(renewal.at, earliest) for renewal in behind]
+        said = TenantSettings.found_in(found.get(settings_key))
+        roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
+        retention = retention_of(said)
+        change: dict[str, Any] = {
+            "listed_hour": rfc3339(chat.activity_hour),
+            "retention": retention.said if retention else None,
+            "version": chat.version + 1,
+        }
+        if roster != chat.roster:
+            change["roster"] = [member.model_dump(mode="json") for member in roster]
+        self._table.write(
+            Update(
+                chat.key,
+                set=change | chat.upkeep(min(times, default=None)),
+                condition=Is("version", chat.version),
+            )
+        )
+        return [renewal.job for renewal in behind if renewal.at <= now and not waits]
+
+    def _read(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """One batch of reads; a second one in the fullest of chats."""
+        found: dict[Key, Item] = {}
+        for start in range(0, len(keys), MOST_AT_ONCE):
+            found |= self._table.get_many(keys[start : start + MOST_AT_ONCE])
+        return found
+
+    def _bring_up(self, chat: Chat, place: Membership, found: Mapping[Key, Item]) -> None:
+        """Write a member's activity hour and name, where they are not what they should be."""
+        called = as_called_now(chat, place.member, found)
+        change: dict[str, Any] = {}
+        if chat.listed_hour != chat.activity_hour:
+            change |= place.relation(chat, chat.activity_hour)
+        if called != place.member:
+            change["member"] = called.model_dump(mode="json")
+        if change:
+            # Members who leave meanwhile raise the chat's version, and all this is done again.
+            there = all_of(Absent("left_seq"), Is("chat_id", chat.id))
+            as_read = Is("member", place.member.model_dump(mode="json"))
+            condition = all_of(there, as_read) if "member" in change else there
+            self._table.write(Update(place.key, set=change, condition=condition))

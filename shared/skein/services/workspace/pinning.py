@@ -1,0 +1,74 @@
+"""Agents' places in chats, for operators: what they have seen there, what they begin with."""
+
+from skein.errors import Conflict, NotFound
+from skein.models.agent import Agent
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Membership
+from skein.models.intent import Reach, scopes_at
+from skein.models.storage import Absent, Exists, Update, all_of
+from skein.ports import Clock, Table
+from skein.services.chat_state.audience import scope_of
+from skein.services.common.retrying import optimistic
+from skein.services.workspace.thread_reading import Found
+
+
+class Pins:
+    """Pins threads to chats: an agent's runs that are triggered there begin with the pinned one."""
+
+    def __init__(self, *, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    def place(self, tenant: str, chat_id: str, agent_id: str) -> Membership:
+        """An agent's place in a chat, a discarded one, too.
+
+        Raises:
+            NotFound: The agent is in no such chat.
+        """
+        return self._read(tenant, chat_id, agent_id)[1]
+
+    def pin(self, tenant: str, chat_id: str, agent_id: str, thread_id: str | None) -> Membership:
+        """Let an agent begin with this thread in a chat; doing it again changes nothing.
+
+        Args:
+            tenant: Whose.
+            chat_id: One of the agent's chats.
+            agent_id: Whose thread.
+            thread_id: An open one that may be shown in the chat; None unpins.
+
+        Returns:
+            The agent's place in the chat.
+
+        Raises:
+            NotFound: The agent is in no such chat, or has no such thread that may be shown there.
+            Conflict: The thread has ended, or the chat is discarded.
+        """
+        return optimistic(self._clock, lambda: self._pin_once(tenant, chat_id, agent_id, thread_id))
+
+    def _pin_once(
+        self, tenant: str, chat_id: str, agent_id: str, thread_id: str | None
+    ) -> Membership:
+        chat, place = self._read(tenant, chat_id, agent_id)
+        if chat.discarded_at is not None:
+            raise Conflict("this chat was discarded")
+        if thread_id is not None:
+            scopes = scopes_at(scope_of(chat))
+            reach = Reach(tenant=tenant, agent_id=agent_id, scopes=scopes, place=chat.readers)
+            Found.read(self._table, reach, thread_id).open_thread()
+        there = all_of(Exists(), Absent("left_seq"))
+        self._table.write(Update(place.key, {"pinned_thread_id": thread_id}, condition=there))
+        return place.model_copy(update={"pinned_thread_id": thread_id})
+
+    def _read(self, tenant: str, chat_id: str, agent_id: str) -> tuple[Chat, Membership]:
+        agent = MemberRef(kind="agent", id=agent_id)
+        keys = Chat.key_of(tenant, chat_id), Membership.key_of(tenant, chat_id, agent)
+        agent_key = Agent.key_of(tenant, agent_id)
+        found = self._table.get_many([*keys, agent_key])
+        if any(key not in found for key in (*keys, agent_key)):
+            raise NotFound("the agent is in no such chat")
+        if Agent.from_item(found[agent_key]).deleted_at is not None:
+            raise NotFound("there is no such agent")
+        chat, place = Chat.from_item(found[keys[0]]), Membership.from_item(found[keys[1]])
+        if not place.active:
+            raise NotFound("the agent is in no such chat")
+        return chat, place

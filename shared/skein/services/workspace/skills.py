@@ -1,0 +1,132 @@
+"""The skills of tenants: kept, changed, and chosen for a piece of work together with ours."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from skein.errors import Conflict, NotFound
+from skein.models.skill import MAX_SKILLS, Skill, SkillCatalog, SkillHead
+from skein.models.storage import Condition, Delete, Is, Missing, Put, Write, at_version
+from skein.ports import Clock, Table
+from skein.services.common.retrying import optimistic
+from skein.services.workspace.skill_selection import (
+    Selection,
+    keys_of_skills,
+    known_heads,
+    selection,
+    shipped,
+    skills_for,
+)
+
+
+class Listed(NamedTuple):
+    """A skill in a list.
+
+    Attributes:
+        shipped: It is ours, and not the tenant's.
+    """
+
+    head: SkillHead
+    shipped: bool
+
+
+class Skills:
+    """Keeps tenants' skills."""
+
+    def __init__(self, *, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    def selected(
+        self,
+        tenant: str,
+        *,
+        bound: Sequence[str] = (),
+        mode: str | None = None,
+        tags: Sequence[str] = (),
+    ) -> Selection:
+        """The skills of a piece of work; see `skills_for`."""
+        catalog = self._catalog(tenant)
+        heads = known_heads(catalog).values()
+        names = skills_for(heads, bound=bound, mode=mode, tags=tags)
+        return selection(tenant, names, self._table.get_many(keys_of_skills(tenant, names)))
+
+    def get(self, tenant: str, name: str) -> Skill:
+        """One skill: the tenant's own, else ours.
+
+        Raises:
+            NotFound: There is none of this name.
+        """
+        item = self._table.get(Skill.key_of(tenant, name))
+        skill = Skill.from_item(item) if item is not None else shipped().get(name)
+        if skill is None:
+            raise NotFound("there is no such skill")
+        return skill
+
+    def list(self, tenant: str) -> tuple[Listed, ...]:
+        """All skills that the tenant's agents can have, by name."""
+        catalog = self._catalog(tenant)
+        own = {head.name for head in catalog.heads}
+        heads = sorted(known_heads(catalog).values(), key=lambda head: head.name)
+        return tuple(Listed(head, shipped=head.name not in own) for head in heads)
+
+    def put(self, tenant: str, head: SkillHead, text: str, *, only_new: bool = False) -> Skill:
+        """Give a tenant a skill, in the place of its own, or of ours, of the same name.
+
+        Args:
+            tenant: Whose.
+            head: Its name, and when it is given to a thread.
+            text: What it says.
+            only_new: The tenant must not have one of this name.
+
+        Raises:
+            Conflict: It has one, or has 100 of its own.
+        """
+
+        def attempt() -> Skill:
+            found = self._table.get_many([Skill.key_of(tenant, head.name), catalog_key])
+            item = found.get(Skill.key_of(tenant, head.name))
+            catalog = SkillCatalog.found_in(found.get(catalog_key))
+            before = Skill.from_item(item) if item is not None else None
+            if before is not None and only_new:
+                raise Conflict("there is a skill of this name already")
+            if before is None and len(catalog.heads) >= MAX_SKILLS:
+                raise Conflict(f"there are {MAX_SKILLS} skills already; remove one first")
+            skill = Skill(
+                tenant=tenant,
+                **dict(head),
+                text=text,
+                version=before.version + 1 if before is not None else 1,
+                updated_at=self._clock.now(),
+            )
+            as_read: Condition = Missing() if before is None else Is("version", before.version)
+            put = Put(Skill.key_of(tenant, skill.name), skill.attributes(), as_read)
+            self._table.transact([put, _catalogued(tenant, catalog, catalog.with_head(head))])
+            return skill
+
+        catalog_key = SkillCatalog.key_of(tenant)
+        return optimistic(self._clock, attempt)
+
+    def delete(self, tenant: str, name: str) -> None:
+        """Take a skill of a tenant's own away; ours of the same name takes its place again.
+
+        Raises:
+            NotFound: The tenant has none of this name.
+        """
+
+        def attempt() -> None:
+            found = self._table.get_many([Skill.key_of(tenant, name), SkillCatalog.key_of(tenant)])
+            item = found.get(Skill.key_of(tenant, name))
+            if item is None:
+                raise NotFound("there is no such skill")
+            catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(tenant)))
+            gone = Delete(Skill.key_of(tenant, name), Is("version", item["version"]))
+            self._table.transact([gone, _catalogued(tenant, catalog, catalog.without(name))])
+
+        optimistic(self._clock, attempt)
+
+    def _catalog(self, tenant: str) -> SkillCatalog:
+        return SkillCatalog.found_in(self._table.get(SkillCatalog.key_of(tenant)))
+
+
+def _catalogued(tenant: str, before: SkillCatalog, after: SkillCatalog) -> Write:
+    return Put(SkillCatalog.key_of(tenant), after.attributes(), at_version(before.version))

@@ -1,0 +1,205 @@
+"""What may become of an open thread: each change is made of the thread as it was just read."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from skein.errors import NotFound, Unprocessable
+from skein.models.audience import Audience
+from skein.models.document import Document, DocumentReach
+from skein.models.skill import MAX_MARKS, Mark, SkillCatalog, SkillHead
+from skein.models.storage import Item, Key
+from skein.models.thread import Thread, ThreadStatus
+from skein.ports import Table
+from skein.services.common.guarded import unfit
+from skein.services.workspace.skill_selection import known_heads
+
+_MARK: TypeAdapter[str] = TypeAdapter(Mark)
+
+
+class Surroundings(NamedTuple):
+    """What there is for threads to hold, as far as it may be shown at `place`."""
+
+    table: Table
+    place: Audience | None = None
+
+    def documents(self, thread: Thread, names: Sequence[str]) -> tuple[Document, ...]:
+        """The documents of these names, each once.
+
+        Raises:
+            NotFound: One of them is not there.
+        """
+        documents: dict[str, Document] = {}
+        for name, document in self.look(thread, names).items():
+            if document is None:
+                raise NotFound(f"there is no document {name!r} of yours that a thread can hold")
+            documents[document.name] = document
+        return tuple(documents.values())
+
+    def look(self, thread: Thread, names: Sequence[str]) -> dict[str, Document | None]:
+        """The documents of these names; None where one is gone, or may not be shown."""
+        keys = document_keys(thread, names)
+        found = self.table.get_many(keys) if keys else {}
+        return {name: document_in(thread, name, found, self.place) for name in names}
+
+    def skills(self, tenant: str, names: Iterable[str] = ()) -> dict[str, SkillHead]:
+        """The heads of all skills there are, `names` among them.
+
+        Raises:
+            NotFound: One of `names` is not.
+        """
+        catalog = SkillCatalog.found_in(self.table.get(SkillCatalog.key_of(tenant)))
+        heads = known_heads(catalog)
+        for name in names:
+            if name not in heads:
+                raise NotFound(f"there is no skill {name!r}")
+        return heads
+
+
+Change = Callable[[Thread, Surroundings], Thread]
+
+
+def fields(changes: Mapping[str, Any]) -> Change:
+    """Other values for fields; an empty text takes away what a field said."""
+
+    def change(thread: Thread, around: Surroundings) -> Thread:
+        after = validated(thread, changes)
+        if "documents" in changes:
+            names = tuple(each.name for each in around.documents(thread, after.documents))
+            after = after.model_copy(update={"documents": names})
+        if "bound_skills" in changes:
+            around.skills(thread.tenant, after.bound_skills)
+        return after
+
+    return change
+
+
+def attached(name: str) -> Change:
+    """One more document, once."""
+
+    def change(thread: Thread, around: Surroundings) -> Thread:
+        [document] = around.documents(thread, [name])
+        if document.name in thread.documents:
+            return thread
+        return validated(thread, {"documents": (*thread.documents, document.name)})
+
+    return change
+
+
+def detached(name: str) -> Change:
+    """One document less; the document stays."""
+    gone = Document.id_of(name)
+
+    def change(thread: Thread, _: Surroundings) -> Thread:
+        kept = tuple(each for each in thread.documents if Document.id_of(each) != gone)
+        return validated(thread, {"documents": kept})
+
+    return change
+
+
+def bound(name: str) -> Change:
+    """One more skill, once."""
+
+    def change(thread: Thread, around: Surroundings) -> Thread:
+        around.skills(thread.tenant, [name])
+        kept = dict.fromkeys((*thread.bound_skills, name))
+        return validated(thread, {"bound_skills": tuple(kept)})
+
+    return change
+
+
+def unbound(name: str) -> Change:
+    """One bound skill less."""
+
+    def change(thread: Thread, _: Surroundings) -> Thread:
+        kept = tuple(each for each in thread.bound_skills if each != name)
+        return validated(thread, {"bound_skills": kept})
+
+    return change
+
+
+def ended(
+    status: ThreadStatus, at: datetime, *, evidence: str | None = None, learned: str | None = None
+) -> Change:
+    """Completed or archived, with how it can be told and what came of it."""
+    moment = "completed_at" if status == "completed" else "archived_at"
+    said = {"status": status, "evidence": evidence, "learned": learned, moment: at}
+    return lambda thread, _: validated(thread, said)
+
+
+def operators(given: Mapping[str, Any], at: datetime) -> Change | None:
+    """What an operator asks for, but for which thread is active; None if that is all.
+
+    Raises:
+        Unprocessable: A thread that ends would be active, or one that goes on would have evidence.
+    """
+    ends = {name: given[name] for name in ("status", "evidence", "learned") if name in given}
+    others = {name: given[name] for name in given if name not in {*ends, "active"}}
+    if ends and "status" not in ends:
+        raise Unprocessable("evidence and what was learnt are given with the status")
+    if ends and given.get("active"):
+        raise Unprocessable("a thread that has ended cannot be active")
+    if not ends:
+        return fields(others) if others else None
+    end = ended(at=at, **ends)
+    return lambda thread, around: end(fields(others)(thread, around), around)
+
+
+# ---------------------------------------------------------------------- what they are made of
+
+
+def validated(thread: Thread, changes: Mapping[str, Any]) -> Thread:
+    """The thread with `changes`; a text that is empty is none.
+
+    Raises:
+        Unprocessable: A value does not fit.
+    """
+    given = {name: None if value == "" else value for name, value in changes.items()}
+    try:
+        return Thread.model_validate(dict(thread) | given)
+    except ValidationError as error:
+        raise unfit(error) from None
+
+
+def document_keys(thread: Thread, names: Iterable[str]) -> list[Key]:
+    """Where the documents of these names may stand that are a thread's."""
+    return list(dict.fromkeys(folder.key(name) for name in names for folder in thread.folders))
+
+
+def document_in(
+    thread: Thread, name: str, found: Mapping[Key, Item], place: Audience | None
+) -> Document | None:
+    """The document of this name from what was read, if it may be shown at `place`.
+
+    The one for the thread's own audience counts first; None if there is none.
+    """
+    reach = DocumentReach(folders=thread.folders, place=place)
+    items = [found.get(folder.key(name)) for folder in thread.folders]
+    documents = [Document.from_item(item) for item in items if item is not None]
+    return next((document for document in documents if reach.shows(document)), None)
+
+
+def with_inferred(
+    thread: Thread, documents: Sequence[Document], heads: Mapping[str, SkillHead]
+) -> Thread:
+    """The thread with the mode and the tags that follow from its documents, unless it has some.
+
+    Their media types are the tags. The mode is that of the first skill, by name, that goes with
+    the media type of the first document.
+    """
+    types = dict.fromkeys(document.media_type for document in documents)
+    tags = tuple(each for each in types if _is_mark(each))[:MAX_MARKS]
+    known = [heads[name] for name in sorted(heads)]
+    modes = (head.modes[0] for head in known if tags and tags[0] in head.tags and head.modes)
+    names = tuple(document.name for document in documents)
+    said = {"mode": thread.mode or next(modes, None), "skill_tags": thread.skill_tags or tags}
+    return thread.model_copy(update={"documents": names, **said})
+
+
+def _is_mark(media_type: str) -> bool:
+    try:
+        return _MARK.validate_python(media_type) == media_type
+    except ValidationError:
+        return False

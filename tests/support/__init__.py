@@ -1,0 +1,1 @@
+"""Builders, fakes and clients that tests share."""

@@ -1,0 +1,156 @@
+"""Calls the API's handlers with the gateway's own event shapes, taken from `events/`."""
+
+import json
+from base64 import b64encode
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlencode
+
+import admin_api
+import mobile_api
+from skein import bootstrap
+from tests.support.builders import TENANT, World
+
+EVENTS = Path(__file__).resolve().parents[2] / "events"
+
+
+class Context:
+    """What Lambda tells a function about its invocation."""
+
+    function_name = "api"
+    memory_limit_in_mb = 512
+    invoked_function_arn = "arn:aws:lambda:eu-central-1:123456789012:function:api"
+    aws_request_id = "52fdfc07-2182-154f-163f-5f0f9a621d72"
+    log_group_name = "/aws/lambda/api"
+    log_stream_name = "2026/02/18/[$LATEST]52fdfc07"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 29_000
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """The payload `events/<name>.json`."""
+    event: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+    return event
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the gateway would pass on."""
+
+    status: int
+    body: Any
+    raw: dict[str, Any] = field(repr=False)
+
+    @property
+    def code(self) -> str:
+        """The error code in the envelope."""
+        assert set(self.body["error"]) == {"code", "message", "details"}
+        return str(self.body["error"]["code"])
+
+
+@dataclass(frozen=True)
+class Client:
+    """Somebody who calls one of the APIs in a world."""
+
+    world: World
+    api: ModuleType = mobile_api
+    sub: str = "usr_husam"
+    tenant: str = TENANT
+    scope: Any = "chat"
+    claims: dict[str, Any] = field(default_factory=lambda: {"name": "Husam"})
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: dict[str, Any] | None = None,
+        raw: str | bytes | None = None,
+        content_type: str = "application/json",
+    ) -> Answer:
+        """Send a request; `raw` is the body as it stands, bytes go in base64."""
+        event = deepcopy(recorded("mobile_api"))
+        event["rawPath"] = event["requestContext"]["http"]["path"] = path
+        event["requestContext"]["http"]["method"] = method
+        event["requestContext"]["authorizer"]["jwt"]["claims"] = {
+            "sub": self.sub,
+            "tenant": self.tenant,
+            "scope": self.scope,
+            **self.claims,
+        }
+        event["rawQueryString"] = urlencode(query or {})
+        if query:
+            event["queryStringParameters"] = {name: str(value) for name, value in query.items()}
+        event["headers"]["content-type"] = content_type
+        event["isBase64Encoded"] = isinstance(raw, bytes)
+        if isinstance(raw, bytes):
+            event["body"] = b64encode(raw).decode()
+        elif raw is not None or body is not None:
+            event["body"] = raw if raw is not None else json.dumps(body)
+        else:
+            del event["body"]
+        return self.send(event)
+
+    def send(self, event: dict[str, Any]) -> Answer:
+        """Send an event as it is."""
+        bootstrap.use(self.world.app)
+        answer = self.api.handler(event, Context())
+        text = answer.get("body")
+        return Answer(answer["statusCode"], json.loads(text) if text else None, answer)
+
+    def get(self, path: str, **query: Any) -> Answer:
+        return self.call("GET", path, query=query)
+
+    def post(self, path: str, body: object) -> Answer:
+        return self.call("POST", path, body)
+
+    def patch(self, path: str, body: object) -> Answer:
+        return self.call("PATCH", path, body)
+
+    def put(self, path: str, body: Any = None) -> Answer:
+        return self.call("PUT", path, body)
+
+    def delete(self, path: str) -> Answer:
+        return self.call("DELETE", path)
+
+    def all_pages(self, path: str, **query: Any) -> list[Any]:
+        """Every item of a list, following its cursors."""
+        items: list[Any] = []
+        cursor: dict[str, Any] = {}
+        for _ in range(1_000):
+            page = self.get(path, **query, **cursor)
+            assert page.status == 200, page.body
+            items.extend(page.body["items"])
+            if page.body["next_cursor"] is None:
+                return items
+            cursor = {"cursor": page.body["next_cursor"]}
+        raise AssertionError("the list never ends")
+
+
+# Every call that concerns one chat, with a body that fits.
+CHAT_CALLS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
+    ("GET", "/v1/chats/{chat}", None),
+    ("PATCH", "/v1/chats/{chat}", {"title": "Mine"}),
+    ("DELETE", "/v1/chats/{chat}", None),
+    ("PUT", "/v1/chats/{chat}/members/user/usr_stranger", None),
+    ("DELETE", "/v1/chats/{chat}/members/user/usr_husam", None),
+    ("GET", "/v1/chats/{chat}/messages", None),
+    ("POST", "/v1/chats/{chat}/messages", {"text": "Hi", "client_id": "1"}),
+    ("POST", "/v1/chats/{chat}/read", {"seq": 1}),
+    ("POST", "/v1/chats/{chat}/runs", {"all": True}),
+)
+
+
+def everything(world: World) -> dict[Any, Any]:
+    """All that is stored, but for who looked at it."""
+    return {key: item for key, item in world.table._items.items() if "#AUDIT#" not in key.pk}
+
+
+def operator(world: World, tenant: str = TENANT) -> Client:
+    """Somebody with the scope `admin`, and no other."""
+    return Client(world, api=admin_api, sub="usr_op", tenant=tenant, scope="admin", claims={})

@@ -1,0 +1,270 @@
+"""A whole Skein in memory, and the few things that nearly every test needs in it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any, get_args
+
+from skein.adapters.memory import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
+from skein.adapters.memory_outside import MemorySms, MemoryVerifier
+from skein.adapters.memory_table import MemoryTable
+from skein.adapters.tokens import Tokens
+from skein.bootstrap import App, build_app
+from skein.models.agent import Agent
+from skein.models.base import MemberRef, NamedMember
+from skein.models.chat import Chat, Membership, Message, SmsAddress, chat_partition
+from skein.models.consolidation import ConsolidationRecord
+from skein.models.delivery import Delivery
+from skein.models.intent import owned_partition
+from skein.models.jobs import (
+    ConsolidationJob,
+    DeliveryJob,
+    ErasureJob,
+    QueueName,
+    ReflectionJob,
+    RunJob,
+    SummaryJob,
+    UpkeepJob,
+)
+from skein.models.memory import ENDED, LIVE, Memory
+from skein.models.run import Run
+from skein.models.storage import Put
+from skein.models.user import Line, PhoneOwner, User
+from skein.services.chat_state.closed_memberships import read_place
+from skein.services.chats.post_message import NewMessage, Posted
+from skein.settings import Settings
+from tests.support.fakes import ScriptedModel, in_turn
+
+QUEUES: tuple[QueueName, ...] = get_args(QueueName)
+TENANT = "acme"
+NOON = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
+LINE = "+15005550006"
+PHONE = "+15005550100"
+INVOCATION = timedelta(seconds=120)
+LONG_INVOCATION = timedelta(seconds=900)
+
+
+@cache
+def tokens() -> Tokens:
+    """The real tokenizer, loaded once for all tests."""
+    return Tokens()
+
+
+@dataclass
+class World:
+    """Skein on ports in memory; `drain` plays the queues."""
+
+    settings: Settings = field(default_factory=Settings)
+    model: ScriptedModel = field(default_factory=lambda: ScriptedModel.saying(default="Hello!"))
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.clock = FixedClock(NOON)
+        self.ids = SequentialIds()
+        self.table = MemoryTable(self.clock)
+        self.queues = MemoryQueues(self.clock)
+        self.metrics = MemoryMetrics()
+        self.sms = MemorySms(self.clock)
+        self.app: App = build_app(
+            self.settings,
+            **{
+                "clock": self.clock,
+                "ids": self.ids,
+                "table": self.table,
+                "queues": self.queues,
+                "metrics": self.metrics,
+                "sms": self.sms,
+                "verifier": MemoryVerifier(),
+                "model": self.model,
+                "tokens": tokens(),
+                "at_once": in_turn,
+            }
+            | self.overrides,
+        )
+        if isinstance(self.app.table, MemoryTable):  # a test's own table goes by this clock, too
+            self.app.table._clock = self.clock
+
+    # ------------------------------------------------------------------ putting things there
+
+    def agent(self, agent_id: str = "agt_a", name: str = "Coach", **fields: Any) -> Agent:
+        """An agent that answers in text; `reply_mode=None` lets that follow the chat."""
+        fields = {"reply_mode": "text", "history_format": "roles"} | fields
+        agent = Agent(tenant=TENANT, id=agent_id, name=name, created_at=NOON, **fields)
+        self.table.write(Put(agent.key, agent.to_item()))
+        return agent
+
+    def line(self, agent_id: str = "agt_a", phone: str = LINE) -> Line:
+        line = Line(tenant=TENANT, phone=phone, agent_id=agent_id, created_at=NOON)
+        self.table.write(Put(line.key, line.to_item()))
+        return line
+
+    def known(self, *people: NamedMember) -> None:
+        """Records of people, as whoever opens a chat with them makes them."""
+        for who in people:
+            user = User(tenant=TENANT, id=who.id, name=who.name, created_at=NOON)
+            self.table.write(Put(user.key, user.to_item()))
+
+    def chat(self, *members: NamedMember, chat_id: str = "chat_1", **fields: Any) -> Chat:
+        """A chat with these members; `sms` makes a direct chat's person one on SMS."""
+        sms: SmsAddress | None = fields.pop("sms", None)
+        defaults = {"kind": "group", "visibility": "open", "title": "Project Alpha"}
+        chat = Chat(
+            tenant=TENANT,
+            id=chat_id,
+            roster=members,
+            activity_hour=NOON,
+            created_at=NOON,
+            **(defaults | fields),
+        )
+        self.table.write(Put(chat.key, chat.to_item()))
+        for member in members:
+            membership = Membership(
+                tenant=TENANT,
+                chat_id=chat_id,
+                member=member,
+                sms=sms if member.kind == "user" else None,
+            )
+            self.table.write(Put(membership.key, membership.to_item(chat)))
+            if membership.sms is not None:
+                owner = PhoneOwner(tenant=TENANT, phone=membership.sms.phone, user_id=member.id)
+                self.table.write(Put(owner.key, owner.to_item()))
+        return chat
+
+    # ------------------------------------------------------------------ doing things
+
+    def post(
+        self, text: str, sender: MemberRef, *, client_id: str | None = None, **fields: Any
+    ) -> Posted:
+        return self.app.chats.post_message(
+            NewMessage(
+                tenant=TENANT,
+                chat_id=fields.pop("chat_id", "chat_1"),
+                sender=MemberRef(kind=sender.kind, id=sender.id),
+                text=text,
+                client_id=client_id or f"client-{self.ids.ulid()}",
+                **fields,
+            )
+        )
+
+    def take(self, job: RunJob) -> None:
+        self.app.turns.take(job, deadline=self.clock.now() + INVOCATION)
+
+    def run_ready(self) -> int:
+        """Play every job that is due now; returns how many there were."""
+        played = 0
+        for turn in self.queues.ready("turns"):
+            assert isinstance(turn, RunJob)
+            self.take(turn)
+            played += 1
+        for text in self.queues.ready("deliveries"):
+            assert isinstance(text, DeliveryJob)
+            self.app.deliveries.deliver(text, deadline=self.clock.now() + INVOCATION)
+            played += 1
+        for upkeep in self.queues.ready("upkeep"):
+            assert isinstance(upkeep, UpkeepJob)
+            self.app.upkeep.keep(upkeep)
+            played += 1
+        for summary in self.queues.ready("summaries"):
+            assert isinstance(summary, SummaryJob)
+            self.app.renewing.renew(summary)
+            played += 1
+        for quiet in self.queues.ready("consolidations"):
+            assert isinstance(quiet, ConsolidationJob)
+            deadline = self.clock.now() + LONG_INVOCATION
+            self.app.consolidator.consolidate(quiet, deadline=deadline)
+            played += 1
+        for fading in self.queues.ready("reflections"):
+            assert isinstance(fading, ReflectionJob)
+            self.app.reflection.reflect(fading, deadline=self.clock.now() + LONG_INVOCATION)
+            played += 1
+        for erasure in self.queues.ready("erasures"):
+            assert isinstance(erasure, ErasureJob)
+            self.app.eraser.carry_on(erasure, deadline=self.clock.now() + LONG_INVOCATION)
+            played += 1
+        return played
+
+    def drain(self, *, rounds: int = 200) -> None:
+        """Play jobs, turning the clock to the next one, until all queues are empty."""
+        for _ in range(rounds):
+            if self.run_ready():
+                continue
+            waiting = [job for queue in QUEUES for job in self.queues.waiting(queue)]
+            if not waiting:
+                return
+            self.clock.set(min(job.due_at for job in waiting))
+        raise AssertionError("the queues never become empty")
+
+    def tick(self) -> int:
+        return self.app.tick.run(until=self.clock.now() + timedelta(seconds=45))
+
+    def find_quiet(self) -> int:
+        """What the hourly finder of quiet chats does."""
+        return self.app.consolidation_finder.run(until=self.clock.now() + timedelta(seconds=45))
+
+    def find_fading(self) -> int:
+        """What the daily finder of fading journal entries does."""
+        return self.app.reflection_finder.run(until=self.clock.now() + timedelta(seconds=45))
+
+    def hours_pass(self, hours: int) -> None:
+        """Let hours go by, with a finder in each, and all that follows from it."""
+        for _ in range(hours):
+            self.clock.advance(3_600)
+            self.find_quiet()
+            self.drain()
+
+    # ------------------------------------------------------------------ looking
+
+    def messages(self, chat_id: str = "chat_1") -> list[Message]:
+        page = self.table.query(chat_partition(TENANT, chat_id), first="MSG#", last="MSG#~")
+        return [Message.from_item(item) for item in page.items]
+
+    def texts(self, chat_id: str = "chat_1") -> list[str]:
+        return [message.text for message in self.messages(chat_id)]
+
+    def runs(self, chat_id: str = "chat_1") -> list[Run]:
+        page = self.table.query(chat_partition(TENANT, chat_id), first="RUN#", last="RUN#~")
+        return [Run.from_item(item) for item in page.items if "#STEP#" not in item["sk"]]
+
+    def deliveries(self, chat_id: str = "chat_1") -> list[Delivery]:
+        page = self.table.query(
+            chat_partition(TENANT, chat_id), first="DELIVERY#", last="DELIVERY#~"
+        )
+        return [Delivery.from_item(item) for item in page.items]
+
+    def memories(self, agent_id: str = "agt_a", scope: str | None = None) -> list[Memory]:
+        """What an agent remembers, in the order in which it was made; what ended, too."""
+        partition = owned_partition(TENANT, agent_id, scope)
+        pages = [
+            self.table.query(partition, first=prefix, last=f"{prefix}~") for prefix in (LIVE, ENDED)
+        ]
+        found = [Memory.from_item(item) for page in pages for item in page.items]
+        return sorted(found, key=lambda memory: memory.id)
+
+    def consolidations(self, chat_id: str = "chat_1") -> list[ConsolidationRecord]:
+        """What is on record of a chat's consolidation, in order."""
+        first = ConsolidationRecord.key_of(TENANT, chat_id, "").sk
+        page = self.table.query(chat_partition(TENANT, chat_id), first=first, last=f"{first}~")
+        return [ConsolidationRecord.from_item(item) for item in page.items]
+
+    def membership(self, member: MemberRef, chat_id: str = "chat_1") -> Membership:
+        place = read_place(self.table, TENANT, chat_id, member)
+        assert place is not None
+        return place
+
+    def stored_chat(self, chat_id: str = "chat_1") -> Chat:
+        item = self.table.get(Chat.key_of(TENANT, chat_id))
+        assert item is not None
+        return Chat.from_item(item)
+
+
+def person(user_id: str = "usr_husam", name: str = "Husam") -> NamedMember:
+    return NamedMember(kind="user", id=user_id, name=name)
+
+
+def bot(agent_id: str = "agt_a", name: str = "Coach") -> NamedMember:
+    return NamedMember(kind="agent", id=agent_id, name=name)
+
+
+def statuses(runs: Iterable[Run]) -> list[str]:
+    return [run.status for run in runs]

@@ -1,0 +1,268 @@
+"""A small HTTP server that speaks OpenAI's chat completions and says what a test scripted.
+
+    with ScriptedOpenAI() as model:
+        model.say("Hello!")
+        settings = Settings(openai_base_url=model.base_url, ...)
+        ...
+        assert model.calls[0].body["messages"][-1]["content"] == "Hi"
+
+Answers are given in the order in which they were scripted, whatever the order of the questions;
+once they are used up, `default` answers, or, without one, the call is refused with 400 and stands
+in `unscripted`. Answers by a schema are scripted and counted apart, in `summaries`, `memories` and
+their calls, since nobody waits for them; unscripted ones say that there is nothing new.
+"""
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from tests.support.fakes import NOTHING_NEW, NOTHING_TO_REMEMBER
+
+PATH = "/v1/chat/completions"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request as it arrived, header names in lower case."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one call is answered with.
+
+    Attributes:
+        tool_calls: Pairs of a tool's name and its arguments (a dict, or raw JSON text).
+        status: Of the HTTP response; anything but 200 is a failure with `text` as its message.
+        headers: Sent along, e.g. `retry-after`.
+        hang_up: Close the connection instead of answering.
+        latency: Seconds to wait first.
+        trickle: Seconds to wait before each byte of the body.
+        usage: Input and output tokens.
+        cached: How many of the input a cache served; None where the provider does not say.
+        raw: The body, in place of everything above.
+    """
+
+    text: str | None = ""
+    tool_calls: Sequence[tuple[str, Mapping[str, Any] | str]] = ()
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    hang_up: bool = False
+    latency: float = 0.0
+    trickle: float = 0.0
+    usage: tuple[int, int] = (10, 5)
+    cached: int | None = None
+    finish_reason: str | None = None
+    raw: bytes | None = None
+
+
+Script = Answer | str | Callable[[Mapping[str, Any]], Answer | str]
+
+
+class ScriptedOpenAI:
+    """The server; listens on loopback while it is entered as a context manager."""
+
+    def __init__(self, *script: Script, default: Script | None = None) -> None:
+        self.default = default
+        self.calls: list[Call] = []
+        self.unscripted: list[Call] = []
+        self.summaries: deque[Script] = deque()
+        self.summary_calls: list[Call] = []
+        self.memories: deque[Script] = deque()
+        self.memory_calls: list[Call] = []
+        self._script: deque[Script] = deque(script)
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._server: ThreadingHTTPServer | None = None
+
+    def __enter__(self) -> Self:
+        self._server = _Server(("127.0.0.1", 0), self._handler())
+        threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), name="scripted-openai", daemon=True
+        ).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._closing.set()
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+
+    @property
+    def base_url(self) -> str:
+        """What belongs into `Settings.openai_base_url`."""
+        if self._server is None:
+            raise RuntimeError("the server runs only inside its `with` block")
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def then(self, *script: Script) -> Self:
+        """Script further answers: `Answer`s, texts, or functions of the request's body."""
+        with self._lock:
+            self._script.extend(script)
+        return self
+
+    def say(self, text: str, **rest: Any) -> Self:
+        """Script one answer in words."""
+        return self.then(Answer(text, **rest))
+
+    def call_tools(self, *calls: tuple[str, Mapping[str, Any] | str], text: str = "") -> Self:
+        """Script one answer that asks for tools."""
+        return self.then(Answer(text, tool_calls=calls))
+
+    def fail(self, status: int = 500, message: str = "scripted failure", **rest: Any) -> Self:
+        """Script one failure; the SDK by itself retries 408, 409, 429 and 5xx."""
+        return self.then(Answer(message, status=status, **rest))
+
+    def hang_up(self) -> Self:
+        """Script one closed connection."""
+        return self.then(Answer(hang_up=True))
+
+    def reset(self) -> None:
+        """Forget everything that was scripted and called."""
+        with self._lock:
+            self._script.clear()
+            self.calls.clear()
+            self.unscripted.clear()
+            self.summaries.clear()
+            self.summary_calls.clear()
+            self.memories.clear()
+            self.memory_calls.clear()
+
+    @property
+    def remaining(self) -> int:
+        """How many scripted answers have not been used."""
+        with self._lock:
+            return len(self._script)
+
+    def prompts(self) -> list[list[dict[str, Any]]]:
+        """The messages of every call so far."""
+        return [list(call.body.get("messages", ())) for call in list(self.calls)]
+
+    def _next(self, call: Call) -> Answer:
+        with self._lock:
+            script: Script | None
+            schema = str(call.body.get("response_format", ""))
+            if "journal" in schema:
+                self.memory_calls.append(call)
+                script = self.memories.popleft() if self.memories else NOTHING_TO_REMEMBER
+            elif schema:
+                self.summary_calls.append(call)
+                script = self.summaries.popleft() if self.summaries else NOTHING_NEW
+            else:
+                self.calls.append(call)
+                script = self._script.popleft() if self._script else self.default
+            if script is None:
+                self.unscripted.append(call)
+                return Answer("nothing is scripted for this call", status=400)
+        if callable(script):
+            script = script(call.body)
+        return Answer(script) if isinstance(script, str) else script
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                if self.path != PATH:
+                    self._respond(404, json.dumps(_error("no such path")).encode(), {})
+                    return
+                answer = owner._next(Call(self.path, headers, body))
+                owner._closing.wait(answer.latency)
+                if answer.hang_up:
+                    self.close_connection = True
+                    return
+                payload = _completion(answer, body) if answer.status == 200 else _error(answer.text)
+                data = json.dumps(payload).encode() if answer.raw is None else answer.raw
+                self._respond(answer.status, data, answer.headers, trickle=answer.trickle)
+
+            def _respond(
+                self,
+                status: int,
+                data: bytes,
+                headers: Mapping[str, str],
+                *,
+                trickle: float = 0.0,
+            ) -> None:
+                self.send_response(status)
+                for name, value in {
+                    "content-type": "application/json",
+                    "content-length": str(len(data)),
+                    **headers,
+                }.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                if not trickle:
+                    self.wfile.write(data)
+                    return
+                for byte in data:
+                    if owner._closing.wait(trickle):
+                        return
+                    self.wfile.write(bytes([byte]))
+
+            def log_message(self, *args: Any) -> None:
+                """Stay silent."""
+
+        return Handler
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has gone away is none of the test's business."""
+
+
+def _error(message: str | None) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "scripted", "param": None, "code": None}}
+
+
+def _completion(answer: Answer, request: Mapping[str, Any]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
+    if answer.tool_calls:
+        message["tool_calls"] = [
+            {
+                "id": f"call_{n}",
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "arguments": given if isinstance(given, str) else json.dumps(given),
+                },
+            }
+            for n, (name, given) in enumerate(answer.tool_calls, 1)
+        ]
+    reason = answer.finish_reason or ("tool_calls" if answer.tool_calls else "stop")
+    sent, received = answer.usage
+    cached = answer.cached
+    details = {} if cached is None else {"prompt_tokens_details": {"cached_tokens": cached}}
+    return {
+        "id": "chatcmpl-scripted",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": request.get("model", "scripted"),
+        "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
+        "usage": {
+            "prompt_tokens": sent,
+            "completion_tokens": received,
+            "total_tokens": sent + received,
+        }
+        | details,
+    }

@@ -1,0 +1,89 @@
+"""A direct chat whose person is on SMS, and what a test of its deliveries needs."""
+
+from datetime import timedelta
+
+from skein.models.base import rfc3339
+from skein.models.chat import SmsAddress
+from skein.models.delivery import Delivery
+from skein.models.jobs import DeliveryJob
+from skein.models.sms import SmsStatus, StatusReport
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+
+TIME_OUT = timedelta(seconds=60)
+
+
+class Texting(World):
+    """A direct chat whose person is on SMS."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.agent()
+        self.chat(
+            person(),
+            bot(),
+            kind="direct",
+            visibility="private",
+            sms=SmsAddress(line=LINE, phone=PHONE),
+        )
+
+    def say(self, text: str = "Hello!") -> DeliveryJob:
+        """Let the agent say something; returns the job of its delivery."""
+        self.post(text, bot())
+        job = self.queues.ready("deliveries")[-1]
+        assert isinstance(job, DeliveryJob)
+        return job
+
+    def deliver(self, job: DeliveryJob) -> Delivery:
+        self.app.deliveries.deliver(job, deadline=self.clock.now() + TIME_OUT)
+        return self.delivery(job)
+
+    @staticmethod
+    def job_of(delivery: Delivery) -> DeliveryJob:
+        return DeliveryJob(tenant=TENANT, chat_id=delivery.chat_id, delivery_id=delivery.id)
+
+    def delivery(self, job: DeliveryJob) -> Delivery:
+        item = self.table.get(Delivery.key_of(TENANT, job.chat_id, job.delivery_id))
+        assert item is not None
+        return Delivery.from_item(item)
+
+    def due_at(self, job: DeliveryJob) -> str | None:
+        item = self.table.get(Delivery.key_of(TENANT, job.chat_id, job.delivery_id))
+        assert item is not None
+        return item["gsi2sk"].split("#")[0] if "gsi2sk" in item else None
+
+    def report(
+        self,
+        job: DeliveryJob,
+        status: SmsStatus,
+        *,
+        sid: str = "",
+        part: int = 0,
+        code: int | None = None,
+    ) -> None:
+        """Let Twilio's callback for the newest text arrive."""
+        self.app.deliveries.report(
+            StatusReport(
+                tenant=TENANT,
+                chat_id=job.chat_id,
+                delivery_id=job.delivery_id,
+                part=part,
+                sid=sid or self.sms.taken[-1][1].sid,
+                status=status,
+                error_code=code,
+            )
+        )
+
+    def later(self, job: DeliveryJob, **wait: float) -> Delivery:
+        """Turn the clock and let the tick do the rest."""
+        self.clock.advance(timedelta(**wait).total_seconds())
+        self.tick()
+        self.run_ready()
+        return self.delivery(job)
+
+
+def parts(delivery: Delivery) -> list[tuple[str, int]]:
+    return [(part.status, part.tries) for part in delivery.parts]
+
+
+def after(seconds: float) -> str:
+    return rfc3339(NOON + timedelta(seconds=seconds))

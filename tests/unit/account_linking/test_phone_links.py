@@ -1,0 +1,871 @@
+"""A person with several numbers is one: their chats, their profile, what agents keep for them."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from skein.errors import Conflict, NotFound
+from skein.models.api.directory import NewUser, UserChange
+from skein.models.audience import Audience
+from skein.models.base import MemberRef, NamedMember
+from skein.models.borrowed import Borrowed, BorrowedMessage
+from skein.models.chat import Membership, SmsAddress
+from skein.models.completion import ModelRequest
+from skein.models.document import DocumentReach, Folder
+from skein.models.intent import Goal, Owner, Plan, Reach, owned_partition
+from skein.models.jobs import SummaryJob
+from skein.models.memory import REVISION, Memory
+from skein.models.run import Run
+from skein.models.sms import InboundSms
+from skein.models.storage import Item, Key, Put, Update, Write
+from skein.models.summary import PinnedSummary, Summary
+from skein.models.user import Merge, PhoneOwner, User
+from skein.services.chats.post_message import Posted
+from skein.services.workspace import thread_changes as changes
+from skein.services.workspace.document_changes import Maker
+from tests.support.agents import rival, settle
+from tests.support.api_client import Client, operator
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.fakes import NOTHING_NEW, MeanwhileTable, calls
+
+ANN = person("usr_ann", "Ann")
+BEN = person("usr_ben", "Ben")
+COACH = bot()
+SECOND = "+15005550101"
+OTHER_LINE = "+15005550007"
+ACCOUNT = "AC00000000000000000000000000000001"
+
+
+def called(**fields: Any) -> World:
+    """A line and its agent; Ann is on record, and nobody has texted yet."""
+    world = World(overrides={"table": MeanwhileTable()})
+    world.table = rival(world)
+    world.agent(**fields)
+    world.line()
+    world.app.users.create(TENANT, NewUser(id=ANN.id, name=ANN.name))
+    return world
+
+
+def text(world: World, body: str = "Hi", *, phone: str = PHONE, line: str = LINE) -> Posted:
+    return again(world, body, f"SM{world.ids.ulid()}", phone=phone, line=line)
+
+
+def again(world: World, body: str, sid: str, *, phone: str = PHONE, line: str = LINE) -> Posted:
+    sms = InboundSms(account_sid=ACCOUNT, message_sid=sid, sender=phone, recipient=line, body=body)
+    posted = world.app.ingest.receive(sms)
+    assert posted is not None
+    return posted
+
+
+def link(world: World, phone: str = PHONE, who: NamedMember = ANN) -> User:
+    return world.app.numbers.link(TENANT, who.id, phone)
+
+
+def unlink(world: World, phone: str = PHONE) -> User:
+    return world.app.numbers.unlink(TENANT, ANN.id, phone)
+
+
+def owner(world: World, phone: str = PHONE) -> str | None:
+    item = world.table.get(PhoneOwner.key_of(TENANT, phone))
+    return PhoneOwner.from_item(item).user_id if item else None
+
+
+def place(world: World, chat_id: str, who: MemberRef = ANN) -> Membership:
+    return world.membership(MemberRef(kind=who.kind, id=who.id), chat_id)
+
+
+def app_chat(world: World, chat_id: str = "chat_app") -> str:
+    """Ann's own direct chat with the agent, in the app."""
+    return world.chat(ANN, COACH, chat_id=chat_id, kind="direct", visibility="private").id
+
+
+def answered(world: World) -> None:
+    world.drain()
+
+
+def texts_to(world: World) -> list[str]:
+    return [sms.phone for sms, _ in world.sms.taken]
+
+
+def kept(world: World, user_id: str) -> list[str]:
+    """What the agent keeps for one person alone."""
+    partition = owned_partition(TENANT, COACH.id, f"user:{user_id}")
+    return [item["sk"] for item in world.table.query(partition).items if item["sk"] != REVISION]
+
+
+def write_for(world: World, user_id: str, name: str) -> None:
+    """Let the agent keep a document for one person alone."""
+    audience = Audience(open=False, people=(user_id,))
+    folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=f"user:{user_id}")
+    world.app.documents.write(
+        DocumentReach(folders=(folder,), place=audience),
+        name,
+        f"Of {user_id}",
+        new_in=folder,
+        maker=Maker(audience=audience),
+    )
+
+
+# ---------------------------------------------------------------------- who it turns out to be
+
+
+def test_a_caller_who_turns_out_to_be_ann_goes_on_in_the_same_chat_as_ann() -> None:
+    world = called()
+    before = text(world, "It is me")
+    answered(world)
+    user = link(world)
+    after = text(world, "Still me")
+    chat = world.stored_chat(before.message.chat_id)
+    assert user.phones == (PHONE,)
+    assert after.message.chat_id == before.message.chat_id
+    assert (after.message.seq, after.message.sender) == (3, ANN)
+    assert chat.roster == (ANN, COACH)
+    assert before.message.sender.name == "Caller 0100"
+    assert world.texts(chat.id) == ["It is me", "Hello!", "Still me"]
+
+
+def test_what_the_caller_has_said_is_shown_as_anns_and_stays_as_it_was_said() -> None:
+    world = called()
+    chat_id = text(world, "It is me").message.chat_id
+    answered(world)
+    link(world)
+    text(world, "Still me")
+    answered(world)
+    asked = world.model.requests[-1].messages
+    assert [message.content for message in asked if message.role == "user"] == [
+        "[Ann (human)] It is me",
+        "[Ann (human)] Still me",
+    ]
+    app = Client(world, sub=ANN.id)
+    shown = app.get(f"/v1/chats/{chat_id}/messages").body["items"]
+    assert [message["sender"]["name"] for message in shown] == ["Ann", "Coach"] * 2
+    assert {message["sender"]["id"] for message in shown[::2]} == {ANN.id}
+    assert world.messages(chat_id)[0].sender.name == "Caller 0100"
+
+
+def test_two_callers_who_were_one_turn_out_to_be_ann_together() -> None:
+    world = called()
+    first, second = text(world, phone=PHONE).message, text(world, phone=SECOND).message
+    answered(world)
+    link(world, PHONE, second.sender)
+    world.app.numbers.unlink(TENANT, second.sender.id, SECOND)
+    user = link(world)
+    assert user.former_ids == (first.sender.id, second.sender.id)
+    chat = world.stored_chat(first.chat_id)
+    assert chat.formerly == {first.sender.id: ANN.id, second.sender.id: ANN.id}
+    assert place(world, chat.id).formerly == (first.sender.id, second.sender.id)
+    shown = Client(world, sub=ANN.id).get(f"/v1/chats/{chat.id}/messages").body["items"]
+    assert shown[0]["sender"]["id"] == ANN.id
+
+
+def test_the_caller_is_no_longer_on_record_and_what_was_known_of_them_is_anns() -> None:
+    world = called()
+    caller = text(world).message.sender
+    users = world.app.users
+    change = UserChange(profile={"goals": "5k", "pets": "cat"}, time_zone="Asia/Amman")
+    users.change(TENANT, caller.id, change)
+    users.change(TENANT, ANN.id, UserChange(profile={"goals": "10k"}))
+    answered(world)
+    user = link(world)
+    assert user == users.get(TENANT, ANN.id)
+    assert user.profile == {"goals": "10k", "pets": "cat"}
+    assert (user.time_zone, user.former_ids) == ("Asia/Amman", (caller.id,))
+    with pytest.raises(NotFound):
+        users.get(TENANT, caller.id)
+    assert [each.id for each in users.list(TENANT).items] == [ANN.id]
+
+
+def test_the_app_shows_the_chat_of_the_phone_and_answers_go_where_ann_last_wrote() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    answered(world)
+    link(world)
+    app = Client(world, sub=ANN.id, claims={"name": "Ann"})
+    [listed] = app.get("/v1/chats").body["items"]
+    assert listed["id"] == chat_id
+    said = app.get(f"/v1/chats/{chat_id}/messages").body["items"]
+    assert [message["text"] for message in said] == ["Hi", "Hello!"]
+    assert texts_to(world) == [PHONE]
+
+    posted = app.post(f"/v1/chats/{chat_id}/messages", {"text": "By app", "client_id": "1"})
+    assert posted.status == 201
+    answered(world)
+    assert texts_to(world) == [PHONE]
+
+    text(world, "By phone")
+    answered(world)
+    assert texts_to(world) == [PHONE, PHONE]
+    assert world.texts(chat_id) == ["Hi", "Hello!", "By app", "Hello!", "By phone", "Hello!"]
+
+
+def test_each_number_keeps_its_own_chat_and_each_line_too() -> None:
+    world = called()
+    world.line(phone=OTHER_LINE)
+    chats = {
+        (phone, line): text(world, phone=phone, line=line).message.chat_id
+        for phone in (PHONE, SECOND)
+        for line in (LINE, OTHER_LINE)
+    }
+    answered(world)
+    link(world)
+    link(world, SECOND)
+    assert world.app.users.get(TENANT, ANN.id).phones == (PHONE, SECOND)
+    for (phone, line), chat_id in chats.items():
+        posted = text(world, "Me again", phone=phone, line=line)
+        assert (posted.message.chat_id, posted.message.sender) == (chat_id, ANN)
+        sms = place(world, chat_id).sms
+        assert sms is not None
+        assert (sms.phone, sms.line) == (phone, line)
+    assert len(set(chats.values())) == 4
+
+
+def test_a_number_that_nobody_has_is_anns_from_then_on() -> None:
+    world = called()
+    link(world)
+    assert link(world).phones == (PHONE,)
+    assert text(world).message.sender == ANN
+
+
+@pytest.mark.parametrize("more", [{"phones": (PHONE,)}, {"phones": (PHONE, SECOND)}])
+def test_the_number_of_somebody_who_is_known_is_not_taken_from_them(more: dict[str, Any]) -> None:
+    world = called()
+    world.app.users.create(TENANT, NewUser(id="usr_ben", name="Ben", **more))
+    with pytest.raises(Conflict) as refused:
+        link(world)
+    assert refused.value.details == {"phones": [PHONE]}
+    assert owner(world) == "usr_ben"
+
+
+def test_a_caller_with_another_number_is_somebody_who_is_known() -> None:
+    world = called()
+    caller = text(world).message.sender
+    link(world, SECOND, caller)
+    answered(world)
+    with pytest.raises(Conflict):
+        link(world)
+
+
+def test_a_person_has_twenty_numbers_at_most() -> None:
+    world = called()
+    for n in range(20):
+        link(world, f"+150055502{n:02d}")
+    with pytest.raises(Conflict, match="20"):
+        link(world)
+
+
+@pytest.mark.parametrize(("tenant", "user_id"), [(TENANT, "usr_nobody"), ("other", ANN.id)])
+def test_who_is_not_there_has_no_numbers(tenant: str, user_id: str) -> None:
+    world = called()
+    with pytest.raises(NotFound):
+        world.app.numbers.link(tenant, user_id, PHONE)
+    with pytest.raises(NotFound):
+        world.app.numbers.unlink(tenant, user_id, PHONE)
+
+
+# ---------------------------------------------------------------------- what goes along
+
+
+def test_what_the_agent_keeps_for_the_caller_it_keeps_for_ann_in_all_her_chats() -> None:
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    audience = Audience(open=False, people=(caller.id,))
+    scope = f"user:{caller.id}"
+    mine = Owner(tenant=TENANT, agent_id=COACH.id, scope=scope, audience=audience)
+    goals, plans = world.app.goals, world.app.plans
+    goal = goals.set(mine, "Get her to run")
+    done = goals.set(mine, "Learn her name")
+    goals.complete(mine.reach, done.id)
+    plans.set(mine, "nudge", "Nudge her", run_after="1 hour")
+    memory = Memory(
+        tenant=TENANT,
+        agent_id=COACH.id,
+        scope=scope,
+        audience=audience,
+        id="mem_1",
+        kind="journal",
+        text="She is tired",
+        made_by="tool",
+        fades_at=NOON + timedelta(days=7),
+        created_at=NOON,
+    )
+    world.table.write(Put(memory.key, memory.to_item()))
+
+    link(world)
+
+    hers = Audience(open=False, people=(ANN.id,))
+    scope = f"user:{ANN.id}"
+    owner_ = Owner(tenant=TENANT, agent_id=COACH.id, scope=scope, audience=hers)
+    assert kept(world, caller.id) == []
+    [active] = goals.active(owner_.reach)
+    assert (active.id, active.audience, active.scope) == (goal.id, hers, scope)
+    assert goals.get(owner_.reach, done.id).status == "completed"
+    [plan] = plans.active(owner_.reach)
+    assert (plan.audience, plan.name) == (hers, "nudge")
+    moved = world.table.get(memory.model_copy(update={"scope": scope}).key)
+    assert moved is not None
+    assert Memory.from_item(moved).audience == hers
+    assert moved["gsi2sk"].split("#")[0] == memory.to_item()["gsi2sk"].split("#")[0]
+    in_app = app_chat(world)
+    sections = {s.name: s.text for s in world.app.preview.show(TENANT, COACH.id, in_app).sections}
+    assert "Get her to run" in sections["GOALS"]
+    assert "nudge" in sections["PLANS"]
+
+    plans.set(owner_, "nudge", "Nudge her more", run_after="2 hours")
+    [plan] = plans.active(owner_.reach)
+    assert plan.instruction == "Nudge her more"
+    world.clock.advance(3 * 3600)
+    world.tick()
+    fired = world.table.query(f"{TENANT}#AGENT#{COACH.id}", first="RUN#", last="RUN#~").items
+    assert [Run.from_item(item).audience for item in fired] == [hers]
+
+
+def test_where_both_have_a_plan_of_one_name_anns_own_stays() -> None:
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    for who, words in ((caller, "the caller's"), (ANN, "hers")):
+        mine = Owner(
+            tenant=TENANT,
+            agent_id=COACH.id,
+            scope=f"user:{who.id}",
+            audience=Audience(open=False, people=(who.id,)),
+        )
+        world.app.plans.set(mine, "nudge", words, run_after="1 hour")
+    link(world)
+    partition = owned_partition(TENANT, COACH.id, f"user:{ANN.id}")
+    plans = [
+        Plan.from_item(item)
+        for item in world.table.query(partition, first="PLAN#", last="PLAN#~").items
+    ]
+    assert [plan.instruction for plan in plans] == ["hers"]
+    assert kept(world, caller.id) == []
+
+
+def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_caller() -> None:
+    world = called()
+    posted = text(world)
+    answered(world)
+    chat_id, caller = posted.message.chat_id, posted.message.sender
+    audience = Audience(open=False, people=(caller.id,))
+    summary = Summary(text="She runs.", from_seq=1, seq=2, audience=audience, at=NOON)
+    pinned = PinnedSummary(text="She ran.", seq=1, start=2, from_seq=1, audience=audience)
+    borrowed = Borrowed(
+        tenant=TENANT,
+        chat_id=chat_id,
+        agent_id=COACH.id,
+        staging="run_1:1:1",
+        source_chat_id="chat_9",
+        source_title="Elsewhere",
+        messages=(BorrowedMessage(author="Caller", text="Borrowed words"),),
+        audience=audience,
+        created_at=NOON,
+    )
+    world.table.write(Put(borrowed.key, borrowed.to_item()))
+    change = {
+        "record": summary.model_dump(mode="json"),
+        "pinned": pinned.model_dump(mode="json"),
+    }
+    world.table.write(Update(world.stored_chat(chat_id).key, set=change))
+    note = {"summary": summary.model_dump(mode="json")}
+    world.table.write(Update(place(world, chat_id, COACH).key, set=note))
+
+    link(world)
+
+    hers = Audience(open=False, people=(ANN.id,))
+    chat = world.stored_chat(chat_id)
+    assert chat.record == summary.model_copy(update={"audience": hers})
+    assert chat.pinned == pinned.model_copy(update={"audience": hers})
+    assert place(world, chat_id, COACH).summary == summary.model_copy(update={"audience": hers})
+    prompt = [s.text for s in world.app.preview.show(TENANT, COACH.id, chat_id).sections]
+    assert any("She ran." in section for section in prompt)
+    assert any("Borrowed words" in section for section in prompt)
+
+
+@pytest.mark.parametrize("agent_id", [COACH.id, None])
+def test_a_summary_that_is_being_made_for_the_caller_is_not_kept(agent_id: str | None) -> None:
+    world = called()
+    chat_id = text(world, "It is me").message.chat_id
+    for n in range(10):
+        text(world, f"Text {n}")
+    job = SummaryJob(tenant=TENANT, chat_id=chat_id, agent_id=agent_id)
+
+    def meanwhile(_: ModelRequest) -> str:
+        link(world)
+        return NOTHING_NEW
+
+    world.model.summaries.append(meanwhile)
+    world.app.renewing.renew(job)
+    assert world.stored_chat(chat_id).record is None
+    assert place(world, chat_id, COACH).summary is None
+    world.app.renewing.renew(job)
+    made = place(world, chat_id, COACH).summary if agent_id else world.stored_chat(chat_id).record
+    assert made is not None
+    assert made.audience.people == (ANN.id,)
+
+
+def test_a_run_that_has_not_started_answers_ann_and_keeps_what_it_makes_for_her() -> None:
+    world = called(
+        reply_mode="tools",
+        history_format="timeline",
+        enabled_tools=("set_goal", "send_message", "end_run"),
+    )
+    world.model.script.append(
+        calls(("set_goal", {"text": "Run"}), ("send_message", {"text": "Yes"}), "end_run")
+    )
+    chat_id = text(world, "Shall I?").message.chat_id
+    link(world)
+    queued = place(world, chat_id, COACH).queued_run
+    assert queued is not None
+    assert (queued.trigger.by, queued.audience.people) == (ANN.ref, (ANN.id,))
+    answered(world)
+    assert world.texts(chat_id) == ["Shall I?", "Yes"]
+    assert texts_to(world) == [PHONE]
+    [goal] = kept(world, ANN.id)
+    assert goal.startswith("GOAL#")
+
+
+def test_while_an_agent_is_at_work_the_number_stays_where_it_is() -> None:
+    world = called()
+    caller = text(world).message.sender
+    seen: list[str] = []
+
+    def thinks(_: object) -> str:
+        with pytest.raises(Conflict, match="at work"):
+            link(world)
+        seen.append("tried")
+        return "Hello!"
+
+    world.model.script.append(thinks)
+    answered(world)
+    assert (seen, owner(world)) == (["tried"], caller.id)
+    assert link(world).phones == (PHONE,)
+
+
+def test_a_text_on_its_way_still_arrives_and_what_becomes_of_it_is_heard() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    world.clock.advance(5)
+    for job in world.queues.ready("turns"):
+        world.take(job)  # type: ignore[arg-type]
+    link(world)
+    answered(world)
+    assert texts_to(world) == [PHONE]
+    [delivery] = world.deliveries(chat_id)
+    assert (delivery.user_id, delivery.status) == (ANN.id, "sent")
+
+
+def test_who_has_opted_out_stays_so() -> None:
+    world = called()
+    chat_id = text(world, "STOP").message.chat_id
+    link(world)
+    assert place(world, chat_id).sms_opted_out_at == NOON
+    world.post("Hello?", COACH, chat_id=chat_id)
+    answered(world)
+    assert texts_to(world) == []
+
+
+def test_unread_marks_and_numbers_of_messages_go_on() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    answered(world)
+    link(world)
+    chat = Client(world, sub=ANN.id).get("/v1/chats").body["items"][0]
+    assert (chat["unread"], chat["last_seq"]) == (1, 2)
+    assert place(world, chat_id).joined_seq == 0
+
+
+def test_a_text_that_twilio_repeats_after_the_link_is_the_same_message() -> None:
+    world = called()
+    first = again(world, "once", "SM_once")
+    answered(world)
+    link(world)
+    repeated = again(world, "once", "SM_once")
+    assert (repeated.created, repeated.message) == (False, first.message)
+    assert world.texts(first.message.chat_id) == ["once", "Hello!"]
+
+
+# ---------------------------------------------------------------------- other chats
+
+
+def test_in_other_chats_ann_takes_the_callers_place_too() -> None:
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    ben = person("usr_ben", "Ben")
+    world.chat(ben, caller, COACH, chat_id="chat_g", visibility="private", respond="manual")
+    world.chat(caller, ANN, COACH, chat_id="chat_h", visibility="private", respond="manual")
+    world.post("Hi", caller, chat_id="chat_g")
+    link(world)
+    assert world.stored_chat("chat_g").roster == (ben, ANN, COACH)
+    assert world.stored_chat("chat_h").roster == (ANN, COACH)
+    assert (place(world, "chat_g").active, place(world, "chat_h").active) == (True, True)
+    assert place(world, "chat_g", caller).left_seq == 1
+    listed = Client(world, sub=ANN.id).all_pages("/v1/chats")
+    assert {"chat_g", "chat_h"} <= {chat["id"] for chat in listed}
+    assert Client(world, sub=caller.id).get("/v1/chats").body["items"] == []
+
+
+def test_what_an_agent_keeps_for_a_private_group_is_anns_as_it_was_the_callers() -> None:
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    ben = person("usr_ben", "Ben")
+    world.chat(ben, caller, COACH, chat_id="chat_g", visibility="private", respond="manual")
+    both = Audience(open=False, people=tuple(sorted((ben.id, caller.id))))
+    mine = Owner(tenant=TENANT, agent_id=COACH.id, scope="chat:chat_g", audience=both)
+    goal = world.app.goals.set(mine, "Win")
+    link(world)
+    found = world.table.get(goal.key)
+    assert found is not None
+    assert Goal.from_item(found).audience.people == tuple(sorted((ANN.id, ben.id)))
+
+
+def test_a_chat_in_which_an_agent_is_at_work_follows_later() -> None:
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    ben = person("usr_ben", "Ben")
+    world.chat(ben, caller, COACH, chat_id="chat_g")
+    busy = place(world, "chat_g", COACH)
+    world.table.write(Update(busy.key, set={"running_run": "run_1_chat_g"}))
+    link(world)
+    assert caller in world.stored_chat("chat_g").roster
+    world.clock.advance(61)
+    world.tick()
+    assert caller in world.stored_chat("chat_g").roster
+    world.table.write(Update(busy.key, set={"running_run": None}))
+    world.clock.advance(61)
+    world.tick()
+    assert world.stored_chat("chat_g").roster == (ben, ANN, COACH)
+
+
+def test_what_is_kept_for_the_caller_a_little_later_follows_too_and_then_nothing_is_left() -> None:
+    """A worker had begun when the caller was a person of their own."""
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    link(world)
+    late = Owner(
+        tenant=TENANT,
+        agent_id=COACH.id,
+        scope=f"user:{caller.id}",
+        audience=Audience(open=False, people=(caller.id,)),
+    )
+    world.clock.advance(60)
+    world.tick()
+    goal = world.app.goals.set(late, "Late")
+    world.clock.advance(15 * 60)
+    world.tick()
+    assert kept(world, ANN.id) == [f"GOAL#{goal.id}"]
+    assert kept(world, caller.id) == []
+    assert world.table.get(Merge.key_of(TENANT, caller.id)) is None
+
+
+def test_what_the_agent_is_at_with_a_caller_it_is_at_with_ann_then_beside_what_was_hers() -> None:
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    agent = {"tenant": TENANT, "agent_id": COACH.id}
+    people = {who.id: Audience(open=False, people=(who.id,)) for who in (caller, ANN)}
+    owners = {
+        who: Owner(**agent, scope=f"user:{who}", audience=audience)
+        for who, audience in people.items()
+    }
+    threads = world.app.threads
+    made = {
+        who: [threads.create(owner, {"concern": f"{n} of {who}"}) for n in range(3)]
+        for who, owner in owners.items()
+    }
+    threads.switch(owners[caller.id].reach, made[caller.id][1].id)
+    link(world)
+    hers = Reach(**agent, scopes=(f"user:{ANN.id}",), place=people[ANN.id])
+    found = {thread.id for thread in threads.list(hers).items}
+    assert found == {thread.id for each in made.values() for thread in each}
+    assert threads.active_id(hers) == made[caller.id][1].id
+    noted = changes.fields({"progress": "Half"})
+    assert threads.change(hers, made[caller.id][1].id, noted).progress == "Half"
+    assert kept(world, caller.id) == []
+
+
+def test_a_document_that_moves_under_another_name_is_listed_by_it_in_the_threads_that_move() -> (
+    None
+):
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    agent = {"tenant": TENANT, "agent_id": COACH.id}
+    made: dict[str, list[str]] = {}
+    for who in (caller.id, ANN.id):
+        audience = Audience(open=False, people=(who,))
+        owner = Owner(**agent, scope=f"user:{who}", audience=audience)
+        for name in ("plan.md", f"{who}.md"):
+            write_for(world, who, name)
+        listed = {"concern": f"Of {who}", "documents": ("plan.md", f"{who}.md")}
+        made[who] = [world.app.threads.create(owner, listed).id for _ in range(2)]
+        ended = changes.ended("completed", NOON, evidence="It is done")
+        world.app.threads.change(owner.reach, made[who][1], ended)
+    link(world)
+    hers = Reach(**agent, scopes=(f"user:{ANN.id}",))
+    lists = {
+        who: {world.app.threads.get(hers, thread_id).documents for thread_id in ids}
+        for who, ids in made.items()
+    }
+    assert lists == {
+        caller.id: {("plan.md (2)", f"{caller.id}.md")},
+        ANN.id: {("plan.md", f"{ANN.id}.md")},
+    }
+    thread = world.app.threads.get(hers, made[caller.id][0])
+    found = world.app.threads.documents(hers, thread, thread.documents)
+    texts = {name: document.text for name, document in found.items() if document}
+    assert texts == dict.fromkeys(thread.documents, f"Of {caller.id}")
+    assert kept(world, caller.id) == []
+
+
+def test_open_threads_of_a_private_group_know_whom_a_caller_turned_out_to_be() -> None:
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    world.chat(caller, BEN, COACH, chat_id="chat_group", visibility="private", respond="manual")
+    audience = Audience(open=False, people=tuple(sorted((caller.id, BEN.id))))
+    owner = Owner(tenant=TENANT, agent_id=COACH.id, scope="chat:chat_group", audience=audience)
+    thread = world.app.threads.create(owner, {"concern": "Ours"})
+    link(world)
+    after = world.app.threads.get(owner.reach, thread.id)
+    assert after.audience.people == tuple(sorted((ANN.id, BEN.id)))
+
+
+# ---------------------------------------------------------------------- taken away again
+
+
+def test_whoever_texts_from_a_number_that_was_taken_away_begins_afresh() -> None:
+    world = called()
+    chat_id = text(world, "It is me").message.chat_id
+    answered(world)
+    link(world)
+    assert unlink(world).phones == ()
+    assert owner(world) is None
+    stranger = text(world, "Who is this?")
+    assert stranger.message.chat_id != chat_id
+    assert stranger.message.sender.id != ANN.id
+    assert world.texts(chat_id) == ["It is me", "Hello!"]
+    assert place(world, chat_id).active
+
+
+@pytest.mark.parametrize("how", ["unlink", "patch"])
+def test_nothing_goes_to_a_number_that_is_anns_no_more(how: str) -> None:
+    world = called()
+    former = text(world).message.chat_id
+    answered(world)
+    world.agent("agt_b", "Tutor")
+    world.line(agent_id="agt_b")  # the number leads to a new chat from now on
+    current = text(world).message.chat_id
+    answered(world)
+    link(world)
+    sent = len(texts_to(world))
+    if how == "unlink":
+        unlink(world)
+    else:
+        world.app.users.change(TENANT, ANN.id, UserChange(phones=()))
+    world.post("Are you there?", COACH, chat_id=former)
+    world.post("Are you there?", bot("agt_b", "Tutor"), chat_id=current)
+    answered(world)
+    assert len(texts_to(world)) == sent
+    assert (place(world, former).sms, place(world, current).sms) == (None, None)
+
+
+def on_lines(world: World, phones: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Texts from each number of Ann's to each line; returns the ids of the chats."""
+    for line in lines:
+        world.line(phone=line)
+    world.app.users.change(TENANT, ANN.id, UserChange(phones=tuple(phones)))
+    return [
+        text(world, phone=phone, line=line).message.chat_id for phone in phones for line in lines
+    ]
+
+
+def test_patch_that_takes_20_numbers_with_chats_on_5_lines_stops_texts_to_all_of_them() -> None:
+    world = called()
+    phones = [f"+150055502{n:02d}" for n in range(20)]
+    chats = on_lines(world, phones, [f"+150055500{n:02d}" for n in range(10, 15)])
+    assert len(set(chats)) == 100
+    admin = operator(world)
+
+    for _ in range(2):
+        answer = admin.patch(f"/v1/users/{ANN.id}", {"phones": []})
+        assert (answer.status, answer.body["phones"]) == (200, [])
+
+    assert {owner(world, phone) for phone in phones} == {None}
+    assert {place(world, chat_id).sms for chat_id in chats} == {None}
+
+
+def test_number_with_chats_on_120_lines_can_be_taken_away() -> None:
+    world = called()
+    chats = on_lines(world, [PHONE], [f"+15005551{n:03d}" for n in range(120)])
+    assert unlink(world).phones == ()
+    assert {place(world, chat_id).sms for chat_id in chats} == {None}
+
+
+def test_answers_go_on_to_the_number_from_which_ann_texts_as_the_other_is_taken_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = called()
+    link(world)
+    link(world, SECOND)
+    chat_id = app_chat(world)
+    one, two = (SmsAddress(line=LINE, phone=phone) for phone in (PHONE, SECOND))
+    key = place(world, chat_id).key
+    world.table.write(Update(key, set={"sms": one.model_dump(mode="json")}))
+    write = world.table.write
+
+    def texts_from_the_other(last: Write) -> None:
+        monkeypatch.undo()
+        world.table.write(Update(key, set={"sms": two.model_dump(mode="json")}))
+        write(last)
+
+    monkeypatch.setattr(world.table, "write", texts_from_the_other)
+    unlink(world)
+    assert place(world, chat_id).sms == two
+
+
+def test_a_text_that_is_still_to_go_to_a_number_that_was_taken_away_is_withheld() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    answered(world)
+    link(world)
+    world.post("Your results are in", COACH, chat_id=chat_id)
+    unlink(world)
+    sent = len(texts_to(world))
+    answered(world)
+    assert len(texts_to(world)) == sent
+    newest = world.deliveries(chat_id)[-1]
+    assert (newest.status, newest.error) == ("canceled", "the number is not theirs any more")
+
+
+def test_a_text_that_is_being_sent_while_its_number_is_linked_goes_out_once() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    world.clock.advance(5)
+    for turn in world.queues.ready("turns"):
+        world.take(turn)  # type: ignore[arg-type]
+    real, met = world.table.get_many, iter([True])
+
+    def meanwhile(keys: Sequence[Key]) -> dict[Key, Item]:
+        if any(key.sk.startswith("MSG#") for key in keys) and next(met, False):
+            link(world)
+        return real(keys)
+
+    world.table.get_many = meanwhile  # type: ignore[method-assign]
+    settle(world)
+    assert texts_to(world) == [PHONE]
+    [delivery] = world.deliveries(chat_id)
+    assert (delivery.user_id, delivery.status) == (ANN.id, "sent")
+
+
+def test_a_number_that_comes_back_leads_to_its_chat_again() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    answered(world)
+    link(world)
+    unlink(world)
+    link(world)
+    assert text(world).message.chat_id == chat_id
+
+
+def test_taking_away_what_is_not_theirs_changes_nothing() -> None:
+    world = called()
+    ben = world.app.users.create(TENANT, NewUser(name="Ben", phones=(PHONE,)))
+    unlink(world)
+    assert owner(world) == ben.id
+
+
+# ---------------------------------------------------------------------- races
+
+
+def test_a_text_that_was_looked_up_before_the_link_is_written_after_it_as_anns() -> None:
+    world = called()
+    chat_id = text(world, "One").message.chat_id
+    answered(world)
+    rival(world).before = ("MSG#", lambda: link(world))
+    posted = text(world, "Two")
+    assert (posted.message.chat_id, posted.message.sender) == (chat_id, ANN)
+    assert world.texts(chat_id) == ["One", "Hello!", "Two"]
+
+
+def test_a_text_that_comes_while_the_number_is_being_linked_is_in_the_chat() -> None:
+    world = called()
+    chat_id = text(world, "One").message.chat_id
+    answered(world)
+    rival(world).before = ("MERGE", lambda: text(world, "Two"))
+    link(world)
+    assert text(world, "Three").message.chat_id == chat_id
+    assert world.stored_chat(chat_id).roster == (ANN, COACH)
+    answered(world)
+    assert [t for t in world.texts(chat_id) if t != "Hello!"] == ["One", "Two", "Three"]
+
+
+def test_the_very_first_text_meets_the_link_of_its_number() -> None:
+    world = called()
+    rival(world).before = ("META", lambda: link(world))
+    posted = text(world)
+    assert posted.message.sender == ANN
+    assert [user.id for user in world.app.users.list(TENANT).items] == [ANN.id]
+
+
+def test_a_text_that_was_looked_up_before_the_number_was_taken_away_is_a_strangers() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    answered(world)
+    link(world)
+    rival(world).before = ("MSG#", lambda: unlink(world))
+    posted = text(world, "Who is this?")
+    assert posted.message.chat_id != chat_id
+    assert posted.message.sender.id != ANN.id
+    assert place(world, chat_id).sms is None
+
+
+def test_a_stop_that_comes_while_the_number_is_being_linked_holds() -> None:
+    world = called()
+    chat_id = text(world).message.chat_id
+    answered(world)
+    rival(world).before = ("MERGE", lambda: text(world, "STOP"))
+    link(world)
+    assert place(world, chat_id).sms_opted_out_at is not None
+
+
+def test_two_people_cannot_both_turn_out_to_be_the_caller() -> None:
+    world = called()
+    text(world)
+    answered(world)
+    ben = person("usr_ben", "Ben")
+    world.app.users.create(TENANT, NewUser(id=ben.id, name=ben.name))
+    rival(world).before = ("MERGE", lambda: link(world, who=ben))
+    with pytest.raises(Conflict):
+        link(world)
+    assert owner(world) == ben.id
+
+
+def test_texts_and_links_all_at_once_lose_and_double_nothing() -> None:
+    world = called(enabled_tools=())
+    chat_id = text(world, "0").message.chat_id
+    answered(world)
+
+    def act(n: int) -> Posted | User:
+        return link(world) if n == 4 else again(world, str(n), f"SM_n{n // 2}")
+
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(act, range(1, 16)))
+    posted = [each for each in done if isinstance(each, Posted)]
+    assert {each.message.chat_id for each in posted} == {chat_id}
+    assert len({each.message.id for each in posted}) == 8
+    answered(world)
+    assert world.stored_chat(chat_id).roster == (ANN, COACH)
+    people = [m for m in world.messages(chat_id) if m.sender.kind == "user"]
+    assert len(people) == 9
+    assert [m.seq for m in world.messages(chat_id)] == list(
+        range(1, world.stored_chat(chat_id).last_seq + 1)
+    )
+    assert text(world, "last").message.sender == ANN

@@ -1,0 +1,204 @@
+"""The bench measures what it says it measures; its own code, on a chat of ten messages."""
+
+import pytest
+from moto import mock_aws
+
+from bench.cost import Row, Turn, failed_row, row_of, series
+from bench.engines import client_of, make_table
+from bench.fills import filled_by_batches, filled_by_transactions
+from bench.goals import Goal, Results, goals
+from bench.imports import cold_starts, modules
+from bench.prefix import conversation, shares
+from bench.prefix_parts import cells, parts
+from bench.report import page, printed, table
+from bench.script import LENGTHS, SYSTEM_PROMPT, TEXT_CHARACTERS, text
+from bench.skein_chat import Kind, SkeinChat, TurnFailedError
+from bench.skein_turns import Stopwatch, Talk, p95
+from bench.stand import FIRST_ANSWER, Stand
+from bench.wire import Wire, WireCall, rounds, seconds_on_wire
+from local.aws import CREDENTIALS
+from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.memory import FixedClock
+from skein.adapters.memory_table import MemoryTable
+from skein.models.step import HISTORY
+from tests.support.builders import NOON, tokens
+
+MESSAGES = 10
+
+
+def a_chat(kind: Kind = "direct") -> tuple[Stand, SkeinChat]:
+    stand = Stand(MemoryTable, tokens())
+    chat = SkeinChat(stand, kind=kind)
+    chat.create(MESSAGES, filled_by_transactions(stand.table))
+    return stand, chat
+
+
+def call(begun: float, ended: float) -> WireCall:
+    return WireCall("dynamodb.Query", begun, ended, sent=512, received=1_536, units=0.5)
+
+
+def row(who: str, messages: int, calls: float) -> Row:
+    return Row(who, messages, turns=1, calls=calls, rounds=1, sent_kib=1.0, by_name={"Query": 1})
+
+
+@pytest.mark.parametrize("kind", ["direct", "group"])
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_turn_of_the_bench_is_shown_what_the_chat_was_filled_with(
+    kind: Kind, *, fresh: bool
+) -> None:
+    stand, chat = a_chat(kind)
+    for _ in range(2):
+        chat.check(chat.turn(fresh_worker=fresh))
+        chat.rest()
+    assert stand.model.last is not None
+    prompt = "".join(message.content for message in stand.model.last.messages)
+    told = [text(seq) for seq in range(1, MESSAGES + 4) if seq != MESSAGES + 2]
+    assert all(one in prompt for one in told)
+    assert text(FIRST_ANSWER + 1) in prompt
+
+
+def test_a_turn_that_is_no_whole_one_is_not_counted() -> None:
+    _, chat = a_chat()
+    job = chat.ask()
+    with pytest.raises(TurnFailedError, match="should be done"):
+        chat.check(job)
+
+
+def test_a_filled_chat_is_as_the_same_chat_would_be_had_it_been_written() -> None:
+    """What a turn reads is the same, whether its messages were filled in or posted."""
+    sizes = []
+    for filled in (MESSAGES, 0):
+        stand = Stand(MemoryTable, tokens())
+        chat = SkeinChat(stand)
+        chat.create(filled, filled_by_transactions(stand.table))
+        for _ in range((MESSAGES - filled) // 2 + 1):
+            chat.check(chat.turn())
+            chat.rest()
+        assert isinstance(stand.table, MemoryTable)
+        stand.table.log.clear()
+        chat.check(chat.turn())
+        sizes.append([call.method for call in stand.table.log])
+    assert sizes[0] == sizes[1]
+
+
+def test_messages_are_190_characters_and_no_two_are_alike() -> None:
+    said = [text(seq) for seq in (*range(1, 200), *LENGTHS)]
+    assert {len(one) for one in said} == {TEXT_CHARACTERS}
+    assert len(set(said)) == len({*range(1, 200), *LENGTHS})
+
+
+def test_calls_that_overlap_are_one_round_and_take_their_time_once() -> None:
+    together = [call(1.0, 2.0), call(1.5, 2.5), call(1.2, 1.9)]
+    after = call(3.0, 3.5)
+    assert rounds([*together, after]) == 2
+    assert seconds_on_wire([after, *together]) == pytest.approx(2.0)
+    assert rounds([]) == 0
+
+
+@mock_aws
+def test_the_wire_counts_what_is_sent_whoever_sends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    client, wire = client_of(None), Wire()
+    make_table(client, "skein")
+    filled_by_batches(client, "skein")([{"pk": "a", "sk": "b", "text": "x" * 2_000}])
+    wire.listen(client)
+    found = DynamoTable(client, "skein", FixedClock(NOON)).query("a")
+    [read] = wire.calls
+    assert found.items[0]["text"] == "x" * 2_000
+    assert read.name == "dynamodb.Query"
+    assert read.received > 2_000 > read.sent > 100
+    assert read.units > 0
+    assert read.ended > read.begun
+
+
+def test_each_turn_in_a_short_chat_is_made_in_one_of_its_own_length() -> None:
+    wire, begun = Wire(), list[int]()
+    stand = Stand(MemoryTable, tokens())
+
+    def begin(messages: int, name: str) -> Talk:
+        begun.append(messages)
+        chat = SkeinChat(stand, chat_id=f"chat_{name}")
+        chat.create(messages, filled_by_transactions(stand.table))
+        return Talk(chat, fresh_worker=True)
+
+    assert len(series(wire, MESSAGES, begin, turns=2, seconds=60)) == 2
+    assert begun == [MESSAGES - 2] * 2
+    assert len(series(wire, 200, begin, turns=4, seconds=0)) == 3
+    assert begun[2:] == [198]
+
+
+def test_a_row_holds_medians_and_the_least_rounds() -> None:
+    turns = [
+        Turn((call(0, 1), call(2, 3)), 0.3),
+        Turn((call(0, 1), call(0, 1)), 0.1),
+        Turn((call(0, 1), call(2, 3)), 0.2),
+    ]
+    found = row_of("skein", 10, turns)
+    assert (found.calls, found.rounds, found.kib, found.units) == (2, 1, 4.0, 1.0)
+    assert found.milliseconds == pytest.approx(200)
+
+
+def test_a_stopwatch_parts_reading_and_making_and_counting() -> None:
+    watch = Stopwatch(Wire())
+    stand = Stand(MemoryTable, tokens(), watched=watch.watch)
+    chat = SkeinChat(stand)
+    chat.create(MESSAGES, filled_by_transactions(stand.table))
+    chat.check(chat.turn(fresh_worker=True))
+    assert len(watch.reads) == len(watch.own_reads) == len(watch.builds) == 1
+    assert 0 < watch.tokens < watch.builds[0]
+    assert p95([float(n) for n in range(101)]) == 95
+
+
+def verdicts(rows: list[Row]) -> dict[str, Goal]:
+    results = Results(rows, {}, {}, None, {}, ())
+    return {goal.name: goal for goal in goals(results)}
+
+
+def test_what_fails_its_goal_is_said_to_fail() -> None:
+    ours = [row("skein", messages, 10) for messages in LENGTHS]
+    more = [row("langchain", messages, 3) for messages in LENGTHS]
+    found = verdicts([*ours, *more])["fewer calls a turn than langchain at every length"]
+    assert (found.met, found.verdict) == (False, "FAIL")
+
+
+def test_a_peer_that_fails_is_told_of_and_costs_us_no_goal() -> None:
+    ours = [row("skein", messages, 10) for messages in LENGTHS]
+    theirs = [row("langgraph", messages, 15) for messages in LENGTHS[:-1]]
+    failed = failed_row("langgraph", LENGTHS[-1], ValueError("too\nlarge"))
+    found = verdicts([*ours, *theirs, failed])["fewer calls a turn than langgraph at every length"]
+    assert found.met
+    assert "100,000: 10, they fail" in found.found
+    assert "fails: ValueError: too large" in printed(table([failed, *ours]))
+
+
+def test_what_was_not_measured_passes_no_goal() -> None:
+    assert not any(goal.met for goal in verdicts([]).values())
+    assert "not measured" in page(Results([], {}, {}, None, {}, ("all of it",)), "-")
+
+
+def test_shares_of_a_prompt_are_of_what_both_begin_with() -> None:
+    asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=3)
+    found = shares(asked, tokens())
+    assert 0 < found["openai"] <= found["ideal"] < 1
+    same = shares([asked[-1], asked[-1]], tokens())
+    assert same["ideal"] == 1
+
+
+def test_parts_of_prompts_tell_where_the_rest_of_the_share_goes() -> None:
+    asked = conversation("group", SYSTEM_PROMPT, tokens(), turns=4)
+    found, whole = parts(asked, tokens()), shares(asked, tokens())
+    assert found.held.total() == pytest.approx(whole["tokens"], rel=0.02)
+    assert 1 - found.charged / found.held.total() == pytest.approx(whole["ideal"], abs=0.02)
+    assert found.cost(0.5) == pytest.approx((found.held.total() + found.charged) / 2 / 3)
+    assert found.ends == {HISTORY: 3}
+    assert found.again["TRIGGER"] > 0
+    assert cells(found)[-1][-2:] == [f"{found.again.total() / 3:,.1f}", "3"]
+
+
+def test_imports_are_those_of_the_functions_that_are_deployed() -> None:
+    assert {"sms_webhook", "run_worker"} <= set(modules())
+    [start] = cold_starts(["sms_status"], times=1).values()
+    assert start.import_ms > 1
+    assert start.event_ms > 1
+    assert "skein.services.delivery.state" in start.in_all

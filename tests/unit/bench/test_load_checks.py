@@ -1,0 +1,198 @@
+"""What `make load` holds the table to: a good one passes, and each thing that is wrong fails."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+import pytest
+
+from bench.load.checks import CHECKS, verdicts
+from bench.load.found import Acknowledged, Found
+from local.sms_log import Sms
+from skein.models.chat import chat_partition
+from skein.models.sms import InboundSms
+from skein.models.storage import Item
+from tests.support.builders import LINE, PHONE, TENANT, World
+
+QUIET_MINUTES = 18  # after which a short conversation has been summed up
+
+Change = Callable[[list[Item], Found], None]
+
+
+@cache
+def a_good_table() -> tuple[list[Item], Found]:
+    """A person has texted twice in a burst and once more, and has had two answers."""
+    world = World()
+    world.agent()
+    world.line()
+    chat_id, acknowledged = "", []
+    for sid, body in (("SM-1", "one"), ("SM-2", "two"), ("SM-3", "three")):
+        if sid == "SM-3":
+            world.drain()
+        posted = world.app.ingest.receive(
+            InboundSms(account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body=body)
+        )
+        assert posted is not None
+        chat_id = posted.message.chat_id
+        acknowledged.append(Acknowledged(sid, body, posted.message.seq, posted.message.id))
+    world.drain()
+    for _ in range(QUIET_MINUTES // 3):
+        world.clock.advance(180)
+        world.tick()
+        world.drain()
+    items = list(world.table.query(chat_partition(TENANT, chat_id)).items)
+    found = Found(acknowledged=acknowledged, dead_letters={"TurnsDeadLetters": 0})
+    found.texts = [
+        Sms(sent.sid, LINE, PHONE, text.body, "delivered", "", 1, "")
+        for text, sent in world.sms.taken
+    ]
+    return items, found
+
+
+def of(items: list[Item], start: str, *, nth: int = 0) -> Item:
+    """The item whose sort key begins so."""
+    return [i for i in items if i["sk"].startswith(start) and "#STEP#" not in i["sk"]][nth]
+
+
+def put(items: list[Item], original: Item, **changes: Any) -> None:
+    """One item more, like another one."""
+    items.append({**original, **changes})
+
+
+def wrong(change: Change) -> set[str]:
+    items, found = deepcopy(a_good_table())
+    change(items, found)
+    found.take(items)
+    return {verdict.check for verdict in verdicts(found) if not verdict.holds}
+
+
+def test_a_good_table_passes() -> None:
+    assert wrong(lambda *_: None) == set()
+
+
+def double_a_message(items: list[Item], _: Found) -> None:
+    last = of(items, "META")
+    put(items, of(items, "MSG#"), sk="MSG#000000000006", seq=6)
+    last["last_seq"] = 6
+
+
+def lose_a_message(items: list[Item], _: Found) -> None:
+    items.remove(of(items, "MSG#", nth=1))
+
+
+def leave_a_gap(items: list[Item], _: Found) -> None:
+    of(items, "META")["last_seq"] = 6
+
+
+def say_another_number(_: list[Item], found: Found) -> None:
+    found.acknowledged = [Acknowledged("SM-1", "one", seq=2)]
+
+
+def change_the_words(_: list[Item], found: Found) -> None:
+    found.acknowledged = [Acknowledged("SM-1", "other words")]
+
+
+def forget_a_mark(items: list[Item], _: Found) -> None:
+    items.remove(of(items, "DEDUPE#"))
+
+
+def leave_a_run_at_work(items: list[Item], _: Found) -> None:
+    of(items, "RUN#")["status"] = "running"
+
+
+def lose_a_step(items: list[Item], _: Found) -> None:
+    items.remove(next(item for item in items if "#STEP#" in item["sk"]))
+
+
+def fail_a_run(items: list[Item], _: Found) -> None:
+    of(items, "RUN#")["status"] = "failed"
+
+
+def answer_twice(items: list[Item], _: Found) -> None:
+    answer = next(item for item in items if item.get("run_id") and item["sk"].startswith("MSG#"))
+    put(items, answer, sk="MSG#000000000006", seq=6, client_id="again")
+    of(items, "META")["last_seq"] = 6
+
+
+def answer_nothing(items: list[Item], _: Found) -> None:
+    answer = next(item for item in items if item.get("run_id") and item["sk"].startswith("MSG#"))
+    del answer["run_id"]
+
+
+def cover_a_message_twice(items: list[Item], _: Found) -> None:
+    of(items, "RUN#", nth=1)["trigger"]["from_seq"] = 2
+
+
+def cover_a_message_never(items: list[Item], _: Found) -> None:
+    of(items, "RUN#")["trigger"]["from_seq"] = 2
+
+
+def answer_unseen(items: list[Item], _: Found) -> None:
+    of(items, "RUN#")["shown"]["seq"] = 1
+
+
+def text_twice(_: list[Item], found: Found) -> None:
+    found.texts = [*found.texts, found.texts[0]]
+
+
+def text_never(_: list[Item], found: Found) -> None:
+    found.texts = found.texts[1:]
+
+
+def lose_a_delivery(items: list[Item], _: Found) -> None:
+    items.remove(of(items, "DELIVERY#"))
+
+
+def fail_a_delivery(items: list[Item], _: Found) -> None:
+    of(items, "DELIVERY#")["status"] = "failed"
+
+
+def hold_a_slot(items: list[Item], _: Found) -> None:
+    of(items, "MEMBER#agent#")["running_run"] = of(items, "RUN#")["id"]
+
+
+def leave_something_due(items: list[Item], _: Found) -> None:
+    of(items, "RUN#")["gsi2pk"] = "DUE#run#3"
+
+
+def leave_a_dead_letter(_: list[Item], found: Found) -> None:
+    found.dead_letters = {"TurnsDeadLetters": 1}
+
+
+def leave_something_queued(_: list[Item], found: Found) -> None:
+    found.held = 1
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        (double_a_message, "every acknowledged message is there exactly once"),
+        (double_a_message, "no message is there twice"),
+        (lose_a_message, "every acknowledged message is there exactly once"),
+        (lose_a_message, "`seq` is dense in every chat"),
+        (leave_a_gap, "`seq` is dense in every chat"),
+        (say_another_number, "every acknowledged message is there exactly once"),
+        (change_the_words, "every acknowledged message is there exactly once"),
+        (forget_a_mark, "no message is there twice"),
+        (leave_a_run_at_work, "every run has ended"),
+        (lose_a_step, "every run has ended"),
+        (fail_a_run, "no run has failed"),
+        (answer_twice, "every run that is done has given one answer"),
+        (answer_nothing, "every run that is done has given one answer"),
+        (cover_a_message_twice, "every message was for exactly one answer"),
+        (cover_a_message_never, "every message was for exactly one answer"),
+        (answer_unseen, "every message was for exactly one answer"),
+        (text_twice, "every text has reached its phone once"),
+        (text_never, "every text has reached its phone once"),
+        (lose_a_delivery, "every text has reached its phone once"),
+        (fail_a_delivery, "every text has reached its phone once"),
+        (hold_a_slot, "all slots are empty"),
+        (leave_something_due, "nothing is due that should be done"),
+        (leave_a_dead_letter, "queues and dead letters are empty"),
+        (leave_something_queued, "queues and dead letters are empty"),
+    ],
+)
+def test_what_is_wrong_is_found(change: Change, check: str) -> None:
+    assert check in CHECKS
+    assert check in wrong(change)

@@ -1,0 +1,194 @@
+"""The simulation of the tick and the finders, at a small size; and what the costs are made of."""
+
+from copy import deepcopy
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bench.scale.assumptions import Assumptions
+from bench.scale.cost import Bill, Costs
+from bench.scale.limits import Limits
+from bench.scale.meter import CallMeter, Lanes, Pace
+from bench.scale.report import MARK, facts, filled, number, simulated
+from bench.scale.roles import role_of
+from bench.scale.scenarios import BEFORE, SCENARIOS, Found, Script, played
+from bench.scale.stage import Shape, deployment
+from bench.scale.traffic import Activity, Traffic
+from local.template import ROOT
+from skein.adapters.memory import FixedClock
+from tests.support.builders import NOON, tokens
+
+PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+SMALL = Script(Assumptions.load().pace.of(0), size=0.0004)  # of ten million, 4,000
+NEAR = 0.15  # a call more or less changes a table, and not what it says
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Found]:
+    return {name: played(SMALL, name) for name in SCENARIOS}
+
+
+def figures(found: dict[str, Found], name: str) -> dict[str, Any]:
+    return dict(found[name].figures)
+
+
+# ---------------------------------------------------------------------- the simulation
+
+
+def test_a_backlog_is_sent_once_and_nothing_of_it_is_kept(found: dict[str, Found]) -> None:
+    backlog = figures(found, "backlog")
+    assert (backlog["sent"], backlog["twice"], backlog["kept"]) == (backlog["due"], 0, 0)
+    assert backlog["minutes"] == 1
+
+
+def test_texts_do_not_wait_behind_runs(found: dict[str, Found]) -> None:
+    mixture = figures(found, "mixture")
+    assert mixture["texts_sent"] == mixture["texts"]
+    assert mixture["text_late"] < 120
+
+
+def test_a_tick_that_is_overtaken_sends_nothing_twice(found: dict[str, Found]) -> None:
+    overlap = figures(found, "overlap")
+    assert overlap["first"] + overlap["second"] == overlap["due"] == overlap["done"]
+    assert overlap["twice"] == 0
+
+
+def test_workers_that_cannot_keep_up_end_all_the_same(found: dict[str, Found]) -> None:
+    slow = figures(found, "slow_workers")
+    assert slow["minutes"] < 60
+    assert slow["again"] > 1
+
+
+def test_finders_find_all_that_is_due_and_one_job_for_an_agent(found: dict[str, Found]) -> None:
+    for name in ("consolidations", "reflections"):
+        for one in figures(found, name).values():
+            assert one["moved"] == one["due"] == 160
+            assert one["left"] == 0
+    jobs = {one["sent"] for one in figures(found, "reflections").values()}
+    assert jobs == {8}
+
+
+def test_a_tick_ends_in_time_whatever_is_left_and_goes_on_a_minute_later() -> None:
+    slow = Script(Pace(1_000, 0, 0), size=0.001)
+    [before, *_, deployed] = slow.rates().values()
+    assert before["moved"] * 10 < deployed["moved"] < 1_000
+    assert all(row["seconds"] < BEFORE.seconds + 60 for row in (before, deployed))
+    backlog = slow.backlog()
+    assert backlog["minutes"] == 2
+    assert backlog["sent"] == backlog["due"] == 1_000
+
+
+def test_lanes_pass_the_time_side_by_side_but_share_a_processor() -> None:
+    def seconds(pace: Pace, lanes: int) -> float:
+        clock = FixedClock(NOON)
+        meter = CallMeter(clock, pace)
+
+        def work(number: int) -> int:
+            meter.call("get")
+            return number
+
+        assert Lanes(meter, lanes)(work, range(8)) == list(range(8))
+        return (clock.now() - NOON).total_seconds()
+
+    assert seconds(Pace(10, 0, 1_769), 1) == pytest.approx(0.08)
+    assert seconds(Pace(10, 0, 1_769), 4) == pytest.approx(0.02)
+    assert seconds(Pace(0, 10, 1_769), 4) == pytest.approx(0.08)
+    assert seconds(Pace(0, 10, 1_769 // 2), 8) == pytest.approx(0.16, rel=0.01)
+    assert Lanes(CallMeter(FixedClock(NOON), Pace(1, 1, 1)), 2)(str, []) == []
+
+
+def test_a_shape_is_what_the_template_deploys() -> None:
+    shape = Shape.deployed("Tick")
+    assert shape.seconds + 5 < timedelta(minutes=1).total_seconds()
+    assert len(shape.parts) == 4
+    assert Shape.deployed("ReflectionFinder").parts == (tuple(range(8)),)
+
+
+# ---------------------------------------------------------------------- what is computed
+
+
+@pytest.fixture(scope="module")
+def turn() -> Activity:
+    return Traffic(tokens()).turns("direct")
+
+
+def documented(table: str, first: str) -> list[str]:
+    """The row of a table of the document that begins with `first`."""
+    [match] = [match for match in MARK.finditer(PAGE) if match["name"] == table]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in match[0].splitlines()]
+    [row] = [row for row in rows if row and row[0] == first]
+    return row
+
+
+def test_the_document_has_what_a_turn_consumes(turn: Activity) -> None:
+    _, calls, reads, writes, *_ = documented("activities", turn.name)
+    assert float(calls) == pytest.approx(turn.each(turn.calls.total()), rel=NEAR)
+    assert float(reads) == pytest.approx(turn.reads, rel=NEAR)
+    assert float(writes) == pytest.approx(turn.writes, rel=NEAR)
+
+
+def test_a_turn_falls_to_its_own_chat_agent_person_and_tenant(turn: Activity) -> None:
+    assert set(turn.shares) >= {"a chat", "an agent, open things", "what is due, runs (gsi2)"}
+    assert turn.of("a chat").writes > turn.writes / 2
+    assert turn.of("a line").writes == 0
+    with pytest.raises(ValueError, match="no role"):
+        role_of("acme#SOMETHING#new")
+
+
+def test_the_document_has_what_code_and_template_set() -> None:
+    [match] = [match for match in MARK.finditer(PAGE) if match["name"] == "facts"]
+    for row in facts(deployment()):
+        assert f"| {' | '.join(row)} |" in match[0]
+
+
+def test_a_bill_is_the_sum_of_its_parts(turn: Activity) -> None:
+    costs = Costs(Assumptions.load(), deployment())
+    bill = costs.of(turn)
+    assert bill.writes == pytest.approx(turn.writes * 0.625)
+    assert bill.reads == pytest.approx(turn.reads * 0.125)
+    assert bill.total == pytest.approx(bill.plus(Bill(queues=2.0), 0.5).total - 1.0)
+    slower = Costs(Assumptions.load(wire_ms=100), deployment())
+    assert slower.of(turn).functions > bill.functions
+
+
+def test_bounds_come_the_tightest_first_and_follow_the_deployment(turn: Activity) -> None:
+    template, assumed = deployment(), Assumptions.load()
+    other = deepcopy(turn)  # any activity does where only the order is looked at
+    other.invocations.update({"SummaryWorker": 1, "ConsolidationWorker": 1, "SmsDelivery": 1})
+    activities = [turn, *[other] * 5]
+    bounds = Limits(assumed, Costs(assumed, template), template, activities).bounds()
+    assert [bound.holds for bound in bounds] == sorted(bound.holds for bound in bounds)
+    assert all(bound.turned >= bound.holds for bound in bounds)
+    holds = {bound.name: bound.holds for bound in bounds}
+    assert holds["requests to the API"] == 250
+    assert holds["what is due, runs (gsi2)"] > holds["a chat"]
+
+
+# ---------------------------------------------------------------------- how it is told
+
+
+def test_tables_are_put_where_the_document_has_a_place_for_them(found: dict[str, Found]) -> None:
+    tables = simulated(found)
+    page = filled(PAGE, tables)
+    assert all(table in page for table in tables.values())
+    assert filled(page, tables) == page
+    with pytest.raises(KeyError):
+        filled(PAGE, {"nowhere": ""})
+
+
+def test_every_place_of_the_document_is_filled() -> None:
+    names = [match["name"] for match in MARK.finditer(PAGE)]
+    assert len(names) == len(set(names)) == PAGE.count("<!-- /scale -->")
+    assert all(match[0].count("\n|") > 2 for match in MARK.finditer(PAGE))
+
+
+def test_numbers_have_as_many_places_as_they_are_worth() -> None:
+    assert [number(n) for n in (7, 1_234.5, 12.34, 0.126, 0.004, float("inf"))] == [
+        "7",
+        "1,234",
+        "12.3",
+        "0.13",
+        "0.00",
+        "as far as AWS goes",
+    ]

@@ -1,0 +1,278 @@
+"""Closed memberships lie where no post reads them, and are found by all that needs them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from skein.errors import ConditionFailed, RateLimited
+from skein.models.base import NamedMember
+from skein.models.chat import Membership
+from skein.models.jobs import RunJob, UpkeepJob
+from skein.models.limit import Allowance, owner_of_user
+from skein.models.past import listed_as_left
+from skein.models.sms import InboundSms
+from skein.models.storage import Update, Write
+from skein.services.chat_state.closed_memberships import move_closed, read_place
+from skein.services.chat_state.snapshot import read_room
+from skein.settings import Settings
+from tests.support.builders import LINE, PHONE, TENANT, World, bot, person, statuses
+
+HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
+UNLIMITED = Settings(user_chat_changes_per_hour=0)
+
+
+def cost_of_post(world: World) -> tuple[int, int]:
+    """The items and bytes that posting one message reads."""
+    world.table.log.clear()
+    world.post("Hello", HUSAM)
+    reads = [call for call in world.table.log if call.method not in {"write", "transact"}]
+    return sum(call.items for call in reads), sum(call.bytes for call in reads)
+
+
+def left_the_old_way(world: World, member: NamedMember, left_seq: int = 0) -> Membership:
+    """Close a membership as older versions did: where it lies."""
+    place = world.membership(member)
+    change = {"left_seq": left_seq, "kept": "kept"} | listed_as_left(place)
+    world.table.write(Update(place.key, set=change))
+    chat = world.stored_chat()
+    roster = [m.model_dump(mode="json") for m in chat.roster if m.ref != member.ref]
+    world.table.write(Update(chat.key, set={"roster": roster, "version": chat.version + 1}))
+    old = world.membership(member)
+    assert old.unmoved
+    return old
+
+
+def test_post_after_500_joins_and_leaves_reads_as_much_as_before() -> None:
+    world = World(UNLIMITED)
+    people = [person(f"usr_{n:03}", f"Person {n:03}") for n in range(500)]
+    world.known(*people)
+    world.chat(HUSAM, respond="manual")
+    before = cost_of_post(world)
+    for who in people:
+        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, who.ref)
+        world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, who.ref)
+    items, size = cost_of_post(world)
+    assert items == before[0]
+    assert size <= before[1] + 500  # the chat's own item now has a last message
+    everybody = read_room(world.table, TENANT, "chat_1", closed=True)
+    assert len(everybody.members) == 501
+
+
+def test_leave_and_return_keep_what_the_membership_holds() -> None:
+    world = World()
+    world.known(AHMAD)
+    world.chat(HUSAM, AHMAD)
+    change = {"formerly": ["usr_old"], "kept": "kept"}
+    world.table.write(Update(world.membership(AHMAD).key, set=change))
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+    left = world.table.get(Membership.left_key_of(TENANT, "chat_1", AHMAD))
+    assert left is not None
+    assert (left["left_seq"], left["kept"]) == (0, "kept")
+    assert world.table.get(Membership.key_of(TENANT, "chat_1", AHMAD)) is None
+    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    back = world.table.get(Membership.key_of(TENANT, "chat_1", AHMAD))
+    assert back is not None
+    assert "left_seq" not in back
+    assert {name: back[name] for name in change} == change
+    assert world.table.get(Membership.left_key_of(TENANT, "chat_1", AHMAD)) is None
+
+
+def test_write_between_reading_and_leaving_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.chat(HUSAM, COACH)
+    transact = world.table.transact
+
+    def racing(writes: list[Write]) -> None:
+        monkeypatch.undo()
+        world.table.write(Update(world.membership(COACH).key, set={"consolidated_seq": 3}))
+        transact(writes)
+
+    monkeypatch.setattr(world.table, "transact", racing)
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    place = world.membership(COACH)
+    assert (place.left_seq, place.consolidated_seq) == (0, 3)
+
+
+def test_run_of_agent_that_left_ends_and_frees_its_closed_membership() -> None:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, COACH)
+    world.post("Hello", HUSAM)
+    [run] = world.runs()
+    job = RunJob(tenant=TENANT, run_id=run.id, agent_id=COACH.id)
+    claim = world.app.runs.claim(job, lease_until=world.clock.now())
+    assert claim is not None
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    assert world.membership(COACH).running_run == run.id
+    world.app.endings.end(claim, "done")
+    assert statuses(world.runs()) == ["done"]
+    assert world.membership(COACH).running_run is None
+
+
+def test_run_of_agent_that_left_is_canceled_at_its_next_claim() -> None:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, COACH)
+    world.post("Hello", HUSAM)
+    [run] = world.runs()
+    job = RunJob(tenant=TENANT, run_id=run.id, agent_id=COACH.id)
+    assert world.app.runs.claim(job, lease_until=world.clock.now()) is not None
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.clock.advance(300)
+    world.take(job)
+    assert [(r.status, r.error) for r in world.runs()] == [
+        ("canceled", "the agent has left the chat")
+    ]
+
+
+def test_late_writers_make_no_open_membership_of_one_that_moved() -> None:
+    world = World(Settings(summary_cooldown_seconds=10))
+    world.agent()
+    world.chat(HUSAM, COACH, respond="manual")
+    open_place = world.membership(COACH)
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    notes = world.app.renewing._notes
+    assert notes._change_state(open_place, {"tried_seq": 1}) is None
+    assert world.table.get(open_place.key) is None
+
+
+# ---------------------------------------------------------------------- of older versions
+
+
+def rejoined(world: World) -> None:
+    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+
+
+def kept_up(world: World) -> None:
+    world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id="chat_1"))
+
+
+@pytest.mark.parametrize(("act", "active"), [(rejoined, True), (kept_up, False)])
+def test_closed_membership_of_an_older_version_is_read_and_moved(
+    act: Callable[[World], None], *, active: bool
+) -> None:
+    world = World()
+    world.known(AHMAD)
+    world.chat(HUSAM, AHMAD)
+    old = left_the_old_way(world, AHMAD)
+    assert read_place(world.table, TENANT, "chat_1", AHMAD) == old
+    world.post("Hello", HUSAM)
+    act(world)
+    place = world.membership(AHMAD)
+    assert (place.active, place.unmoved) == (active, False)
+    item = world.table.get(place.key)
+    assert item is not None
+    assert item["kept"] == "kept"
+    everybody = read_room(world.table, TENANT, "chat_1", closed=True).members
+    assert [m.member.id for m in everybody if m.member == AHMAD] == [AHMAD.id]
+
+
+def test_leaving_again_after_an_older_version_closed_it_is_idempotent() -> None:
+    world = World()
+    world.chat(HUSAM, AHMAD)
+    old = left_the_old_way(world, AHMAD)
+    world.app.rooms.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
+    assert world.membership(AHMAD) == old
+
+
+def test_move_of_a_membership_that_changes_meanwhile_leaves_it_where_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    world.known(AHMAD)
+    world.chat(HUSAM, AHMAD)
+    old = left_the_old_way(world, AHMAD)
+    transact = world.table.transact
+
+    def racing(writes: list[Write]) -> None:
+        monkeypatch.undo()
+        rejoined(world)
+        with pytest.raises(ConditionFailed):
+            transact(writes)
+        raise ConditionFailed(frozenset())
+
+    monkeypatch.setattr(world.table, "transact", racing)
+    assert move_closed(world.table, [old]) == 0
+    assert world.membership(AHMAD).active
+
+
+# ---------------------------------------------------------------------- how often
+
+
+def test_changes_of_members_are_limited_for_each_person_and_refill() -> None:
+    world = World(Settings(user_chat_changes_per_hour=4))
+    world.known(AHMAD)
+    world.chat(HUSAM, respond="manual")
+    world.chat(AHMAD, chat_id="chat_2")
+    rooms = world.app.rooms
+    for _ in range(2):
+        rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+        rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)  # nothing to do: not counted
+        rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+    with pytest.raises(RateLimited) as refused:
+        rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    assert refused.value.retry_after_seconds == 900
+    assert world.stored_chat().roster == (HUSAM,)
+    world.clock.advance(900)
+    rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    rooms.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)  # one may always leave
+    assert world.metrics.counts["OverLimit"] == 1
+
+
+# ---------------------------------------------------------------------- what needs closed ones
+
+
+def test_erasure_and_export_find_chats_that_the_person_left() -> None:
+    world = World()
+    world.known(AHMAD)
+    world.chat(HUSAM, AHMAD, COACH, respond="manual")
+    world.post("I am Ahmad", AHMAD)
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+    page = world.app.exports.page(TENANT, AHMAD.id)
+    assert [(own.chat.id, own.place.left_seq) for own in page.chats] == [("chat_1", 1)]
+    assert [message.text for message in page.messages] == ["I am Ahmad"]
+    world.app.erasures.request(TENANT, AHMAD.id, by="usr_op")
+    for _ in range(5):
+        world.drain()
+        world.clock.advance(3_600)
+        world.tick()
+    assert world.table.get(Membership.left_key_of(TENANT, "chat_1", AHMAD)) is None
+    assert "Ahmad" not in str(world.texts())
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left(
+    *, moved: bool
+) -> None:
+    world = World()
+    world.agent()
+    world.line()
+    world.known(HUSAM, AHMAD)
+
+    def text(sid: str) -> NamedMember:
+        sms = InboundSms(
+            account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body="Hi"
+        )
+        posted = world.app.ingest.receive(sms)
+        assert posted is not None
+        return posted.message.sender
+
+    caller = text("SM1")
+    world.drain()
+    world.chat(HUSAM, AHMAD, caller, chat_id="chat_2", respond="manual")
+    if moved:
+        world.app.rooms.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
+    else:
+        place = world.membership(AHMAD, "chat_2")
+        world.table.write(Update(place.key, set={"left_seq": 0} | listed_as_left(place)))
+        chat = world.stored_chat("chat_2")
+        roster = [m.model_dump(mode="json") for m in chat.roster if m.ref != AHMAD.ref]
+        world.table.write(Update(chat.key, set={"roster": roster}))
+    world.app.numbers.link(TENANT, AHMAD.id, PHONE)
+    place = world.membership(AHMAD, "chat_2")
+    assert (place.active, place.formerly) == (True, (caller.id,))
+    assert not world.membership(caller, "chat_2").active
+    assert read_room(world.table, TENANT, "chat_2").member(AHMAD.ref) == place
+    used = world.table.get(Allowance.key_of(TENANT, owner_of_user(AHMAD.id)))
+    assert text("SM1").id == caller.id  # redelivered: recognised, and not counted
+    assert world.table.get(Allowance.key_of(TENANT, owner_of_user(AHMAD.id))) == used

@@ -1,0 +1,234 @@
+"""A circuit breaker opens after five failures in 30 seconds, lets one call try, and closes."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skein.adapters.memory import FixedClock, MemoryMetrics
+from skein.errors import (
+    Ambiguous,
+    CircuitOpen,
+    Contention,
+    ModelRejected,
+    SkeinError,
+    Throttled,
+    Unavailable,
+)
+from skein.services.common.circuit_breaker import Breaker, State
+from skein.settings import Settings
+from tests.support.builders import NOON
+
+
+class Dependency:
+    """Something outside that is up or down, behind a breaker.
+
+    Attributes:
+        asked: How often it was really asked.
+    """
+
+    def __init__(self, *, slow_seconds: float | None = None) -> None:
+        self.clock = FixedClock(NOON)
+        self.metrics = MemoryMetrics()
+        self.breaker = Breaker(
+            "thing",
+            clock=self.clock,
+            metrics=self.metrics,
+            settings=Settings(),
+            slow_seconds=slow_seconds,
+        )
+        self.asked = 0
+
+    def ask(self, error: BaseException | None = None, *, seconds: float = 0) -> str:
+        def work() -> str:
+            self.asked += 1
+            self.clock.advance(seconds)
+            if error is not None:
+                raise error
+            return "fine"
+
+        return self.breaker.call(work)
+
+    def state(self) -> State:
+        return self.breaker.state
+
+    def fail(self, times: int = 1, *, error: Callable[[str], SkeinError] = Unavailable) -> None:
+        for _ in range(times):
+            with pytest.raises(SkeinError) as raised:
+                self.ask(error("down"))
+            assert not isinstance(raised.value, CircuitOpen)
+
+
+def opened() -> Dependency:
+    thing = Dependency()
+    thing.fail(5)
+    return thing
+
+
+@pytest.mark.parametrize("error", [Unavailable, Ambiguous, Throttled])
+def test_five_failures_open_it_and_then_nobody_is_asked(
+    error: Callable[[str], SkeinError],
+) -> None:
+    thing = Dependency()
+    thing.fail(4, error=error)
+    assert thing.state() == "closed"
+    thing.fail(error=error)
+    assert thing.state() == "open"
+    assert thing.metrics.counts["CircuitsOpened"] == 1
+    with pytest.raises(CircuitOpen) as refused:
+        thing.ask()
+    assert refused.value.until == NOON + timedelta(seconds=30)
+    assert thing.asked == 5
+
+
+def test_failures_count_for_thirty_seconds() -> None:
+    thing = Dependency()
+    thing.fail()
+    thing.clock.advance(30)
+    thing.fail(4)
+    assert thing.state() == "closed"
+    thing.clock.advance(29.9)
+    thing.fail()
+    assert thing.state() == "open"
+
+
+def test_successes_between_do_not_make_failures_good() -> None:
+    thing = Dependency()
+    for _ in range(5):
+        thing.fail()
+        if thing.state() == "closed":
+            assert thing.ask() == "fine"
+    assert thing.state() == "open"
+
+
+def test_half_open_it_lets_one_call_try_and_closes_when_that_succeeds() -> None:
+    thing = opened()
+    thing.clock.advance(29.9)
+    assert thing.state() == "open"
+    thing.clock.advance(0.1)
+    assert thing.state() == "half_open"
+    assert thing.ask() == "fine"
+    assert thing.state() == "closed"
+    thing.fail(4)
+    assert thing.state() == "closed", "what failed before it closed counts no more"
+
+
+def test_half_open_it_opens_again_when_the_one_call_fails() -> None:
+    thing = opened()
+    thing.clock.advance(30)
+    thing.fail()
+    assert thing.state() == "open"
+    thing.clock.advance(29.9)
+    with pytest.raises(CircuitOpen):
+        thing.ask()
+    thing.clock.advance(0.1)
+    assert thing.ask() == "fine"
+    assert thing.metrics.counts["CircuitsOpened"] == 1, "one outage is counted once"
+
+
+def test_while_one_call_tries_the_others_are_refused() -> None:
+    thing = opened()
+    thing.clock.advance(30)
+
+    def try_it() -> str:
+        assert thing.state() == "open"
+        with pytest.raises(CircuitOpen) as refused:
+            thing.ask()
+        assert refused.value.until == NOON + timedelta(seconds=60)
+        return "back"
+
+    assert thing.breaker.call(try_it) == "back"
+    assert thing.state() == "closed"
+
+
+def test_a_refusal_is_an_answer_so_the_dependency_is_there() -> None:
+    thing = Dependency()
+    for error in [ModelRejected("no"), Contention("busy")] * 5:
+        with pytest.raises(type(error)):
+            thing.ask(error)
+    assert thing.state() == "closed"
+    thing.fail(5)
+    thing.clock.advance(30)
+    with pytest.raises(ModelRejected):
+        thing.ask(ModelRejected("no"))
+    assert thing.state() == "closed"
+
+
+def test_a_bug_in_the_call_that_tries_says_nothing_and_the_next_one_tries() -> None:
+    thing = opened()
+    thing.clock.advance(30)
+    with pytest.raises(ZeroDivisionError):
+        thing.ask(ZeroDivisionError())
+    assert thing.state() == "half_open"
+    assert thing.ask() == "fine"
+
+
+def test_a_call_that_never_came_back_from_trying_does_not_keep_it_open_for_good() -> None:
+    thing = opened()
+    thing.clock.advance(30)
+
+    def hang() -> str:
+        thing.clock.advance(119)
+        assert thing.state() == "open"
+        thing.clock.advance(1)
+        assert thing.state() == "half_open"
+        return thing.ask()
+
+    assert thing.breaker.call(hang) == "fine"
+
+
+def test_what_began_before_it_opened_does_not_keep_it_open_or_close_it() -> None:
+    thing = Dependency()
+
+    def late(error: SkeinError | None) -> str:
+        thing.fail(5)
+        thing.clock.advance(20)
+        if error is not None:
+            raise error
+        return "late"
+
+    assert thing.breaker.call(lambda: late(None)) == "late"
+    assert thing.state() == "open"
+    thing = Dependency()
+    with pytest.raises(Unavailable):
+        thing.breaker.call(lambda: late(Unavailable("down")))
+    thing.clock.advance(10)
+    assert thing.state() == "half_open"
+
+
+def test_where_slowness_is_a_fault_slow_calls_open_it_though_their_results_are_used() -> None:
+    thing = Dependency(slow_seconds=1.5)
+    for _ in range(4):
+        assert thing.ask(seconds=1.6) == "fine"
+    assert thing.ask(seconds=1.5) == "fine"
+    assert thing.state() == "closed"
+    assert thing.ask(seconds=1.6) == "fine"
+    assert thing.state() == "open"
+    patient = Dependency()
+    for _ in range(5):
+        patient.ask(seconds=90)
+    assert patient.state() == "closed"
+
+
+@given(st.lists(st.tuples(st.floats(0, 40), st.booleans()), max_size=60))
+def test_it_opens_exactly_when_five_failures_fell_within_the_window(
+    story: list[tuple[float, bool]],
+) -> None:
+    thing = Dependency()
+    failures = []
+    for wait, fails in story:
+        thing.clock.advance(wait)
+        if fails:
+            thing.fail()
+            failures.append(thing.clock.now())
+        else:
+            thing.ask()
+        recent = failures[-5:]
+        five = len(recent) == 5 and recent[0] > recent[-1] - timedelta(seconds=30)
+        assert all(a <= b for a, b in pairwise(failures))
+        assert (thing.state() == "open") == (fails and five)
+        if thing.state() == "open":
+            return

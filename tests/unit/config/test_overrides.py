@@ -1,0 +1,245 @@
+"""Settings that are said closer by: whose word counts, what it may be, and from when on."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from skein.adapters.memory import FixedClock
+from skein.adapters.memory_table import MemoryTable
+from skein.models.agent import Agent
+from skein.models.api.directory import AgentChange, LineChange, NewAgent, NewLine
+from skein.models.chat import Chat
+from skein.models.overrides import (
+    ChatOverrides,
+    ChatOverridesChange,
+    TenantOverrides,
+    TenantOverridesChange,
+    TenantSettings,
+)
+from skein.models.storage import Put, Update, Write
+from skein.models.user import Line
+from skein.services.config.resolution import read_overrides, resolved
+from skein.services.config.tenant_settings import TenantBook
+from skein.settings import BadSettings, Settings
+from tests.support.builders import LINE, NOON, TENANT, World, bot
+
+GAP = "conversation_gap_minutes"
+
+
+def _agent(**said: Any) -> Agent:
+    return Agent(
+        tenant=TENANT, id="agt_a", name="Coach", settings=ChatOverrides(**said), created_at=NOON
+    )
+
+
+def _line(**said: Any) -> Line:
+    return Line(
+        tenant=TENANT,
+        phone=LINE,
+        agent_id="agt_a",
+        settings=ChatOverrides(**said),
+        created_at=NOON,
+    )
+
+
+@pytest.mark.parametrize(
+    ("agent", "line", "tenant"), list(itertools.product([None, 11], [None, 12], [None, 13]))
+)
+def test_the_agents_word_goes_before_the_lines_the_tenants_and_the_environments(
+    agent: int | None, line: int | None, tenant: int | None
+) -> None:
+    found = resolved(
+        _agent(conversation_gap_minutes=agent),
+        _line(conversation_gap_minutes=line),
+        TenantOverrides(conversation_gap_minutes=tenant),
+        Settings(conversation_gap_minutes=14),
+        chat=None,
+    )
+    spoken = [word for word in (agent, line, tenant, 14) if word is not None]
+    assert found.conversation_gap_minutes == spoken[0]
+
+
+def test_what_is_said_may_be_no_or_nothing_and_still_counts() -> None:
+    found = resolved(
+        _agent(auto_summary=False, context_reset_phrases=(), reply_debounce_seconds=0),
+        _line(auto_summary=True, context_reset_phrases=("anew",), reply_debounce_seconds=5),
+        None,
+        Settings(),
+        chat=None,
+    )
+    assert not found.auto_summary
+    assert found.context_reset_phrases == ()
+    assert found.reply_debounce_seconds == 0
+
+
+def test_each_setting_is_decided_by_itself() -> None:
+    found = resolved(
+        _agent(max_context_tokens=500),
+        _line(apology=False),
+        TenantOverrides(tokenizer_model="gpt-4"),
+        Settings(),
+        chat=None,
+    )
+    assert (found.max_context_tokens, found.apology, found.tokenizer_model) == (500, False, "gpt-4")
+
+
+def test_a_chat_on_a_line_has_the_seeds_defaults_and_others_keep_theirs() -> None:
+    world = World()
+    on_line = world.chat(chat_id="chat_1", kind="direct", visibility="private", line=LINE)
+    direct = world.chat(chat_id="chat_2", kind="direct", visibility="private")
+    group = world.chat(chat_id="chat_3")
+    found = [resolved(None, None, None, Settings(), chat=chat) for chat in (on_line, direct, group)]
+    assert [one.message_history_limit for one in found] == [5, 20, 50]
+    assert [one.max_context_tokens for one in found] == [1_000, 12_000, 12_000]
+    for one in found:
+        assert not one.include_system_messages
+        assert one.reserved_response_tokens == 1_500
+        assert one.conversation_gap_minutes == 30
+        assert one.context_reset_phrases == ("start over", "new topic", "reset")
+        assert (one.context_caching, one.context_cache_seconds) == (True, 300)
+        assert (one.auto_summary, one.summary_message_threshold) == (True, 10)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"message_history_limit": 1},
+        {"message_history_limit": 201},
+        {"message_history_limit": "many"},
+        {"max_context_tokens": 99},
+        {"reserved_response_tokens": 15},
+        {"conversation_gap_minutes": 0},
+        {"context_reset_phrases": ["  "]},
+        {"context_reset_phrases": "reset"},
+        {"context_reset_phrases": ["x"] * 51},
+        {"context_cache_seconds": 0},
+        {"summary_message_threshold": 0},
+        {"reply_debounce_seconds": 901},
+        {"tokenizer_model": ""},
+        {"include_system_messages": "perhaps"},
+        {"tone": "warm"},
+    ],
+)
+def test_what_is_out_of_bounds_or_unknown_is_refused_wherever_it_is_said(
+    said: dict[str, Any],
+) -> None:
+    for kind in (ChatOverridesChange, TenantOverridesChange):
+        with pytest.raises(ValidationError):
+            kind.model_validate(said)
+
+
+def test_what_concerns_a_whole_tenant_is_not_for_an_agent_to_say() -> None:
+    with pytest.raises(ValidationError):
+        ChatOverridesChange.model_validate({"user_tokens_per_day": 1})
+    assert TenantOverridesChange(user_tokens_per_day=0).user_tokens_per_day == 0
+
+
+def test_reset_phrases_come_from_the_environment_with_commas_between() -> None:
+    found = Settings.from_environment(
+        {"SKEIN_CONTEXT_RESET_PHRASES": "begin anew, da capo,da capo"}
+    )
+    assert found.context_reset_phrases == ("begin anew", "da capo")
+    with pytest.raises(BadSettings, match="SKEIN_CONTEXT_RESET_PHRASES"):
+        Settings.from_environment({"SKEIN_CONTEXT_RESET_PHRASES": ","})
+
+
+# ---------------------------------------------------------------------- saying it
+
+
+def test_an_agents_settings_change_field_by_field() -> None:
+    agents = World().app.agents
+    made = agents.create(TENANT, NewAgent(name="A", settings=ChatOverridesChange(apology=False)))
+    for change, after in [
+        ({GAP: 45}, ChatOverrides(apology=False, conversation_gap_minutes=45)),
+        ({"apology": None}, ChatOverrides(conversation_gap_minutes=45)),
+        ({GAP: None}, ChatOverrides()),
+    ]:
+        agents.change(
+            TENANT, made.id, AgentChange(settings=ChatOverridesChange.model_validate(change))
+        )
+        assert agents.get(TENANT, made.id).settings == after
+
+
+def test_a_lines_settings_change_field_by_field() -> None:
+    world = World()
+    world.agent()
+    said = ChatOverridesChange(max_context_tokens=800)
+    world.app.lines.create(TENANT, NewLine(phone=LINE, agent_id="agt_a", settings=said))
+    more = LineChange(settings=ChatOverridesChange(message_history_limit=7))
+    world.app.lines.change(TENANT, LINE, more)
+    found = world.app.lines.get(TENANT, LINE).settings
+    assert found.said == {"message_history_limit": 7, "max_context_tokens": 800}
+
+
+def test_a_line_that_has_come_to_be_another_tenants_says_nothing() -> None:
+    """Its number stays on the chats that began there."""
+    world = World()
+    world.agent()
+    said = _line(conversation_gap_minutes=1)
+    chat = Chat(
+        tenant=TENANT,
+        id="chat_1",
+        line=LINE,
+        kind="direct",
+        visibility="private",
+        roster=(bot(),),
+        activity_hour=NOON,
+        created_at=NOON,
+    )
+    for tenant, expected in [(TENANT, {GAP: 1}), ("other", {})]:
+        line = said.model_copy(update={"tenant": tenant})
+        world.table.write(Put(line.key, line.to_item()))
+        assert read_overrides(world.table, chat).said == expected
+
+
+def test_a_tenant_that_has_said_nothing_has_no_item() -> None:
+    world = World()
+    assert world.app.tenant_settings.get(TENANT) == TenantOverrides()
+    world.app.tenant_settings.change(TENANT, TenantOverridesChange())
+    assert world.table.get(TenantSettings.key_of(TENANT)) is None
+
+
+class Racing(MemoryTable):
+    """Lets somebody else write just before the next write."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def write(self, write: Write) -> None:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        super().write(write)
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["the first ever", "later"])
+def test_two_who_change_a_tenants_settings_at_once_are_both_heard(there: bool) -> None:
+    table = Racing()
+    book = TenantBook(table=table, clock=FixedClock(NOON))
+    if there:
+        book.change(TENANT, TenantOverridesChange(apology=False))
+    other = TenantOverridesChange(message_days=30)
+    table.meanwhile = lambda: book.change(TENANT, other)
+    book.change(TENANT, TenantOverridesChange(run_days=60))
+    said = {"message_days": 30, "run_days": 60} | ({"apology": False} if there else {})
+    assert book.get(TENANT).said == said
+
+
+def test_what_a_newer_writer_says_is_left_alone() -> None:
+    world = World()
+    book = world.app.tenant_settings
+    book.change(TENANT, TenantOverridesChange(message_days=30))
+    said = {"message_days": 30, "invented_later": 1}
+    world.table.write(Update(TenantSettings.key_of(TENANT), set={"settings": said}))
+    assert book.get(TENANT).said == {"message_days": 30}
+
+
+@given(st.dictionaries(st.sampled_from([GAP, "max_context_tokens"]), st.integers(100, 900)))
+def test_what_is_stored_is_what_was_said(said: dict[str, int]) -> None:
+    world = World()
+    world.app.tenant_settings.change(TENANT, TenantOverridesChange.model_validate(said))
+    assert world.app.tenant_settings.get(TENANT).said == said

@@ -1,0 +1,255 @@
+"""Agents, people and lines, as operators keep them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from skein.errors import Conflict, NotFound, Unprocessable
+from skein.models.agent import Agent
+from skein.models.api.directory import (
+    AgentChange,
+    LineChange,
+    NewAgent,
+    NewLine,
+    NewUser,
+    UserChange,
+)
+from skein.models.overrides import ChatOverrides, ChatOverridesChange
+from skein.models.storage import Update
+from skein.models.user import PhoneOwner, User
+from tests.support.builders import LINE, TENANT, World, person
+
+ANNS = "+15005550101"
+BENS = "+15005550102"
+
+
+def owner(world: World, phone: str) -> str | None:
+    item = world.table.get(PhoneOwner.key_of(TENANT, phone))
+    return PhoneOwner.from_item(item).user_id if item else None
+
+
+def new_user(world: World, *phones: str, **fields: Any) -> User:
+    return world.app.users.create(TENANT, NewUser(**({"name": "Ann", "phones": phones} | fields)))
+
+
+def write_in_between(world: World, method: str, action: Callable[[], object]) -> None:
+    """Let `action` happen just before the table's next call of `method`."""
+    real = getattr(world.table, method)
+    once = iter([True])
+
+    def racing(argument: object) -> None:
+        if next(once, False):
+            action()
+        real(argument)
+
+    setattr(world.table, method, racing)
+
+
+# ---------------------------------------------------------------------- agents
+
+
+def test_an_agent_is_made_with_the_defaults_of_the_design() -> None:
+    world = World()
+    agent = world.app.agents.create(TENANT, NewAgent(name="Coach"))
+    assert agent == world.app.agents.get(TENANT, agent.id)
+    assert agent.id.startswith("agt_")
+    assert "send_message" in agent.enabled_tools
+    assert (agent.time_zone, agent.max_prompt_tokens, agent.model) == ("UTC", None, None)
+
+
+def test_a_change_touches_only_what_it_names() -> None:
+    world = World()
+    before = world.agent(model="gpt-x", system_prompt="Be kind.")
+    world.table.write(Update(before.key, set={"from_a_newer_writer": 1}))
+    after = world.app.agents.change(TENANT, "agt_a", AgentChange(name="Trainer", model=None))
+    assert after == before.model_copy(update={"name": "Trainer", "model": None, "version": 2})
+    assert world.app.agents.get(TENANT, "agt_a") == after
+    item = world.table.get(before.key)
+    assert item is not None
+    assert item["from_a_newer_writer"] == 1
+
+
+def test_null_leaves_alone_what_cannot_be_null() -> None:
+    world = World()
+    before = world.agent(system_prompt="Be kind.")
+    change = AgentChange(name=None, system_prompt=None, enabled_tools=None)
+    assert world.app.agents.change(TENANT, "agt_a", change) == before
+
+
+def test_two_changes_at_once_lose_neither() -> None:
+    world = World()
+    world.agent()
+    agents = world.app.agents
+    write_in_between(
+        world, "write", lambda: agents.change(TENANT, "agt_a", AgentChange(time_zone="Asia/Amman"))
+    )
+    agents.change(TENANT, "agt_a", AgentChange(name="Trainer"))
+    after = agents.get(TENANT, "agt_a")
+    assert (after.name, after.time_zone, after.version) == ("Trainer", "Asia/Amman", 3)
+
+
+def test_a_deleted_agent_is_gone_for_operators_but_its_record_stays() -> None:
+    world = World()
+    agent = world.agent()
+    world.app.agents.delete(TENANT, "agt_a")
+    world.app.agents.delete(TENANT, "agt_a")
+    assert world.app.agents.list(TENANT).items == ()
+    with pytest.raises(NotFound):
+        world.app.agents.get(TENANT, "agt_a")
+    with pytest.raises(NotFound):
+        world.app.agents.change(TENANT, "agt_a", AgentChange(name="Again"))
+    item = world.table.get(agent.key)
+    assert item is not None
+    assert Agent.from_item(item).deleted_at is not None
+
+
+def test_what_belongs_to_another_tenant_is_not_there() -> None:
+    world = World()
+    world.agent()
+    world.line()
+    new_user(world, id="usr_ann")
+    app = world.app
+    attempts: list[Callable[[], object]] = [
+        lambda: app.agents.get("other", "agt_a"),
+        lambda: app.agents.change("other", "agt_a", AgentChange(name="Mine")),
+        lambda: app.agents.delete("other", "agt_a"),
+        lambda: app.users.get("other", "usr_ann"),
+        lambda: app.users.change("other", "usr_ann", UserChange(name="Mine")),
+        lambda: app.lines.get("other", LINE),
+        lambda: app.lines.change("other", LINE, LineChange(agent_id="agt_b")),
+        lambda: app.lines.delete("other", LINE),
+    ]
+    for attempt in attempts:
+        with pytest.raises(NotFound):
+            attempt()
+    for listing in (app.agents.list("other"), app.users.list("other"), app.lines.list("other")):
+        assert listing.items == ()
+    assert app.lines.get(TENANT, LINE).agent_id == "agt_a"
+
+
+# ---------------------------------------------------------------------- people
+
+
+def test_a_person_may_be_made_with_the_id_of_their_sign_in() -> None:
+    world = World()
+    user = new_user(world, id="auth0|42", profile={"plan": "pro", "level": 1.5})
+    assert world.app.users.get(TENANT, "auth0|42") == user
+    with pytest.raises(Conflict):
+        new_user(world, id="auth0|42")
+
+
+def test_numbers_lead_to_their_person() -> None:
+    world = World()
+    ann = new_user(world, "+1 (500) 555-0101", ANNS)
+    assert ann.phones == (ANNS,)
+    assert owner(world, ANNS) == ann.id
+
+
+def test_a_number_belongs_to_one_person() -> None:
+    world = World()
+    ann = new_user(world, ANNS)
+    with pytest.raises(Conflict) as refused:
+        new_user(world, BENS, ANNS, name="Ben", id="usr_ben")
+    assert refused.value.details == {"phones": [ANNS]}
+    assert owner(world, BENS) is None
+    with pytest.raises(NotFound):
+        world.app.users.get(TENANT, "usr_ben")
+
+    ben = new_user(world, BENS)
+    with pytest.raises(Conflict) as refused:
+        world.app.users.change(TENANT, ben.id, UserChange(phones=(BENS, ANNS)))
+    assert refused.value.details == {"phones": [ANNS]}
+    assert owner(world, ANNS) == ann.id
+
+
+def test_tenants_may_know_the_same_number() -> None:
+    world = World()
+    new_user(world, ANNS)
+    world.app.users.create("other", NewUser(name="Ann", phones=(ANNS,)))
+
+
+def test_numbers_change_hands_in_two_steps() -> None:
+    world = World()
+    ann, ben = new_user(world, ANNS), new_user(world, BENS)
+    world.app.users.change(TENANT, ann.id, UserChange(phones=()))
+    assert owner(world, ANNS) is None
+    after = world.app.users.change(TENANT, ben.id, UserChange(phones=(ANNS,)))
+    assert after.phones == (ANNS,)
+    assert (owner(world, ANNS), owner(world, BENS)) == (ben.id, None)
+
+
+def test_a_number_taken_in_between_is_refused() -> None:
+    world = World()
+    ann = new_user(world)
+    write_in_between(world, "transact", lambda: new_user(world, BENS, id="usr_ben"))
+    with pytest.raises(Conflict):
+        world.app.users.change(TENANT, ann.id, UserChange(phones=(BENS,)))
+    assert owner(world, BENS) == "usr_ben"
+
+
+def test_two_changes_of_a_person_at_once_lose_neither() -> None:
+    world = World()
+    ann = new_user(world, ANNS)
+    users = world.app.users
+    write_in_between(
+        world, "transact", lambda: users.change(TENANT, ann.id, UserChange(phones=(BENS,)))
+    )
+    users.change(TENANT, ann.id, UserChange(profile={"goal": "5k"}))
+    after = users.get(TENANT, ann.id)
+    assert (after.phones, after.profile, after.version) == ((BENS,), {"goal": "5k"}, 3)
+
+
+def test_a_time_zone_can_be_taken_away() -> None:
+    world = World()
+    ann = new_user(world, time_zone="Asia/Amman")
+    assert world.app.users.change(TENANT, ann.id, UserChange(time_zone=None)).time_zone is None
+
+
+def test_somebody_without_a_record_is_who_the_sign_in_says_and_nothing_is_written() -> None:
+    world = World()
+    assert world.app.users.me(TENANT, person()).name == "Husam"
+    assert world.app.users.list(TENANT).items == ()
+
+
+# ---------------------------------------------------------------------- lines
+
+
+def test_a_line_needs_an_agent_of_the_tenant() -> None:
+    world = World()
+    world.agent("agt_gone", deleted_at=world.clock.now())
+    world.agent()
+    for tenant, agent_id in [(TENANT, "agt_unknown"), (TENANT, "agt_gone"), ("other", "agt_a")]:
+        with pytest.raises(Unprocessable):
+            world.app.lines.create(tenant, NewLine(phone=LINE, agent_id=agent_id))
+    line = world.app.lines.create(TENANT, NewLine(phone=LINE, agent_id="agt_a"))
+    assert world.app.lines.list(TENANT).items == (line,)
+    with pytest.raises(Unprocessable):
+        world.app.lines.change(TENANT, LINE, LineChange(agent_id="agt_gone"))
+
+
+def test_a_number_is_one_tenants_line() -> None:
+    world = World()
+    world.agent()
+    world.line()
+    theirs = world.app.agents.create("other", NewAgent(name="Theirs"))
+    for tenant, agent_id in [(TENANT, "agt_a"), ("other", theirs.id)]:
+        with pytest.raises(Conflict):
+            world.app.lines.create(tenant, NewLine(phone=LINE, agent_id=agent_id))
+
+
+def test_a_line_can_lead_elsewhere_and_be_disconnected() -> None:
+    world = World()
+    world.agent()
+    world.agent("agt_b", "Designer")
+    world.line()
+    lines = world.app.lines
+    change = LineChange(agent_id="agt_b", settings=ChatOverridesChange(apology=False))
+    changed = lines.change(TENANT, LINE, change)
+    assert lines.get(TENANT, LINE) == changed
+    saying = ChatOverrides(apology=False)
+    assert (changed.agent_id, changed.settings, changed.version) == ("agt_b", saying, 2)
+    lines.delete(TENANT, LINE)
+    with pytest.raises(NotFound):
+        lines.get(TENANT, LINE)
+    assert lines.list(TENANT).items == ()

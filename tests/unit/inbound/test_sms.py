@@ -1,0 +1,300 @@
+"""Texts on their way in: whose they are, which chat they belong to, and what they ask for."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from skein.errors import NotFound, Unprocessable
+from skein.models.chat import Chat, Media, Membership, SmsAddress
+from skein.models.sms import InboundSms
+from skein.models.storage import Put, Update, Write
+from skein.models.user import Line, PhoneChat, PhoneOwner, User
+from skein.services.chats.post_message import Posted
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, statuses
+
+ACCOUNT = "AC00000000000000000000000000000001"
+
+
+def world() -> World:
+    built = World()
+    built.agent()
+    built.line()
+    return built
+
+
+def text(body: str = "hi", *, sid: str = "SM1", **fields: Any) -> InboundSms:
+    given = {"account_sid": ACCOUNT, "message_sid": sid, "sender": PHONE, "recipient": LINE}
+    return InboundSms.model_validate(given | {"body": body} | fields)
+
+
+def receive(in_: World, body: str = "hi", *, sid: str = "SM1", **fields: Any) -> Posted:
+    posted = in_.app.ingest.receive(text(body, sid=sid, **fields))
+    assert posted is not None
+    return posted
+
+
+def place_of(in_: World, posted: Posted) -> Membership:
+    return in_.membership(posted.message.sender.ref, posted.message.chat_id)
+
+
+# ---------------------------------------------------------------------- whose it is
+
+
+def test_a_first_text_makes_the_person_their_chat_and_the_message() -> None:
+    here = world()
+
+    posted = receive(here, "Good morning")
+
+    message = posted.message
+    assert (message.seq, message.text, message.kind) == (1, "Good morning", "text")
+    assert message.sender.name == "Caller 0100"
+    chat = here.stored_chat(message.chat_id)
+    assert (chat.kind, chat.visibility, chat.respond) == ("direct", "private", "every")
+    assert chat.roster == (message.sender, bot())
+    item = here.table.get(User.key_of(TENANT, message.sender.id))
+    assert item is not None
+    assert User.from_item(item).phones == (PHONE,)
+    assert place_of(here, posted).sms == SmsAddress(line=LINE, phone=PHONE)
+    assert statuses(here.runs(message.chat_id)) == ["queued"]
+
+
+def test_the_next_text_goes_into_the_same_chat() -> None:
+    here = world()
+    first = receive(here, sid="SM1")
+    second = receive(here, sid="SM2")
+    assert second.message.chat_id == first.message.chat_id
+    assert second.message.seq == 2
+
+
+def test_the_same_text_again_is_the_same_message() -> None:
+    here = world()
+    first = receive(here, "once")
+    again = receive(here, "once")
+    assert (first.created, again.created) == (True, False)
+    assert again.message == first.message
+
+
+def test_the_same_sid_of_another_account_is_another_message() -> None:
+    here = world()
+    receive(here)
+    assert receive(here, account_sid="AC2").message.seq == 2
+
+
+def test_a_known_number_is_its_owner_whatever_the_name() -> None:
+    here = world()
+    user = User(
+        tenant=TENANT, id="usr_husam", name="Husam", phones=(PHONE,), profile={}, created_at=NOON
+    )
+    owner = PhoneOwner(tenant=TENANT, phone=PHONE, user_id=user.id)
+    here.table.write(Put(user.key, user.to_item()))
+    here.table.write(Put(owner.key, owner.to_item()))
+    assert receive(here).message.sender.name == "Husam"
+
+
+def test_two_first_texts_at_once_make_one_person_and_one_chat() -> None:
+    here = world()
+    with ThreadPoolExecutor(8) as pool:
+        posted = list(pool.map(lambda n: receive(here, sid=f"SM{n}"), range(8)))
+    assert len({p.message.chat_id for p in posted}) == 1
+    assert sorted(p.message.seq for p in posted) == list(range(1, 9))
+    assert len({p.message.sender.id for p in posted}) == 1
+
+
+def test_the_very_first_text_delivered_twice_at_once_is_one_message() -> None:
+    here = world()
+    with ThreadPoolExecutor(8) as pool:
+        posted = list(pool.map(lambda _: receive(here, "once"), range(8)))
+    assert len({p.message.id for p in posted}) == 1
+    assert sum(p.created for p in posted) == 1
+    assert here.texts(posted[0].message.chat_id) == ["once"]
+
+
+def test_the_same_phone_has_a_chat_with_each_line() -> None:
+    here = world()
+    here.line(phone="+15005550007")
+    one = receive(here, sid="SM1")
+    other = receive(here, sid="SM2", recipient="+15005550007")
+    assert one.message.chat_id != other.message.chat_id
+    assert one.message.sender == other.message.sender
+
+
+def test_one_phone_is_two_people_in_two_tenants() -> None:
+    here = world()
+    here.table.write(
+        Put(
+            Line.key_of("+15005550009"),
+            Line(
+                tenant="other", phone="+15005550009", agent_id="agt_o", settings={}, created_at=NOON
+            ).to_item(),
+        )
+    )
+    ours = receive(here)
+    with pytest.raises(NotFound, match="nobody answers"):  # that tenant has no such agent
+        receive(here, sid="SM2", recipient="+15005550009")
+    assert here.texts(ours.message.chat_id) == ["hi"]
+
+
+# ---------------------------------------------------------------------- which chat it is
+
+
+def test_a_line_that_leads_to_another_agent_starts_a_new_chat() -> None:
+    here = world()
+    before = receive(here, sid="SM1")
+    here.agent("agt_b", "Tutor")
+    here.line(agent_id="agt_b")
+    after = receive(here, sid="SM2")
+    assert after.message.chat_id != before.message.chat_id
+    assert after.message.sender == before.message.sender
+    assert here.stored_chat(after.message.chat_id).roster[1].name == "Tutor"
+    assert receive(here, sid="SM3").message.chat_id == after.message.chat_id
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_who_opens_the_chat_a_moment_later_finds_it_open(
+    known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = world()
+    if known:  # by a line that has come to lead to another agent
+        receive(here)
+        here.agent("agt_b", "Tutor")
+        here.line(agent_id="agt_b")
+    transact, quicker = here.table.transact, list[Posted]()
+
+    def overtaken(writes: Sequence[Write]) -> None:
+        monkeypatch.setattr(here.table, "transact", transact)
+        quicker.append(receive(here, sid="SM2"))
+        transact(writes)
+
+    monkeypatch.setattr(here.table, "transact", overtaken)
+    later = receive(here, sid="SM3")
+    assert later.message.chat_id == quicker[0].message.chat_id
+    assert [quicker[0].message.seq, later.message.seq] == [1, 2]
+
+
+def test_who_opted_out_stays_so_when_another_agent_takes_the_line_over() -> None:
+    here = world()
+    receive(here, "STOP", sid="SM1")
+    here.agent("agt_b", "Tutor")
+    here.line(agent_id="agt_b")
+    after = receive(here, "hello?", sid="SM2")
+    assert place_of(here, after).sms_opted_out_at is not None
+
+
+def test_after_a_chat_is_discarded_there_is_a_fresh_one() -> None:
+    here = world()
+    before = receive(here, sid="SM1")
+    here.app.rooms.discard(TENANT, before.message.chat_id, before.message.sender.ref)
+    after = receive(here, sid="SM2")
+    assert after.message.chat_id != before.message.chat_id
+    assert after.message.seq == 1
+    assert receive(here, sid="SM3").message.chat_id == after.message.chat_id
+
+
+def test_a_repeat_after_the_chat_was_discarded_is_still_the_same_message() -> None:
+    here = world()
+    before = receive(here, sid="SM1")
+    here.app.rooms.discard(TENANT, before.message.chat_id, before.message.sender.ref)
+    again = receive(here, sid="SM1")
+    assert again == Posted(before.message, created=False)
+
+
+def test_a_number_that_came_to_be_somebody_elses_gets_a_chat_of_its_own() -> None:
+    here = world()
+    before = receive(here, sid="SM1")
+    heir = User(
+        tenant=TENANT, id="usr_heir", name="Heir", phones=(PHONE,), profile={}, created_at=NOON
+    )
+    owner = PhoneOwner(tenant=TENANT, phone=PHONE, user_id=heir.id)
+    here.table.write(Put(heir.key, heir.to_item()))
+    here.table.write(Put(owner.key, owner.to_item()))
+    after = receive(here, sid="SM2")
+    assert after.message.chat_id != before.message.chat_id
+    assert after.message.sender.id == "usr_heir"
+
+
+def test_a_number_that_is_no_line_is_not_found_and_nothing_is_stored() -> None:
+    here = World()
+    with pytest.raises(NotFound):
+        receive(here)
+    assert here.table.get(PhoneOwner.key_of(TENANT, PHONE)) is None
+
+
+def test_a_line_whose_agent_is_gone_takes_no_new_callers() -> None:
+    here = world()
+    here.agent(deleted_at=NOON)
+    with pytest.raises(NotFound):
+        receive(here)
+    assert here.table.get(PhoneChat.key_of(TENANT, PHONE, LINE)) is None
+
+
+@pytest.mark.parametrize(
+    "sender", ["12345", "TWILIO", "whatsapp:+15005550100", "", "+1500", "+1 500 555 0100 ext. 5"]
+)
+def test_who_has_no_full_phone_number_is_refused(sender: str) -> None:
+    here = world()
+    with pytest.raises(Unprocessable, match="full phone numbers"):
+        receive(here, sender=sender)
+
+
+# ---------------------------------------------------------------------- what it asks for
+
+
+def test_media_are_kept_as_references() -> None:
+    here = world()
+    media = (Media(url="https://api.twilio.com/media/ME1", content_type="image/jpeg"),)
+    posted = receive(here, "", media=media)
+    assert posted.message.media == media
+
+
+@pytest.mark.parametrize("body", ["", " \n"])
+def test_an_empty_text_leaves_no_trace(body: str) -> None:
+    here = world()
+    assert here.app.ingest.receive(text(body)) is None
+    assert here.table.get(PhoneOwner.key_of(TENANT, PHONE)) is None
+
+
+@pytest.mark.parametrize("body", ["STOP", " stop\n", "Stop.", '"Unsubscribe!"', "optout", "REVOKE"])
+def test_stop_is_recorded_and_wakes_nobody(body: str) -> None:
+    here = world()
+    posted = receive(here, body)
+    assert (posted.message.kind, posted.message.text) == ("keyword", body)
+    assert place_of(here, posted).sms_opted_out_at == NOON
+    assert here.runs(posted.message.chat_id) == []
+
+
+def test_start_lets_texts_through_again() -> None:
+    here = world()
+    receive(here, "stop", sid="SM1")
+    posted = receive(here, "START", sid="SM2")
+    assert posted.message.kind == "keyword"
+    assert place_of(here, posted).sms_opted_out_at is None
+
+
+def test_help_is_a_keyword_that_changes_nothing() -> None:
+    here = world()
+    receive(here, "stop", sid="SM1")
+    posted = receive(here, "HELP", sid="SM2")
+    assert posted.message.kind == "keyword"
+    assert place_of(here, posted).sms_opted_out_at == NOON
+    assert here.runs(posted.message.chat_id) == []
+
+
+def test_yes_is_an_answer_until_somebody_has_opted_out() -> None:
+    here = world()
+    answer = receive(here, "Yes", sid="SM1")
+    assert answer.message.kind == "text"
+    receive(here, "stop", sid="SM2")
+    start = receive(here, "Yes", sid="SM3")
+    assert start.message.kind == "keyword"
+    assert place_of(here, start).sms_opted_out_at is None
+
+
+def test_a_text_takes_the_same_few_calls_however_long_the_chat_is() -> None:
+    here = world()
+    chat_id = receive(here, sid="SM1").message.chat_id
+    here.table.write(Update(Chat.key_of(TENANT, chat_id), set={"last_seq": 5_000}))
+    before = len(here.table.log)
+    receive(here, sid="SM2")
+    assert len(here.table.log) - before == 6  # line, look-ups, limits, their write, room; all

@@ -1,0 +1,327 @@
+"""Memories: made once, kept from those who were not there, never quite gone."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from skein.errors import Conflict, LostLease, NotFound, Unprocessable
+from skein.models.audience import OPEN, Audience
+from skein.models.base import rfc3339
+from skein.models.intent import Owner, Reach
+from skein.models.memory import REFLECTION_LEAD, REVISION, Memory
+from skein.models.storage import Check, Exists, Key, Missing, Put
+from skein.services.memory.memories import memory_id_of
+from tests.support.builders import NOON, TENANT, World
+from tests.support.fakes import MeanwhileTable
+
+OWNER = Owner(tenant=TENANT, agent_id="agt_a")
+HOLDS = Check(Key("nowhere", "META"), Missing())
+FAILS = Check(Key("nowhere", "META"), Exists())
+
+ANN_AND_BEN = Audience(open=False, people=("usr_ann", "usr_ben"))
+PRIVATE = OWNER.model_copy(update={"scope": "chat:chat_1", "audience": ANN_AND_BEN})
+
+
+def add(world: World, text: str = "Ann likes tea", **fields: Any) -> Memory:
+    values: dict[str, Any] = {"owner": OWNER, "kind": "core", "made_by": "tool"} | fields
+    return world.app.memories.add(values.pop("owner"), text, **values).memory
+
+
+def live(world: World, reach: Reach = OWNER.reach) -> list[str]:
+    return [memory.text for memory in world.app.memories.live(reach)]
+
+
+def keys(world: World) -> list[str]:
+    items = world.table.query(f"{TENANT}#AGENT#agt_a").items
+    return [item["sk"] for item in items if item["sk"] != REVISION]
+
+
+# ---------------------------------------------------------------------- add
+
+
+def test_a_memory_says_where_it_comes_from() -> None:
+    world = World()
+    owner = OWNER.model_copy(update={"source_chat_id": "chat_1", "source_run_id": "run_1_chat_1"})
+    memory = add(world, " Ann likes tea ", owner=owner, span=(2, 5))
+    assert world.app.memories.live(OWNER.reach) == [memory]
+    assert (memory.text, memory.kind, memory.made_by) == ("Ann likes tea", "core", "tool")
+    assert (memory.source_chat_id, memory.from_seq, memory.to_seq) == ("chat_1", 2, 5)
+    assert (memory.audience, memory.created_at, memory.fades_at) == (OPEN, NOON, None)
+
+
+def test_a_journal_entry_fades_a_week_later_and_expires_another_week_later() -> None:
+    world = World()
+    memory = add(world, kind="journal")
+    assert memory.fades_at == NOON + timedelta(days=7)
+    item = world.table.get(memory.key) or {}
+    assert item["expires_at"] == int((NOON + timedelta(days=14)).timestamp())
+    assert item["gsi2sk"].startswith(f"{rfc3339(memory.fades_at - REFLECTION_LEAD)}#")
+    world.clock.advance(7 * 86_400 - 1)
+    assert live(world) == ["Ann likes tea"]
+    world.clock.advance(1)
+    assert live(world) == []
+
+
+def test_the_same_effect_again_changes_nothing() -> None:
+    world = World()
+    first = add(world, memory_id="mem_1")
+    world.clock.advance(60)
+    assert add(world, "Something else", memory_id="mem_1") == first
+    assert live(world) == ["Ann likes tea"]
+
+
+@pytest.mark.parametrize("kind", ["core", "journal"])
+def test_what_was_forgotten_is_not_remembered_by_a_retry(kind: str) -> None:
+    world = World()
+    add(world, memory_id="mem_1", kind=kind)
+    forgotten = world.app.memories.forget(OWNER.reach, "mem_1")
+    assert add(world, memory_id="mem_1", kind=kind) == forgotten
+    assert live(world) == []
+
+
+def test_what_was_forgotten_may_be_learnt_anew() -> None:
+    world = World()
+    world.app.memories.forget(OWNER.reach, add(world).id)
+    add(world)
+    assert live(world) == ["Ann likes tea"]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "x" * 10_001, "a \ud800"])
+def test_texts_that_do_not_fit_are_refused(text: str) -> None:
+    with pytest.raises(Unprocessable):
+        add(World(), text)
+
+
+def test_a_double_is_the_memory_that_is_there() -> None:
+    world = World()
+    first = add(world)
+    for kind in ("core", "journal"):
+        assert add(world, "ann likes TEA!", kind=kind) == first
+    assert live(world) == ["Ann likes tea"]
+
+
+def test_what_is_for_good_takes_the_place_of_what_fades_and_a_law_of_both() -> None:
+    world = World()
+    note = add(world, kind="journal")
+    core = add(world, kind="core")
+    assert world.app.memories.get(OWNER.reach, note.id).superseded_by == core.id
+    law = add(world, constitutional=True)
+    assert world.app.memories.get(OWNER.reach, core.id).superseded_by == law.id
+    assert add(world, constitutional=True) == add(world) == law
+    assert live(world) == ["Ann likes tea"]
+
+
+def test_a_faded_entry_is_no_double() -> None:
+    world = World()
+    add(world, kind="journal")
+    world.clock.advance(7 * 86_400)
+    add(world, kind="journal")
+    assert live(world) == ["Ann likes tea"]
+    assert len(keys(world)) == 2
+
+
+def test_two_who_add_the_same_at_the_same_time_leave_one_memory() -> None:
+    table = MeanwhileTable()
+    world = World(overrides={"table": table})
+    world.table = table
+    table.before = ("FACT#", lambda: add(world))
+    added = world.app.memories.add(OWNER, "ann likes tea", "core", made_by="tool")
+    assert added.known
+    assert live(world) == ["Ann likes tea"]
+
+
+def test_nothing_is_written_for_a_run_that_was_taken_over() -> None:
+    world = World()
+    with pytest.raises(LostLease):
+        add(world, guard=FAILS)
+    assert keys(world) == []
+    memory = add(world, guard=HOLDS)
+    with pytest.raises(LostLease):
+        world.app.memories.forget(OWNER.reach, memory.id, guard=FAILS)
+    assert live(world) == ["Ann likes tea"]
+    assert world.app.memories.forget(OWNER.reach, memory.id, guard=HOLDS).deleted_at == NOON
+
+
+def test_the_id_of_an_effect_is_the_same_on_every_attempt_and_in_the_order_of_time() -> None:
+    one, other = (memory_id_of(effect, NOON) for effect in ("run_1:1:0", "run_1:1:1"))
+    assert one == memory_id_of("run_1:1:0", NOON)
+    assert one != other
+    assert one[:14] == other[:14]
+    assert len(one) == len("mem_") + 26
+    assert max(one, other) < memory_id_of("run_1:1:0", NOON + timedelta(milliseconds=1))
+
+
+# ---------------------------------------------------------------------- removed and brought back
+
+
+def test_what_was_removed_is_out_of_the_way_and_comes_back_as_it_was() -> None:
+    world = World()
+    memory = add(world)
+    world.clock.advance(60)
+    gone = world.app.memories.remove(OWNER.reach, memory.id)
+    assert gone.deleted_at == world.clock.now()
+    assert live(world) == []
+    assert keys(world) == [f"ENDED#FACT#2#{memory.id}"]
+    world.clock.advance(60)
+    assert world.app.memories.remove(OWNER.reach, memory.id) == gone
+    back = world.app.memories.restore(OWNER.reach, memory.id)
+    assert back == memory.model_copy(update={"version": 3})
+    assert live(world) == ["Ann likes tea"]
+    assert world.app.memories.restore(OWNER.reach, memory.id) == back
+
+
+def test_what_has_given_way_can_be_brought_back_beside_what_took_its_place() -> None:
+    world = World()
+    note = add(world, kind="journal")
+    add(world, kind="core")
+    back = world.app.memories.restore(OWNER.reach, note.id)
+    assert (back.superseded_by, back.live) == (None, True)
+    assert live(world) == ["Ann likes tea"] * 2
+
+
+def test_a_faded_entry_that_is_brought_back_is_on_record_and_not_remembered() -> None:
+    world = World()
+    note = add(world, kind="journal")
+    world.app.memories.remove(OWNER.reach, note.id)
+    world.clock.advance(7 * 86_400)
+    assert world.app.memories.restore(OWNER.reach, note.id).fades_at == note.fades_at
+    assert live(world) == []
+
+
+def test_only_operators_remove_what_is_constitutional() -> None:
+    world = World()
+    law = add(world, constitutional=True)
+    with pytest.raises(Conflict, match="constitutional"):
+        world.app.memories.forget(OWNER.reach, law.id)
+    assert live(world) == ["Ann likes tea"]
+    world.app.memories.remove(OWNER.reach, law.id)
+    assert live(world) == []
+
+
+def test_a_journal_entry_that_has_ended_is_due_for_nothing() -> None:
+    world = World()
+    note = add(world, kind="journal")
+    gone = world.app.memories.remove(OWNER.reach, note.id)
+    assert "gsi2pk" not in (world.table.get(gone.key) or {})
+    back = world.app.memories.restore(OWNER.reach, note.id)
+    assert "gsi2pk" in (world.table.get(back.key) or {})
+
+
+def test_a_memory_that_is_not_there_is_not_found() -> None:
+    memories = World().app.memories
+    for ask in (memories.get, memories.forget, memories.remove, memories.restore):
+        with pytest.raises(NotFound):
+            ask(OWNER.reach, "mem_1")
+
+
+# ---------------------------------------------------------------------- lists
+
+
+def _all(world: World, limit: int = 50, **wanted: Any) -> list[str]:
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = world.app.memories.list(OWNER.reach, limit=limit, cursor=cursor, **wanted)
+        seen += [memory.text for memory in page.items]
+        cursor = page.next_cursor
+        if cursor is None:
+            return seen
+
+
+def _various(world: World) -> None:
+    for text, fields in (
+        ("Faded", {"kind": "journal"}),
+        ("Core", {}),
+        ("Law", {"constitutional": True}),
+        ("Gone", {"memory_id": "mem_gone"}),
+        ("Gone note", {"kind": "journal", "memory_id": "mem_note"}),
+    ):
+        add(world, text, **fields)
+    for memory_id in ("mem_gone", "mem_note"):
+        world.app.memories.remove(OWNER.reach, memory_id)
+    world.clock.advance(7 * 86_400)
+    add(world, "Note", kind="journal")
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 50])
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({}, ["Law", "Core", "Faded", "Note", "Gone", "Gone note"]),
+        ({"state": "live"}, ["Law", "Core", "Note"]),
+        ({"state": "ended"}, ["Faded", "Gone", "Gone note"]),
+        ({"kind": "core"}, ["Law", "Core", "Gone"]),
+        ({"kind": "journal"}, ["Faded", "Note", "Gone note"]),
+        ({"kind": "core", "state": "live"}, ["Law", "Core"]),
+        ({"kind": "core", "state": "ended"}, ["Gone"]),
+        ({"kind": "journal", "state": "live"}, ["Note"]),
+        ({"kind": "journal", "state": "ended"}, ["Faded", "Gone note"]),
+    ],
+)
+def test_pages_hold_every_memory_that_is_wanted_once(
+    limit: int, wanted: dict[str, str], found: list[str]
+) -> None:
+    world = World()
+    _various(world)
+    assert _all(world, limit, **wanted) == found
+
+
+# ---------------------------------------------------------------------- audience
+
+
+def reach(*people: str) -> Reach:
+    place = Audience(open=False, people=people)
+    return Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=place)
+
+
+def test_a_private_memory_is_shown_only_where_all_were_there() -> None:
+    world = World()
+    add(world, "Open")
+    add(world, "Private", owner=PRIVATE)
+    assert set(live(world, reach("usr_ann"))) == {"Open", "Private"}
+    assert live(world, reach("usr_ann", "usr_cem")) == ["Open"]
+    assert live(world, reach("usr_ann").model_copy(update={"place": OPEN})) == ["Open"]
+    assert live(world) == ["Open"]
+
+
+def test_what_may_not_be_shown_can_neither_be_read_nor_forgotten() -> None:
+    world = World()
+    memory = add(world, owner=PRIVATE)
+    for where in (reach("usr_cem"), reach("usr_ann").model_copy(update={"place": OPEN})):
+        for ask in (world.app.memories.get, world.app.memories.forget):
+            with pytest.raises(NotFound):
+                ask(where, memory.id)
+    assert world.app.memories.forget(reach("usr_ann", "usr_ben"), memory.id).deleted_at == NOON
+
+
+def test_a_memory_that_may_not_be_shown_is_no_double_either() -> None:
+    """Else whoever is there would learn from the answer that it is remembered."""
+    world = World()
+    add(world, owner=PRIVATE)
+    here = reach("usr_ann", "usr_cem")
+    everybody = Audience(open=False, people=("usr_ann", "usr_cem"))
+    owner = PRIVATE.model_copy(update={"audience": everybody})
+    added = world.app.memories.add(owner, "Ann likes tea", "core", made_by="tool", reach=here)
+    assert not added.known
+    assert live(world, here) == ["Ann likes tea"]
+    assert set(live(world, reach("usr_ben"))) == {"Ann likes tea"}
+
+
+def test_tenants_and_agents_never_share_a_memory() -> None:
+    world = World()
+    memory = add(world)
+    for other in (
+        OWNER.reach.model_copy(update={"tenant": "globex"}),
+        OWNER.reach.model_copy(update={"agent_id": "agt_b"}),
+    ):
+        assert world.app.memories.live(other) == []
+        with pytest.raises(NotFound):
+            world.app.memories.get(other, memory.id)
+
+
+def test_attributes_of_newer_writers_do_no_harm() -> None:
+    world = World()
+    memory = add(world)
+    world.table.write(Put(memory.key, memory.to_item() | {"mood": "glad"}))
+    assert world.app.memories.live(OWNER.reach) == [memory]

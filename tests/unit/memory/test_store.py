@@ -1,0 +1,278 @@
+"""Remembering: what is known is not stored again, and the outdated gives way, to whom it may."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from skein.adapters.memory_table import MemoryTable
+from skein.models.audience import Audience
+from skein.models.consolidation import Kept
+from skein.models.intent import Owner, Reach
+from skein.models.memory import Memory, revision_key
+from skein.models.storage import Page, Put
+from skein.services.memory import store as remembering
+from skein.services.memory.search import MemorySearch
+from skein.services.memory.store import (
+    Entry,
+    Remembered,
+    core_in_budget,
+    known_memories,
+    live_memories,
+    remember,
+)
+from tests.support.builders import NOON, TENANT, World, tokens
+
+OWNER = Owner(tenant=TENANT, agent_id="agt_a", source_chat_id="chat_1")
+ANN = Audience(open=False, people=("usr_ann",))
+ANN_AND_BEN = Audience(open=False, people=("usr_ann", "usr_ben"))
+PRIVATE = OWNER.model_copy(update={"scope": "chat:chat_1", "audience": ANN_AND_BEN})
+REACH = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=ANN_AND_BEN)
+
+
+def core(text: str, replaces: str | None = None) -> Entry:
+    return Entry("core", text, replaces)
+
+
+def journal(text: str) -> Entry:
+    return Entry("journal", text)
+
+
+def keep(
+    world: World,
+    *entries: Entry,
+    owner: Owner = OWNER,
+    reach: Reach | None = None,
+) -> Remembered:
+    done = remember(
+        owner,
+        entries,
+        live(world, reach or owner.reach),
+        span=(3, 9),
+        now=world.clock.now(),
+        ids=world.ids,
+    )
+    if done.writes:
+        world.table.transact(done.writes)
+    world.clock.advance(1)
+    return done
+
+
+def live(world: World, reach: Reach = OWNER.reach) -> list[Memory]:
+    return live_memories(world.table, reach, now=world.clock.now())
+
+
+def texts(memories: Sequence[Memory]) -> list[str]:
+    return [memory.text for memory in memories]
+
+
+def test_what_is_remembered_says_what_it_rests_on() -> None:
+    world = World()
+    assert keep(world, journal("Ann is away"), core("Ann likes tea")).kept == Kept(
+        core=1, journal=1
+    )
+    tea, away = live(world)
+    assert (tea.kind, tea.text, tea.from_seq, tea.to_seq) == ("core", "Ann likes tea", 3, 9)
+    assert (tea.made_by, tea.source_chat_id, tea.fades_at) == ("consolidation", "chat_1", None)
+    assert (away.kind, away.fades_at) == ("journal", NOON + timedelta(days=7))
+
+
+def test_nothing_is_written_for_nothing() -> None:
+    assert keep(World()) == Remembered()
+
+
+def test_what_is_remembered_already_is_counted_and_not_stored() -> None:
+    world = World()
+    keep(world, core("Ann likes tea"), journal("Ann is away"))
+    again = keep(world, core("ann likes TEA."), journal("Ann likes tea"), journal("Ann is away!"))
+    assert again == Remembered((), Kept(doubles=3))
+
+
+def test_the_same_twice_in_one_go_is_stored_once() -> None:
+    world = World()
+    assert keep(world, core("Tea"), core("tea"), journal("TEA")).kept == Kept(core=1, doubles=2)
+
+
+def test_a_core_memory_takes_the_place_of_the_same_journal_entry() -> None:
+    world = World()
+    keep(world, journal("Ann likes tea"))
+    [note] = live(world)
+    assert keep(world, core("Ann likes tea")).kept == Kept(core=1, superseded=1)
+    [memory] = live(world)
+    assert memory.kind == "core"
+    assert world.app.memories.get(OWNER.reach, note.id).superseded_by == memory.id
+
+
+def test_the_replaced_gives_way_and_stays_on_record() -> None:
+    world = World()
+    keep(world, core("Ann likes tea"))
+    [old] = live(world)
+    assert keep(world, core("Ann likes coffee now", old.id)).kept == Kept(core=1, superseded=1)
+    assert texts(live(world)) == ["Ann likes coffee now"]
+    kept = world.app.memories.get(OWNER.reach, old.id)
+    assert (kept.text, kept.live, kept.version) == ("Ann likes tea", False, 2)
+
+
+def test_what_is_known_already_takes_the_place_of_what_it_replaces() -> None:
+    world = World()
+    keep(world, core("Ann is the treasurer"), core("Ben is the treasurer"))
+    ann, ben = sorted(live(world), key=lambda memory: memory.text)
+    done = keep(world, core("ben is the TREASURER", ann.id))
+    assert done.kept == Kept(doubles=1, superseded=1)
+    assert texts(live(world)) == ["Ben is the treasurer"]
+    assert world.app.memories.get(OWNER.reach, ann.id).superseded_by == ben.id
+
+
+def test_two_that_would_replace_each_other_both_stay_but_one() -> None:
+    world = World()
+    keep(world, core("Ann likes tea"), core("Ann likes gin"))
+    gin, tea = sorted(live(world), key=lambda memory: memory.text)
+    keep(world, core("Ann likes tea", gin.id), core("Ann likes gin", tea.id))
+    assert texts(live(world)) == ["Ann likes tea"]
+
+
+def test_the_same_in_its_own_place_changes_nothing() -> None:
+    world = World()
+    keep(world, core("Ann likes tea"))
+    [tea] = live(world)
+    assert keep(world, core("ann likes tea!", tea.id)) == Remembered(kept=Kept(doubles=1))
+
+
+def test_two_that_replace_the_same_one_are_both_kept() -> None:
+    world = World()
+    keep(world, core("Ann likes hot drinks"))
+    [old] = live(world)
+    both = keep(world, core("Ann likes tea", old.id), core("Ann likes coffee", old.id))
+    assert both.kept == Kept(core=2, superseded=1)
+
+
+def test_a_constitutional_one_never_gives_way() -> None:
+    world = World()
+    law = world.app.memories.add(OWNER, "Be kind", "core", made_by="api", constitutional=True)
+    assert keep(world, core("Be rude", law.memory.id)).kept == Kept(core=1)
+    assert sorted(texts(live(world))) == ["Be kind", "Be rude"]
+
+
+def test_what_is_open_does_not_give_way_to_what_is_said_in_private() -> None:
+    world = World()
+    keep(world, core("Ann likes tea"))
+    [old] = live(world)
+    keep(world, core("Ann likes gin", old.id), owner=PRIVATE, reach=REACH)
+    assert texts(live(world)) == ["Ann likes tea"]
+    assert sorted(texts(live(world, REACH))) == ["Ann likes gin", "Ann likes tea"]
+
+
+@pytest.mark.parametrize(
+    ("told", "superseded"),
+    [(ANN_AND_BEN, 1), (ANN, 0)],
+)
+def test_remember_for_fewer_people_keeps_the_memory_of_all(told: Audience, superseded: int) -> None:
+    world = World()
+    keep(world, core("Ann likes tea"), owner=PRIVATE)
+    [old] = live(world, PRIVATE.reach)
+    newer = PRIVATE.model_copy(update={"audience": told})
+    done = keep(world, core("Ann likes gin", old.id), owner=newer)
+    assert done.kept == Kept(core=1, superseded=superseded)
+
+
+def test_every_change_raises_the_revision_of_its_partition() -> None:
+    world = World()
+    key = revision_key(TENANT, "agt_a", None)
+    keep(world, core("One"), core("Two"))
+    keep(world, core("one"))
+    keep(world, core("Three"))
+    assert (world.table.get(key) or {})["revision"] == 2
+    assert world.table.get(revision_key(TENANT, "agt_a", "chat:chat_1")) is None
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def test_the_constitutional_come_first_then_core_then_journal_each_the_newest_first() -> None:
+    world = World()
+    for n in range(2):
+        world.app.memories.add(OWNER, f"Law {n}", "core", made_by="api", constitutional=True)
+        keep(world, core(f"Core {n}"), journal(f"Note {n}"))
+    assert texts(live(world)) == ["Law 1", "Law 0", "Core 1", "Core 0", "Note 1", "Note 0"]
+
+
+def test_a_faded_entry_is_not_remembered_whether_the_table_has_tidied_up_or_not() -> None:
+    world = World()
+    keep(world, journal("Ann is away"), core("Ann likes tea"))
+    world.clock.advance(7 * 86_400 - 2)
+    assert len(live(world)) == 2
+    world.clock.advance(1)
+    assert texts(live(world)) == ["Ann likes tea"]
+
+
+def test_more_core_memories_than_one_reading_holds_do_not_hide_the_journal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(remembering, "MOST_LIVE", 5)
+    world = World()
+    keep(world, *(core(f"Core {n}") for n in range(9)), *(journal(f"Note {n}") for n in range(3)))
+    assert texts(live(world)) == [
+        *(f"Core {n}" for n in (8, 7, 6, 5, 4)),
+        *(f"Note {n}" for n in (2, 1, 0)),
+    ]
+
+
+class SmallPages(MemoryTable):
+    """Gives four items at once, as DynamoDB gives a megabyte, however many are wanted."""
+
+    def query(self, pk: str, *, limit: int | None = None, **rest: Any) -> Page:
+        return super().query(pk, limit=min(limit or 4, 4), **rest)
+
+
+def test_what_one_reading_does_not_hold_is_known_all_the_same() -> None:
+    table = SmallPages()
+    world = World(overrides={"table": table})
+    world.table = table
+    for n in range(9):
+        keep(world, core(f"Core {n}"))
+    assert "Core 0" not in texts(live(world))
+    assert world.app.memories.add(OWNER, "core 0", "core", made_by="tool").known
+    known = known_memories(table, OWNER.reach, now=world.clock.now())
+    assert remember(
+        OWNER, [core("CORE 1")], known, span=(3, 9), now=NOON, ids=world.ids
+    ) == Remembered(kept=Kept(doubles=1))
+    search = MemorySearch(table=table, clock=world.clock)
+    found = search.search(OWNER.reach, "core 0", limit=1)
+    assert texts(found) == ["Core 0"]
+
+
+def test_no_more_than_five_thousand_are_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembering, "MOST_KNOWN", 5)
+    world = World()
+    keep(world, *(core(f"Core {n}") for n in range(9)))
+    known = known_memories(world.table, OWNER.reach, now=world.clock.now())
+    assert texts(known) == [f"Core {n}" for n in (8, 7, 6, 5, 4)]
+
+
+def test_constitutional_memories_and_the_newest_core_ones_stay_within_the_budget() -> None:
+    world = World()
+    world.app.memories.add(OWNER, "The oldest law", "core", made_by="api", constitutional=True)
+    for n in range(10):
+        keep(world, core(f"Memory number {n} of ten"))
+    memories = live(world)
+    line = tokens().count("  - Memory number 1 of ten\n")
+    law = tokens().count("  - The oldest law\n")
+
+    def shown(budget: int) -> list[str]:
+        return texts(core_in_budget(memories, tokens(), budget))
+
+    newest = ["The oldest law", *(f"Memory number {n} of ten" for n in (7, 8, 9))]
+    assert shown(law + 3 * line) == newest
+    assert shown(law + 4 * line - 1) == newest
+    assert shown(0) == ["The oldest law"]
+    assert len(shown(10_000)) == 11
+
+
+def test_a_partition_of_another_agent_or_tenant_is_never_read() -> None:
+    world = World()
+    stranger = OWNER.model_copy(update={"agent_id": "agt_b"})
+    keep(world, core("Secret"), owner=stranger)
+    other = Memory.model_validate(dict(live(world, stranger.reach)[0]) | {"tenant": "globex"})
+    world.table.write(Put(other.key, other.to_item()))
+    assert live(world) == []

@@ -1,0 +1,238 @@
+"""What is due is found, in shards and pages, by several at once; and nothing holds up the rest."""
+
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from skein.adapters.memory import FixedClock, MemoryMetrics, MemoryQueues
+from skein.adapters.memory_table import MemoryTable
+from skein.errors import Unavailable
+from skein.models.due import DUE_SHARDS, DueKind, due_mark
+from skein.models.jobs import Job, RunJob
+from skein.models.storage import IndexName, Item, Key, Page, Put, Update
+from skein.services.common.parallel import THREADS, by_threads
+from skein.services.outbox import due_scanner as finding
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.outbox.due_scanner import Finder, shards_of
+from skein.services.outbox.tick import Tick
+from tests.support.builders import NOON, TENANT
+
+BUDGET = timedelta(seconds=45)
+PAGE, BATCH = 40, 10
+
+
+@pytest.fixture(autouse=True)
+def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "PAGE", PAGE)
+    monkeypatch.setattr(finding, "BATCH", BATCH)
+
+
+class Sick(MemoryTable):
+    """A table some of whose partitions and items cannot be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bad: set[str] = set()
+
+    def query_index(
+        self,
+        index: IndexName,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        if pk in self.bad:
+            raise Unavailable("throttled")
+        return super().query_index(
+            index, pk, first=first, last=last, limit=limit, newest_first=newest_first, start=start
+        )
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        if any(key.pk in self.bad for key in keys):
+            raise Unavailable("throttled")
+        return super().get_many(keys)
+
+
+class Late(MemoryTable):
+    """A table whose index still shows marks that have been moved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: dict[str, list[Item]] = {}
+
+    def query_index(
+        self,
+        index: IndexName,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        page = super().query_index(index, pk, first=first, last=last, limit=10_000)
+        rows = self.shown.setdefault(pk, list(page.items))
+        after = [row for row in rows if start is None or row["gsi2sk"] > start["gsi2sk"]]
+        full = len(after) > limit
+        return Page(tuple(after[:limit]), after[limit - 1] if full else None)
+
+
+class Due:
+    """Runs that are due, and what finds them."""
+
+    def __init__(self, table: MemoryTable | None = None) -> None:
+        self.table = table or MemoryTable()
+        self.clock = FixedClock(NOON)
+        self.queues = MemoryQueues(self.clock)
+        self.metrics = MemoryMetrics()
+        self.dispatch = Dispatch(queues=self.queues, metrics=self.metrics)
+
+    def put(self, count: int, *, first: int = 0, minutes: int = 5, **fields: object) -> None:
+        """Runs, the first of them due so many minutes ago and each other a second later."""
+        for number in range(first, first + count):
+            key = Key(f"{TENANT}#CHAT#chat_{number}", "RUN#1")
+            at = NOON - timedelta(minutes=minutes) + timedelta(seconds=number)
+            item = {"tenant": TENANT, "id": f"run_{number:05d}", "agent_id": "agt_1", **fields}
+            self.table.write(Put(key, item | due_mark("run", key, at)))
+
+    def tick(self, *, shards: tuple[int, ...] = tuple(range(DUE_SHARDS))) -> int:
+        tick = Tick(
+            table=self.table,
+            finder=self.finder,
+            metrics=self.metrics,
+            firing={},
+        )
+        return tick.run(until=self.clock.now() + BUDGET, shards=shards)
+
+    @property
+    def finder(self) -> Finder:
+        return Finder(
+            table=self.table, clock=self.clock, dispatch=self.dispatch, metrics=self.metrics
+        )
+
+    @property
+    def sent(self) -> list[str]:
+        return [one.job.run_id for one in self.queues.sent if isinstance(one.job, RunJob)]
+
+
+def test_more_than_a_page_of_every_shard_is_sent_in_one_tick_each_once() -> None:
+    due = Due()
+    many = PAGE * DUE_SHARDS + BATCH
+    due.put(many, minutes=24 * 60)
+    assert due.tick() == many
+    assert len(set(due.sent)) == len(due.sent) == many
+    assert due.tick() == 0
+
+
+def test_ticks_of_other_shards_share_the_work_and_together_leave_nothing() -> None:
+    due = Due()
+    due.put(200)
+    each = [due.tick(shards=(shard, shard + 1)) for shard in range(0, DUE_SHARDS, 2)]
+    assert sum(each) == 200
+    assert all(each)
+    assert len(set(due.sent)) == 200
+
+
+def test_what_has_been_due_longest_comes_first() -> None:
+    due = Due()
+    due.put(BATCH)
+    due.tick()
+    assert due.sent == sorted(due.sent)
+
+
+def test_two_ticks_at_the_same_time_send_each_job_once() -> None:
+    due = Due()
+    due.put(300)
+    counts = by_threads(lambda _: due.tick(), [1, 2, 3])
+    assert sum(counts) == 300
+    assert len(set(due.sent)) == len(due.sent) == 300
+
+
+def test_a_shard_that_cannot_be_read_holds_up_no_other_and_is_told_of() -> None:
+    table = Sick()
+    due = Due(table)
+    due.put(80)
+    table.bad = {"DUE#run#3"}
+    with pytest.raises(Unavailable):
+        due.tick()
+    first = len(due.sent)
+    assert 0 < first < 80
+    table.bad = set()
+    assert due.tick() == 80 - first
+
+
+def test_items_that_cannot_be_read_hold_up_no_other_batch() -> None:
+    table = Sick()
+    due = Due(table)
+    due.put(3 * BATCH)
+    table.bad = {f"{TENANT}#CHAT#chat_0"}
+    with pytest.raises(Unavailable):
+        due.tick()
+    assert len(due.sent) == 2 * BATCH
+    table.bad = set()
+    assert due.tick() == BATCH
+
+
+def test_broken_items_hold_up_nothing_however_many_they_are() -> None:
+    due = Due()
+    due.put(2 * PAGE, minutes=60, agent_id="")
+    due.put(10, first=2 * PAGE, minutes=20)
+    assert due.tick() == 10
+    assert due.metrics.counts["DueFailed"] == 2 * PAGE
+
+
+def test_an_index_that_lags_behind_ends_no_tick() -> None:
+    table = Late()
+    due = Due(table)
+    many = PAGE * DUE_SHARDS + 1
+    due.put(many, minutes=24 * 60)
+    assert due.tick() == many
+    assert due.tick() == 0  # all it is shown has been moved
+    due.put(1, first=many, minutes=24 * 60)
+    table.shown.clear()
+    assert due.tick() == 1
+
+
+def test_nothing_is_begun_once_the_time_is_over() -> None:
+    due = Due()
+    due.put(2 * BATCH)
+
+    def slow(_: DueKind, item: Item, __: object) -> Job:
+        due.clock.advance(1)
+        due.table.write(Update(Key(item["pk"], item["sk"]), set={"gsi2pk": None, "gsi2sk": None}))
+        return RunJob(tenant=TENANT, run_id=item["id"], agent_id="agt_1")
+
+    sent = due.finder.run(["run"], slow, until=NOON + timedelta(seconds=BATCH))
+    # Both batches may be at it when the time is over; what was moved is sent.
+    assert BATCH <= sent <= BATCH + 1
+    assert len(due.sent) == sent
+
+
+def test_a_schedule_names_its_shards_and_without_any_all_are_meant() -> None:
+    assert shards_of({"shards": [2, 3]}) == (2, 3)
+    assert shards_of({"detail-type": "Scheduled Event"}) == tuple(range(DUE_SHARDS))
+    with pytest.raises(ValueError, match="no such shards"):
+        shards_of({"shards": [DUE_SHARDS]})
+
+
+def test_threads_keep_the_order_and_let_all_end_before_anything_is_raised() -> None:
+    assert by_threads(lambda n: n * n, range(100)) == [n * n for n in range(100)]
+    ended, lock = [], threading.Lock()
+
+    def work(number: int) -> None:
+        if number == 0:
+            raise Unavailable("down")
+        with lock:
+            ended.append(number)
+
+    with pytest.raises(Unavailable):
+        by_threads(work, range(THREADS * 2))
+    assert sorted(ended) == list(range(1, THREADS * 2))
+    assert by_threads(work, []) == []

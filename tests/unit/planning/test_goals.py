@@ -1,0 +1,237 @@
+"""Goals: set once, ended once, shown only to those they come from."""
+
+import pytest
+
+from skein.errors import Conflict, LostLease, NotFound, Unprocessable
+from skein.models.audience import OPEN, Audience
+from skein.models.intent import MAX_GOALS, Goal, Owner, Reach
+from skein.models.storage import Check, Exists, Key, Missing
+from tests.support.builders import NOON, TENANT, World
+
+OWNER = Owner(tenant=TENANT, agent_id="agt_a")
+HOLDS = Check(Key("nowhere", "META"), Missing())
+FAILS = Check(Key("nowhere", "META"), Exists())
+
+ANN_AND_BEN = Audience(open=False, people=("usr_ann", "usr_ben"))
+PRIVATE = OWNER.model_copy(update={"scope": "chat:chat_1", "audience": ANN_AND_BEN})
+
+
+def set_goal(
+    world: World, text: str = "Finish Q4", goal_id: str = "goal_1", **fields: object
+) -> Goal:
+    owner = fields.pop("owner", OWNER)
+    assert isinstance(owner, Owner)
+    return world.app.goals.set(owner, text, goal_id=goal_id, **fields)  # type: ignore[arg-type]
+
+
+def keys(world: World) -> list[str]:
+    return [item["sk"] for item in world.table.query(f"{TENANT}#AGENT#agt_a").items]
+
+
+# ---------------------------------------------------------------------- set
+
+
+def test_a_goal_stands_among_the_active_ones_with_where_it_comes_from() -> None:
+    world = World()
+    owner = OWNER.model_copy(update={"source_chat_id": "chat_1", "source_run_id": "run_1_chat_1"})
+    goal = set_goal(world, " Finish Q4 ", owner=owner, long_term=True)
+    assert world.app.goals.active(OWNER.reach) == (goal,)
+    assert (goal.text, goal.priority, goal.long_term) == ("Finish Q4", 2, True)
+    assert (goal.status, goal.audience, goal.source_chat_id) == ("active", OPEN, "chat_1")
+
+
+def test_the_most_important_goals_come_first_then_the_oldest() -> None:
+    world = World()
+    for goal_id, priority in (("goal_c", 2), ("goal_b", 1), ("goal_a", 2)):
+        set_goal(world, goal_id=goal_id, priority=priority)
+        world.clock.advance(1)
+    assert [g.id for g in world.app.goals.active(OWNER.reach)] == ["goal_b", "goal_c", "goal_a"]
+
+
+def test_the_same_goal_again_changes_nothing() -> None:
+    world = World()
+    first = set_goal(world)
+    world.clock.advance(60)
+    assert set_goal(world, "Something else") == first
+    assert len(keys(world)) == 1
+
+
+def test_a_goal_that_has_ended_is_not_set_again_by_a_retry() -> None:
+    world = World()
+    set_goal(world)
+    ended = world.app.goals.complete(OWNER.reach, "goal_1")
+    assert set_goal(world) == ended
+    assert world.app.goals.active(OWNER.reach) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "priority"),
+    [("", 2), ("  ", 2), ("x" * 1_001, 2), ("a \ud800", 2), ("a", 0), ("a", 6)],
+)
+def test_values_that_do_not_fit_are_refused(text: str, priority: int) -> None:
+    with pytest.raises(Unprocessable):
+        set_goal(World(), text, priority=priority)
+
+
+def test_an_agent_has_a_hundred_active_goals_at_most() -> None:
+    world = World()
+    for n in range(MAX_GOALS):
+        set_goal(world, goal_id=f"goal_{n:03d}")
+    with pytest.raises(Conflict, match="100 active goals"):
+        set_goal(world, goal_id="goal_new")
+    set_goal(world, owner=PRIVATE, goal_id="goal_elsewhere")
+    world.app.goals.complete(OWNER.reach, "goal_000")
+    set_goal(world, goal_id="goal_new")
+    with pytest.raises(Conflict, match="100 active goals"):
+        world.app.goals.change(OWNER.reach, "goal_000", {"status": "active"})
+
+
+# ---------------------------------------------------------------------- ended
+
+
+def test_a_goal_that_ended_is_out_of_the_way_of_the_active_ones() -> None:
+    world = World()
+    set_goal(world)
+    world.clock.advance(60)
+    goal = world.app.goals.complete(OWNER.reach, "goal_1")
+    assert (goal.status, goal.ended_at) == ("completed", world.clock.now())
+    assert world.app.goals.active(OWNER.reach) == ()
+    assert keys(world) == ["ENDED#GOAL#goal_1"]
+    assert world.app.goals.get(OWNER.reach, "goal_1") == goal
+
+
+def test_ending_it_again_changes_nothing() -> None:
+    world = World()
+    set_goal(world)
+    goal = world.app.goals.abandon(OWNER.reach, "goal_1")
+    world.clock.advance(60)
+    assert world.app.goals.abandon(OWNER.reach, "goal_1") == goal
+
+
+def test_ending_it_the_other_way_is_refused() -> None:
+    world = World()
+    set_goal(world)
+    world.app.goals.complete(OWNER.reach, "goal_1")
+    with pytest.raises(Conflict, match="completed already"):
+        world.app.goals.abandon(OWNER.reach, "goal_1")
+
+
+def test_a_goal_that_is_not_there_cannot_end() -> None:
+    with pytest.raises(NotFound):
+        World().app.goals.complete(OWNER.reach, "goal_1")
+
+
+def test_nothing_is_written_for_a_run_that_was_taken_over() -> None:
+    world = World()
+    with pytest.raises(LostLease):
+        set_goal(world, guard=FAILS)
+    assert keys(world) == []
+    set_goal(world, guard=HOLDS)
+    with pytest.raises(LostLease):
+        world.app.goals.complete(OWNER.reach, "goal_1", guard=FAILS)
+    assert world.app.goals.get(OWNER.reach, "goal_1").status == "active"
+    assert world.app.goals.complete(OWNER.reach, "goal_1", guard=HOLDS).status == "completed"
+
+
+# ---------------------------------------------------------------------- changed and removed
+
+
+def test_an_operator_changes_a_goal_in_place_and_back_and_forth() -> None:
+    world = World()
+    set_goal(world)
+    goals = world.app.goals
+    assert goals.change(OWNER.reach, "goal_1", {"text": "New", "priority": 1}).text == "New"
+    assert keys(world) == ["GOAL#goal_1"]
+    assert goals.change(OWNER.reach, "goal_1", {"status": "abandoned"}).ended_at == NOON
+    assert keys(world) == ["ENDED#GOAL#goal_1"]
+    goal = goals.change(OWNER.reach, "goal_1", {"status": "active"})
+    assert (goal.ended_at, goal.text, goal.version) == (None, "New", 4)
+    assert keys(world) == ["GOAL#goal_1"]
+    assert goals.change(OWNER.reach, "goal_1", {}) == goal
+
+
+def test_a_goal_is_removed_whether_it_has_ended_or_not() -> None:
+    world = World()
+    for goal_id in ("goal_1", "goal_2"):
+        set_goal(world, goal_id=goal_id)
+    world.app.goals.complete(OWNER.reach, "goal_2")
+    for goal_id in ("goal_1", "goal_2"):
+        world.app.goals.delete(OWNER.reach, goal_id)
+    assert keys(world) == []
+    with pytest.raises(NotFound):
+        world.app.goals.delete(OWNER.reach, "goal_1")
+
+
+def test_pages_hold_the_active_ones_first_and_every_goal_once() -> None:
+    world = World()
+    for n in range(5):
+        set_goal(world, goal_id=f"goal_{n}")
+    for goal_id in ("goal_0", "goal_3"):
+        world.app.goals.complete(OWNER.reach, goal_id)
+    for limit in range(1, 7):
+        seen: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = world.app.goals.list(OWNER.reach, limit=limit, cursor=cursor)
+            seen += [goal.id for goal in page.items]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        assert seen == ["goal_1", "goal_2", "goal_4", "goal_0", "goal_3"], limit
+
+
+@pytest.mark.parametrize(
+    ("status", "found"),
+    [("active", ["goal_0"]), ("completed", ["goal_1"]), ("abandoned", ["goal_2"])],
+)
+def test_a_list_of_one_status_holds_no_other(status: str, found: list[str]) -> None:
+    world = World()
+    for n in range(3):
+        set_goal(world, goal_id=f"goal_{n}")
+    world.app.goals.complete(OWNER.reach, "goal_1")
+    world.app.goals.abandon(OWNER.reach, "goal_2")
+    page = world.app.goals.list(OWNER.reach, status=status)  # type: ignore[arg-type]
+    assert [goal.id for goal in page.items] == found
+
+
+# ---------------------------------------------------------------------- audience
+
+
+def reach(*people: str) -> Reach:
+    place = Audience(open=False, people=people)
+    return Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=place)
+
+
+def test_a_private_goal_is_shown_only_where_all_were_there() -> None:
+    world = World()
+    set_goal(world, goal_id="goal_open")
+    set_goal(world, goal_id="goal_private", owner=PRIVATE)
+
+    def shown(where: Reach) -> set[str]:
+        return {goal.id for goal in world.app.goals.active(where)}
+
+    assert shown(reach("usr_ann")) == {"goal_open", "goal_private"}
+    assert shown(reach("usr_ann", "usr_cem")) == {"goal_open"}
+    assert shown(reach("usr_ann").model_copy(update={"place": OPEN})) == {"goal_open"}
+    assert shown(OWNER.reach) == {"goal_open"}
+
+
+def test_what_may_not_be_shown_cannot_be_ended_either() -> None:
+    world = World()
+    set_goal(world, owner=PRIVATE)
+    for where in (reach("usr_cem"), reach("usr_ann").model_copy(update={"place": OPEN})):
+        with pytest.raises(NotFound):
+            world.app.goals.complete(where, "goal_1")
+    assert world.app.goals.complete(reach("usr_ann", "usr_ben"), "goal_1").status == "completed"
+
+
+def test_tenants_and_agents_never_share_a_goal() -> None:
+    world = World()
+    set_goal(world)
+    for other in (
+        OWNER.reach.model_copy(update={"tenant": "globex"}),
+        OWNER.reach.model_copy(update={"agent_id": "agt_b"}),
+    ):
+        assert world.app.goals.active(other) == ()
+        with pytest.raises(NotFound):
+            world.app.goals.get(other, "goal_1")

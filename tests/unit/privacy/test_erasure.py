@@ -1,0 +1,264 @@
+"""A person is erased: nothing that is theirs is left anywhere, and nothing else is lost.
+
+Marked words, an id, a name and a number are planted everywhere through the real doors. Then the
+whole table is looked through, keys and packed prompts included.
+"""
+
+from typing import Any
+
+import pytest
+
+from skein.errors import Conflict, NotFound
+from skein.models.api.base import NewChat
+from skein.models.base import MemberRef
+from skein.models.erasure import Erasure
+from skein.models.jobs import ErasureJob
+from skein.models.sms import InboundSms
+from tests.support.agents import COACH
+from tests.support.builders import LINE, TENANT, World
+from tests.support.erasure import (
+    BEN,
+    BENS,
+    ELSEWHERE,
+    MARK,
+    NUMBER,
+    OPEN,
+    PRIVATE,
+    ZOE,
+    end,
+    erase,
+    group,
+    plant,
+    settle,
+    text,
+    traces,
+    world_of,
+)
+from tests.support.fakes import calls, says
+
+
+@pytest.fixture
+def planted() -> World:
+    return plant()
+
+
+def test_after_a_text_and_its_answer_nothing_is_left() -> None:
+    world = world_of(says(f"Noted: {MARK}, Zoë Quill"), f"{MARK}!")
+    chat_id = text(world, f"I love {MARK}")
+    settle(world)
+    assert world.sms.taken
+    assert traces(world)
+    erasure = erase(world)
+    assert traces(world) == {}
+    kinds = [message.kind for message in world.messages(chat_id)]
+    assert kinds == ["erased"] * world.stored_chat(chat_id).last_seq
+    assert erasure.sweeps[0].counts["messages"] == len(kinds)
+
+
+def test_planted_words_come_everywhere(planted: World) -> None:
+    places = {key.split("sk='")[1].split("#")[0].strip("')") for key in traces(planted)}
+    assert places >= {"META", "MEMBER", "MSG", "DEDUPE", "RUN", "DELIVERY", "GOAL", "FACT"}
+    assert planted.memories()
+    assert planted.memories(scope=f"chat:{PRIVATE}")
+    assert planted.memories(scope=f"user:{ZOE.id}")
+
+
+def test_an_erased_person_is_found_nowhere(planted: World) -> None:
+    erasure = erase(planted)
+    assert traces(planted) == {}
+    assert erasure.finished_at is not None
+    assert len(erasure.sweeps) >= 2
+    assert planted.app.erasures.get(TENANT, erasure.id) == erasure
+
+
+def test_what_others_said_stays_and_numbers_stay_dense(planted: World) -> None:
+    before = {chat_id: planted.messages(chat_id) for chat_id in (OPEN, PRIVATE, ELSEWHERE, BENS)}
+    erase(planted)
+    for chat_id, messages in before.items():
+        after = planted.messages(chat_id)
+        assert [m.seq for m in after[: len(messages)]] == [m.seq for m in messages]
+        assert [m.id for m in after[: len(messages)]] == [m.id for m in messages]
+        kept = {m.seq: m.text for m in after}
+        for message in messages:
+            if message.sender.ref == BEN.ref:
+                assert kept[message.seq] == message.text
+
+
+def test_runs_stay_as_figures(planted: World) -> None:
+    before = {run.id: run for run in planted.runs(OPEN)}
+    assert before
+    erase(planted)
+    for run in planted.runs(OPEN):
+        if run.id in before:
+            was = before[run.id]
+            assert (run.usage, run.created_at, run.ended_at) == (
+                was.usage,
+                was.created_at,
+                was.ended_at,
+            )
+            assert run.steps_taken == was.steps_taken
+
+
+def test_after_an_erasure_what_is_left_is_summed_up_and_remembered_anew(planted: World) -> None:
+    erase(planted)
+    asked = len(planted.model.memory_requests)
+    for _ in range(3):
+        planted.clock.advance(400)
+        planted.tick()
+        settle(planted)
+    planted.hours_pass(8)
+    newest = planted.consolidations(OPEN)[-1]
+    assert (newest.from_seq, newest.failure) == (1, None)
+    place, chat = planted.membership(COACH, OPEN), planted.stored_chat(OPEN)
+    assert place.consolidated_seq == chat.last_seq
+    assert place.summary is not None
+    assert place.summary.text.startswith("nothing of note")
+    assert any(
+        "Good morning" in message.content
+        for request in planted.model.memory_requests[asked:]
+        for message in request.messages
+    )
+    assert traces(planted) == {}
+
+
+def test_erasing_twice_is_one_erasure_and_then_nobody(planted: World) -> None:
+    first = planted.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    assert planted.app.erasures.request(TENANT, ZOE.id, by="usr_op").id == first.id
+    settle(planted)
+    assert planted.app.erasures.request(TENANT, ZOE.id, by="usr_op").id == first.id
+    end(planted, first)
+    with pytest.raises(NotFound):
+        planted.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    with pytest.raises(NotFound):
+        planted.app.erasures.get(TENANT, "era_none")
+
+
+def test_an_erased_persons_number_leads_to_somebody_new(planted: World) -> None:
+    before = {chat.chat_id for chat in planted.deliveries(OPEN)}
+    erasure = planted.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    chat_id = text(planted, "Hello again", sid="SM9")
+    assert chat_id not in before
+    settle(planted)
+    end(planted, erasure)
+    [said] = [m for m in planted.messages(chat_id) if m.sender.kind == "user"]
+    assert (said.text, said.sender.name) == ("Hello again", "Caller 0177")
+    assert text(planted, "And again", sid="SM10") == chat_id
+
+
+def test_client_ids_under_which_they_opened_chats_go_too(planted: World) -> None:
+    for client_id in ("mine", "\u00fcber uns", "\U0010fffd"):
+        new = NewChat(kind="group", client_id=client_id)
+        assert planted.app.rooms.create(TENANT, ZOE, new).created
+    marks = [key for key in planted.table._items if key.sk.startswith("OPENED#")]
+    assert len(marks) == 3
+    erase(planted)
+    assert traces(planted) == {}
+    assert [key for key in planted.table._items if key.sk.startswith("OPENED#")] == []
+
+
+def test_while_they_are_erased_nobody_can_bring_them_into_a_chat(planted: World) -> None:
+    planted.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    new = NewChat.model_validate(
+        {
+            "kind": "group",
+            "members": [{"kind": "user", "id": ZOE.id}, {"kind": "agent", "id": COACH.id}],
+        }
+    )
+    with pytest.raises(Conflict):
+        planted.app.rooms.create(TENANT, BEN, new)
+    with pytest.raises(NotFound):
+        planted.app.users.get(TENANT, ZOE.id)
+    with pytest.raises(Conflict):
+        planted.app.rooms.add_member(TENANT, ELSEWHERE, BEN, MemberRef(kind="user", id=ZOE.id))
+    with pytest.raises(NotFound):
+        planted.app.numbers.link(TENANT, ZOE.id, "+15005550188")
+
+
+def test_chats_that_they_have_left_are_emptied_too() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    world.post(f"I love {MARK}", ZOE, chat_id=OPEN)
+    world.app.rooms.remove_member(TENANT, OPEN, BEN.ref, MemberRef(kind="user", id=ZOE.id))
+    erase(world)
+    assert traces(world) == {}
+
+
+def test_numbers_and_ids_that_were_theirs_before_go_too() -> None:
+    world = world_of()
+    text(world, f"First {MARK}")
+    settle(world)
+    world.app.numbers.unlink(TENANT, ZOE.id, NUMBER)
+    other = "+15005550178"
+    sms = InboundSms(account_sid="AC1", message_sid="SM2", sender=other, recipient=LINE, body=MARK)
+    posted = world.app.ingest.receive(sms)
+    assert posted is not None
+    former = posted.message.sender.id
+    settle(world)
+    world.app.numbers.link(TENANT, ZOE.id, other)
+    world.clock.advance(2_000)
+    world.tick()
+    assert traces(world, former, "5005550178")
+    erase(world)
+    assert traces(world, former, "5005550178") == {}
+
+
+def test_a_chat_that_nobody_can_read_any_more_is_closed() -> None:
+    world = world_of()
+    chat_id = text(world, f"I love {MARK}")
+    settle(world)
+    epoch = world.stored_chat(chat_id).epoch
+    erase(world)
+    chat = world.stored_chat(chat_id)
+    assert chat.discarded_at is not None
+    assert chat.epoch > epoch
+    assert [member.kind for member in chat.roster] == ["agent"]
+
+
+class InFlight:
+    """A run whose worker was about to be answered when the erasure began."""
+
+    def __init__(self, said: Any, *before: Any) -> None:
+        self.world = world_of(*before, self._answer, calls("end_run"))
+        self.said = said
+        self.erasure: Erasure | None = None
+
+    def _answer(self, request: Any) -> Any:
+        """While the model thinks, the person is erased, and the first sweep comes to its end."""
+        if self.erasure is None:
+            self.erasure = self.world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+            for job in self.world.queues.ready("erasures"):
+                assert isinstance(job, ErasureJob)
+                deadline = self.world.clock.now().replace(year=2027)
+                self.world.app.eraser.carry_on(job, deadline=deadline)
+            swept = self.world.app.erasures.get(TENANT, self.erasure.id)
+            assert swept.stage == "resting"
+        assert any(MARK in message.content for message in request.messages)
+        return self.said
+
+
+def test_a_run_in_flight_writes_nothing_after_the_first_sweep() -> None:
+    late = InFlight(says(f"You said {MARK}"))
+    text(late.world, f"I love {MARK}")
+    settle(late.world)
+    assert late.erasure is not None
+    assert not any("#CHAT#" in key and "ERASURE" not in key for key in traces(late.world))
+    end(late.world, late.erasure)
+    assert traces(late.world) == {}
+
+
+def test_what_a_run_elsewhere_still_writes_goes_with_the_second_sweep() -> None:
+    late = InFlight(
+        calls(("set_goal", {"text": f"Zoë Quill: {MARK}"})),
+        calls(("read_messages", {"chat_id": OPEN})),
+    )
+    world = late.world
+    group(world, OPEN, ZOE, BEN)
+    group(world, ELSEWHERE, BEN)
+    world.post(f"I love {MARK}", ZOE, chat_id=OPEN)
+    world.post("@Coach look into the other chat", BEN, chat_id=ELSEWHERE)
+    settle(world)
+    assert late.erasure is not None
+    late_ones = traces(world)
+    assert any("GOAL" in key for key in late_ones)
+    end(world, late.erasure)
+    assert traces(world) == {}

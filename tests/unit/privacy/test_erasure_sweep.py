@@ -1,0 +1,172 @@
+"""What an erasure goes by: who is meant, what they may have been told, and whose work it is."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from skein.models.base import NamedMember
+from skein.models.chat import Membership, Message
+from skein.models.erasure import ErasedChat, Erasure, Subject, SweepCount
+from skein.models.jobs import ErasureJob
+from skein.models.run import Run
+from skein.models.storage import Put, Update
+from skein.models.trigger import Trigger
+from skein.services.privacy.erasure_sweep import Found, Sweep, is_to_go
+from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
+from tests.support.erasure import BEN, OPEN, ZOE, group, settle, world_of
+
+COACH = bot()
+SECOND = timedelta(seconds=1)
+
+
+def a_sweep(*, swept_at: datetime | None, names: tuple[str, ...] = ("Ann",)) -> Sweep:
+    sweeps = (SweepCount(ended_at=swept_at),) if swept_at else (SweepCount(),)
+    erasure = Erasure(
+        tenant=TENANT,
+        id="era_1",
+        user_id="usr_ann",
+        requested_by="usr_op",
+        requested_at=NOON,
+        sweeps=sweeps,
+    )
+    subject = Subject(tenant=TENANT, erasure_id="era_1", ids=("usr_ann",), names=names)
+    return Sweep(erasure, subject, {}, Found(), NOON)
+
+
+def a_run(**fields: Any) -> Run:
+    return Run(
+        tenant=TENANT,
+        id="run_1_chat_1",
+        agent_id=COACH.id,
+        trigger=Trigger(type="manual"),
+        created_at=NOON,
+        **fields,
+    )
+
+
+def said(sender: NamedMember, text: str = "Hello", seq: int = 5) -> Message:
+    return Message(
+        tenant=TENANT,
+        chat_id="chat_1",
+        id="msg_1",
+        seq=seq,
+        text=text,
+        sender=sender,
+        client_id="1",
+        created_at=NOON,
+    )
+
+
+def note(**fields: Any) -> ErasedChat:
+    values = {"private": True, "since": NOON, "present_seq": 5} | fields
+    return ErasedChat(tenant=TENANT, erasure_id="era_1", chat_id="chat_1", **values)
+
+
+# ---------------------------------------------------------------------- what is suspect
+
+
+def test_what_was_made_by_the_end_of_the_first_sweep_is_suspect_and_nothing_later() -> None:
+    assert a_sweep(swept_at=None).suspect(NOON)
+    again = a_sweep(swept_at=NOON)
+    assert again.suspect(NOON)
+    assert not again.suspect(NOON + SECOND)
+
+
+@pytest.mark.parametrize(
+    ("run", "first", "later"),
+    [
+        (a_run(status="done", started_at=NOON), False, False),
+        (a_run(status="running", started_at=NOON), True, True),
+        (a_run(status="running", started_at=NOON + SECOND), True, False),
+        (a_run(status="queued"), True, False),
+    ],
+)
+def test_later_sweeps_stop_only_runs_that_may_have_seen_something(
+    run: Run, *, first: bool, later: bool
+) -> None:
+    assert a_sweep(swept_at=None).to_stop(run) is first
+    assert a_sweep(swept_at=NOON).to_stop(run) is later
+
+
+@pytest.mark.parametrize(
+    ("message", "of", "goes"),
+    [
+        (said(person("usr_ann", "Ann")), note(private=False), True),
+        (said(person("usr_ben", "Ben"), "Ann said so"), note(), False),
+        (said(COACH), note(), True),
+        (said(COACH, seq=4), note(), False),
+        (said(COACH), note(private=False), False),
+        (said(COACH, "Ann said so"), note(private=False), True),
+        (said(COACH, "Annabel said so"), note(private=False), False),
+        (said(COACH, "Cann it", seq=4), note(), False),
+    ],
+)
+def test_what_goes_is_theirs_or_an_agents_who_heard_or_names_them(
+    message: Message, of: ErasedChat, *, goes: bool
+) -> None:
+    assert is_to_go(a_sweep(swept_at=None), of, message, suspect=True) is goes
+
+
+# ---------------------------------------------------------------------- whose work it is
+
+
+@pytest.fixture
+def world() -> World:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    world.post("Good morning", ZOE, chat_id=OPEN)
+    settle(world)
+    return world
+
+
+def job_of(erasure: Erasure) -> ErasureJob:
+    return ErasureJob(tenant=TENANT, erasure_id=erasure.id)
+
+
+def carry_on(world: World, erasure: Erasure) -> Erasure:
+    deadline = world.clock.now() + LONG_INVOCATION
+    world.app.eraser.carry_on(job_of(erasure), deadline=deadline)
+    return world.app.erasures.get(TENANT, erasure.id)
+
+
+def test_while_a_worker_is_at_it_no_other_one_begins(world: World) -> None:
+    erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    busy_until = erasure.model_copy(update={"busy_until": world.clock.now() + SECOND})
+    change = {"busy_until": busy_until.attributes()["busy_until"]}
+    world.table.write(Update(erasure.key, set=change))
+    assert carry_on(world, erasure).fence == 0
+    world.clock.advance(1)
+    assert carry_on(world, erasure).stage == "resting"
+
+
+def test_a_worker_that_was_taken_over_gets_no_further(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    stages = world.app.eraser._stages
+    find = stages["find"]
+
+    def taken_over(sweep: Sweep, after: str | None) -> Iterator[str]:
+        yield from find(sweep, after)
+        world.table.write(Update(erasure.key, set={"fence": 7}))
+
+    monkeypatch.setitem(stages, "find", taken_over)
+    left = carry_on(world, erasure)
+    assert (left.fence, left.stage) == (7, "find")
+    assert world.messages(OPEN)[0].text == "Good morning"
+
+
+def test_a_sweep_that_still_had_to_close_a_place_is_followed_by_another(world: World) -> None:
+    erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    assert carry_on(world, erasure).stage == "resting"
+    assert carry_on(world, erasure).stage == "resting"  # its time has not come
+    chat = world.app.views.chat(TENANT, BEN.id, OPEN).chat
+    place = Membership(tenant=TENANT, chat_id=OPEN, member=ZOE)
+    world.table.write(Put(place.key, place.to_item(chat)))
+    for sweeps in (2, 3):
+        world.clock.advance(1_000)
+        left = carry_on(world, erasure)
+        assert len(left.sweeps) == sweeps
+    assert left.stage == "done"

@@ -1,0 +1,78 @@
+"""Threads and the erasure of a person: what agents were at because of them goes, the rest stays."""
+
+from typing import Any
+
+from skein.models.intent import Owner, Reach
+from skein.services.workspace import thread_changes as changes
+from tests.support.agents import COACH
+from tests.support.builders import TENANT, World
+from tests.support.erasure import (
+    BEN,
+    ELSEWHERE,
+    MARK,
+    OPEN,
+    ZOE,
+    erase,
+    group,
+    settle,
+    world_of,
+)
+from tests.support.fakes import calls
+
+
+def thread_ids(world: World, scope: str | None = None) -> list[str]:
+    """The open threads of an audience, then those that have ended."""
+    reach = Reach(tenant=TENANT, agent_id=COACH.id, scopes=(scope,))
+    return [thread.id for thread in world.app.threads.list(reach).items]
+
+
+def begun(world: World, chat_id: str, *more: Any) -> str:
+    """Let Zoë have the agent begin a thread in a chat, in words that name nobody."""
+    before = set(thread_ids(world))
+    world.model.script.extend([calls(("create_thread", {"concern": "A dull thing"})), *more])
+    world.post("@Coach begin something", ZOE, chat_id=chat_id)
+    settle(world)
+    [made] = set(thread_ids(world)) - before
+    return made
+
+
+def test_what_agents_were_at_because_of_them_goes_and_other_work_stays() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    group(world, ELSEWHERE, BEN)
+    owner = Owner(tenant=TENANT, agent_id=COACH.id)
+    stays = world.app.threads.create(owner, {"concern": "Something of Ben's"})
+    changed = world.app.threads.create(owner, {"concern": "Something of everybody's"})
+    made = begun(world, OPEN)
+    ended = {"thread_id": made, "evidence": "Done"}
+    noted = {"thread_id": changed.id, "progress": "A dull thing, too"}
+    script = [calls(("switch_thread", {"thread_id": made}), ("update_thread", noted))]
+    world.model.script.extend([*script, calls(("complete_thread", ended)), calls("end_run")])
+    world.post("@Coach go on", ZOE, chat_id=OPEN)
+    settle(world)
+    second = begun(world, OPEN)
+    assert sorted(thread_ids(world)) == sorted([stays.id, changed.id, second, made])
+    erasure = erase(world)
+    assert thread_ids(world) == [stays.id]
+    assert erasure.sweeps[0].counts["threads"] == 3
+    left = [item["sk"] for item in world.table.query(f"{TENANT}#AGENT#{COACH.id}").items]
+    assert not [sk for sk in left if sk.startswith("STINT#") or made in sk]
+
+
+def test_the_export_of_a_thread_holds_nothing_of_them_any_more() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    group(world, ELSEWHERE, BEN)
+    owner = Owner(tenant=TENANT, agent_id=COACH.id)
+    thread = world.app.threads.create(owner, {"concern": "Something of everybody's"})
+    world.app.threads.switch(owner.reach, thread.id)
+    for chat_id, who in ((OPEN, ZOE), (ELSEWHERE, BEN)):
+        world.post(f"@Coach {MARK if who is ZOE else 'pears'}?", who, chat_id=chat_id)
+        settle(world)
+    done = changes.ended("completed", world.clock.now(), evidence="Signed")
+    ended = world.app.threads.change(owner.reach, thread.id, done)
+    assert MARK in world.app.training.unit(ended)
+    erase(world)
+    kept = world.app.threads.get(owner.reach, thread.id)
+    assert MARK not in world.app.training.unit(kept)
+    assert world.app.training.unit(kept).endswith('"content":"Signed"}]}')

@@ -1,0 +1,225 @@
+"""What an agent is shown, word for word: each section, and the whole prompt for each trigger."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from skein.models.agent import DEFAULT_TOOLS
+from skein.models.chat import Chat
+from skein.models.intent import Reach
+from skein.models.run import Run
+from skein.models.step import PromptRecord
+from skein.models.storage import Update
+from skein.models.summary import Summary
+from tests.support.builders import TENANT, World, bot, person
+from tests.support.goldens import agrees
+from tests.support.scene import ANALYST, ONE_TO_ONE, Scene
+
+WAKING: dict[str, Callable[[Scene], Run]] = {
+    "person": Scene.asked_by_a_person,
+    "waiting_agent": Scene.asked_by_an_agent_that_waits,
+    "hand": Scene.asked_by_hand,
+    "reply": Scene.answered,
+    "timeout": Scene.left_without_an_answer,
+}
+BORROWER = {"enabled_tools": (*DEFAULT_TOOLS, "borrow_context")}
+REACH = Reach(tenant=TENANT, agent_id=ANALYST.id)
+MANNERS = [("timeline", "tools"), ("timeline", "text"), ("roles", "tools"), ("roles", "text")]
+
+
+def _section(prompt: PromptRecord, name: str) -> str:
+    [text] = [section.text for section in prompt.readable().sections if section.name == name]
+    return text
+
+
+def _whole(prompt: PromptRecord) -> str:
+    return "\n\n".join(f"===== {m.role}\n{m.content}" for m in prompt.messages())
+
+
+# ---------------------------------------------------------------------- each section
+
+
+@pytest.mark.parametrize("name", ["IDENTITY", "GOALS", "ACTIVE CHAT", "YOUR CHATS", "NOW"])
+def test_a_section_reads_as_it_should(name: str) -> None:
+    scene = Scene()
+    prompt = scene.prompt(scene.asked_by_a_person())
+    assert agrees(f"sections/{name.lower().replace(' ', '_')}", _section(prompt, name))
+
+
+def test_plans_of_every_kind_say_when_they_come_and_how_long_that_is() -> None:
+    scene = Scene()
+    text = _section(scene.prompt(scene.asked_by_a_person()), "PLANS")
+    assert agrees("sections/plans", text)
+
+
+@pytest.mark.parametrize(("history", "reply"), MANNERS)
+def test_instructions_follow_the_way_of_reading_and_of_answering(history: str, reply: str) -> None:
+    scene = Scene({"history_format": history, "reply_mode": reply})
+    text = _section(scene.prompt(scene.asked_by_a_person()), "INSTRUCTIONS")
+    assert agrees(f"sections/instructions_{history}_{reply}", text)
+
+
+@pytest.mark.parametrize("waking", WAKING)
+def test_the_history_marks_what_is_new_and_what_woke_the_agent(waking: str) -> None:
+    scene = Scene()
+    text = _section(scene.prompt(WAKING[waking](scene)), "CHAT HISTORY")
+    assert agrees(f"sections/chat_history_{waking}", text)
+
+
+@pytest.mark.parametrize("waking", WAKING)
+def test_the_trigger_says_why(waking: str) -> None:
+    scene = Scene()
+    text = _section(scene.prompt(WAKING[waking](scene)), "TRIGGER")
+    assert agrees(f"sections/trigger_{waking}", text)
+
+
+@pytest.mark.parametrize("waking", ["plan", "service"])
+def test_the_trigger_of_a_run_without_a_chat_says_why(waking: str) -> None:
+    scene = Scene()
+    run = {"plan": scene.woken_by_a_plan, "service": scene.woken_by_a_service}[waking]()
+    prompt = scene.prompt(run, None)
+    assert agrees(f"sections/trigger_{waking}", _section(prompt, "TRIGGER"))
+    assert agrees(f"sections/active_runs_{waking}", _section(prompt, "ACTIVE RUNS"))
+    assert agrees("sections/active_chat_none", _section(prompt, "ACTIVE CHAT"))
+
+
+def test_active_runs_say_what_started_this_one_and_for_whom_another_waits() -> None:
+    scene = Scene()
+    text = _section(scene.prompt(scene.asked_by_a_person()), "ACTIVE RUNS")
+    assert agrees("sections/active_runs", text)
+
+
+def test_other_conversations_say_where_they_stand_if_they_were_active_lately() -> None:
+    scene = Scene()
+    text = _section(scene.prompt(scene.asked_by_a_person()), "OTHER ACTIVE CONVERSATIONS")
+    assert agrees("sections/other_active_conversations", text)
+
+
+def test_who_may_borrow_is_told_how() -> None:
+    scene = Scene(BORROWER)
+    text = _section(scene.prompt(scene.asked_by_a_person()), "OTHER ACTIVE CONVERSATIONS")
+    assert agrees("sections/other_active_conversations_borrowing", text)
+
+
+def test_borrowed_context_says_where_it_is_from_and_that_it_will_not_return() -> None:
+    scene = Scene(BORROWER)
+    scene.borrow()
+    text = _section(scene.prompt(scene.asked_by_a_person()), "BORROWED CONTEXT")
+    assert agrees("sections/borrowed_context", text)
+
+
+def test_what_was_learnt_for_good_and_what_was_noted_are_told_apart() -> None:
+    scene = Scene()
+    scene.remember()
+    prompt = scene.prompt(scene.asked_by_a_person())
+    for name in ("CORE MEMORIES", "JOURNAL"):
+        assert agrees(f"sections/{name.lower().replace(' ', '_')}", _section(prompt, name))
+
+
+def test_the_summary_says_for_what_it_stands() -> None:
+    scene = Scene()
+    scene.pin()
+    text = _section(scene.prompt(scene.asked_by_a_person()), "CONVERSATION SUMMARY")
+    assert agrees("sections/conversation_summary", text)
+
+
+@pytest.mark.parametrize("history", ["timeline", "roles"])
+def test_a_direct_chat_after_a_gap_tells_of_its_session_and_what_was_before(history: Any) -> None:
+    world = World()
+    world.agent(system_prompt="You coach runners.", history_format=history)
+    private: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": None}
+    world.chat(person(), bot(), respond="manual", **private)
+    world.post("How far shall I run?", person())
+    world.post("Five kilometres.", bot())
+    key = Chat.key_of(TENANT, "chat_1")
+    summary = Summary(
+        text='Husam asked how far to run: "five kilometres".',
+        from_seq=1,
+        seq=2,
+        audience=world.stored_chat().readers,
+        at=world.clock.now(),
+    )
+    world.table.write(Update(key, set={"record": summary.model_dump(mode="json")}))
+    world.clock.advance(1_800)
+    world.post("And today?", person())
+    prompt = world.app.preview.show(TENANT, "agt_a", "chat_1")
+    for name in ("CONVERSATION", "CONVERSATION SO FAR"):
+        assert agrees(f"sections/{name.lower().replace(' ', '_')}", _section(prompt, name))
+    whole = "\n\n".join(f"===== {one.name}\n{one.text}" for one in prompt.sections)
+    assert agrees(f"prompts/session_{history}", whole)
+
+
+def test_without_anything_of_them_these_sections_are_absent() -> None:
+    scene = Scene()
+    scene.mark(ONE_TO_ONE, summary=None)
+    names = [section.name for section in scene.prompt(scene.asked_by_a_person()).sections]
+    absent = {
+        "CORE MEMORIES",
+        "JOURNAL",
+        "OTHER ACTIVE CONVERSATIONS",
+        "BORROWED CONTEXT",
+        "CONVERSATION SUMMARY",
+    }
+    assert absent.isdisjoint(names)
+
+
+def test_a_run_that_went_on_in_another_chat_is_shown_that_chat() -> None:
+    scene = Scene()
+    prompt = scene.prompt(scene.asked_by_a_person(), ONE_TO_ONE)
+    assert agrees("sections/chat_history_elsewhere", _section(prompt, "CHAT HISTORY"))
+    assert agrees("sections/active_chat_elsewhere", _section(prompt, "ACTIVE CHAT"))
+
+
+# ---------------------------------------------------------------------- whole prompts
+
+
+@pytest.mark.parametrize(("history", "reply"), MANNERS)
+@pytest.mark.parametrize("waking", WAKING)
+def test_a_whole_prompt_reads_as_it_should(waking: str, history: str, reply: str) -> None:
+    scene = Scene({"history_format": history, "reply_mode": reply})
+    prompt = scene.prompt(WAKING[waking](scene))
+    assert agrees(f"prompts/{waking}_{history}_{reply}", _whole(prompt))
+
+
+@pytest.mark.parametrize("history", ["timeline", "roles"])
+def test_a_whole_prompt_with_a_summary_and_something_borrowed_reads_as_it_should(
+    history: str,
+) -> None:
+    scene = Scene({"history_format": history, **BORROWER})
+    scene.pin()
+    scene.borrow()
+    prompt = scene.prompt(scene.asked_by_a_person())
+    assert agrees(f"prompts/elsewhere_{history}", _whole(prompt))
+
+
+@pytest.mark.parametrize("history", ["timeline", "roles"])
+def test_a_whole_prompt_with_memories_reads_as_it_should(history: str) -> None:
+    scene = Scene({"history_format": history})
+    scene.remember()
+    prompt = scene.prompt(scene.asked_by_a_person())
+    assert agrees(f"prompts/remembering_{history}", _whole(prompt))
+
+
+@pytest.mark.parametrize(("history", "reply"), MANNERS)
+@pytest.mark.parametrize("waking", ["plan", "service"])
+def test_without_a_chat_a_prompt_has_no_history_whatever_the_agents_manner(
+    waking: str, history: str, reply: str
+) -> None:
+    scene = Scene({"history_format": history, "reply_mode": reply})
+    run = {"plan": scene.woken_by_a_plan, "service": scene.woken_by_a_service}[waking]()
+    prompt = scene.prompt(run, None)
+    assert "CHAT HISTORY" not in [section.name for section in prompt.sections]
+    assert agrees(f"prompts/{waking}", _whole(prompt))
+
+
+@pytest.mark.parametrize("history", ["timeline", "roles"])
+def test_a_whole_prompt_reads_as_it_should_before_and_after_another_thread_is_taken_up(
+    history: str,
+) -> None:
+    scene = Scene({"history_format": history})
+    _, revenue = scene.work()
+    run = scene.asked_by_a_person()
+    assert agrees(f"prompts/thread_before_{history}", _whole(scene.prompt(run)))
+    scene.world.app.threads.switch(REACH, revenue.id)
+    assert agrees(f"prompts/thread_after_{history}", _whole(scene.prompt(run)))

@@ -1,0 +1,254 @@
+"""What is remembered stands in the prompt: oldest first, on one line, as far as there is room."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skein.agent.prompt.memories import core_memories, journal
+from skein.agent.prompt.section import Section
+from skein.models.audience import OPEN
+from skein.models.intent import Owner
+from skein.models.memory import Memory
+from skein.models.step import PromptRecord
+from skein.models.storage import Put
+from skein.services.common.quoting import on_one_line
+from skein.settings import Settings
+from tests.support import timeline_parser as grammar
+from tests.support.api_client import operator
+from tests.support.builders import NOON, TENANT, World, bot, person, tokens
+from tests.unit.prompt.test_forgery import hostile
+
+COACH, ANN = bot(), person("usr_ann", "Ann")
+OWNER = Owner(tenant=TENANT, agent_id=COACH.id)
+OVER = "core_memories_over_budget"
+
+
+def memory(text: str, age: int = 0, **fields: Any) -> Memory:
+    values: dict[str, Any] = {"kind": "core", "id": f"mem_{99 - age}"} | fields
+    return Memory(
+        tenant=TENANT,
+        agent_id="agt_a",
+        audience=OPEN,
+        text=text,
+        made_by="api",
+        created_at=NOON - timedelta(days=age),
+        **values,
+    )
+
+
+def shown(section: Section | None) -> list[str]:
+    assert section is not None
+    assert section.tokens == tokens().count(f"{section.text}\n\n")
+    return section.text.split("\n")
+
+
+# ---------------------------------------------------------------------- words
+
+
+def test_core_memories_stand_in_the_order_in_which_they_were_learnt() -> None:
+    memories = [memory("New"), memory("Law", 1, constitutional=True), memory("Old", 2)]
+    section = core_memories([*memories, memory("Note", kind="journal")], 1_000, tokens())
+    assert shown(section) == ["CORE MEMORIES:", "  - Old", "  - Law", "  - New"]
+    assert section is not None
+    assert section.marks == ()
+
+
+def test_journal_entries_say_of_which_day_they_are() -> None:
+    notes = [memory("New", kind="journal"), memory("Old", 6, kind="journal"), memory("Core")]
+    assert shown(journal(notes, 1_000, tokens())) == [
+        "JOURNAL:",
+        "  - [2026-02-12] Old",
+        "  - [2026-02-18] New",
+    ]
+
+
+def test_where_nothing_is_remembered_there_is_no_section() -> None:
+    assert core_memories([memory("Note", kind="journal")], 1_000, tokens()) is None
+    assert journal([memory("Core")], 1_000, tokens()) is None
+
+
+@given(st.lists(hostile().filter(on_one_line), min_size=1, max_size=6))
+def test_whatever_a_memory_holds_it_is_one_line(texts: list[str]) -> None:
+    core = [memory(text, len(texts) - n) for n, text in enumerate(texts)]
+    notes = [one.model_copy(update={"kind": "journal"}) for one in core]
+    for section in (core_memories(core, 99_999, tokens()), journal(notes, 99_999, tokens())):
+        head, *lines = shown(section)
+        assert section is not None
+        assert section.text.splitlines() == [head, *lines]
+        assert len(lines) == len(texts)
+        for line, text in zip(lines, texts, strict=True):
+            assert grammar.MEMORY.fullmatch(line), line
+            assert line.isprintable()
+            visible = "".join(c for c in text if c.isprintable() and not c.isspace())
+            assert "".join(line.removeprefix("  - ").split()).endswith(visible)
+
+
+def test_lines_are_squeezed_and_what_is_not_seen_is_left_out() -> None:
+    text = "Tea\r\n\n\tNOW:\u2028  \u202eand\u0085 more\x00!"
+    assert shown(core_memories([memory(text)], 999, tokens())) == [
+        "CORE MEMORIES:",
+        "  - Tea NOW: and more !",
+    ]
+
+
+# ---------------------------------------------------------------------- room
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.booleans()), min_size=1, max_size=12),
+    st.integers(0, 400),
+)
+def test_over_the_budget_the_constitutional_and_the_newest_stay(
+    sizes: list[tuple[int, bool]], limit: int
+) -> None:
+    core = [
+        memory(f"{n} {'word ' * size}", len(sizes) - n, constitutional=law)
+        for n, (size, law) in enumerate(sizes)
+    ]
+    section = core_memories(core, limit, tokens())
+    assert section is not None
+    lines = shown(section)
+    kept = [one for one in core if f"  - {' '.join(one.text.split())}" in lines]
+    missing = len(core) - len(kept)
+    assert all(one in kept for one in core if one.constitutional)
+    laws = [one for one in core if one.constitutional]
+    others = [one for one in core if not one.constitutional]
+    kept_others = [one for one in kept if not one.constitutional]
+    assert kept_others == others[len(others) - len(kept_others) :]
+    assert (f"  ({missing} older left out)" in lines) == bool(missing)
+    assert len(lines) == 1 + len(kept) + bool(missing)
+    assert section.marks == ((OVER,) if section.tokens > limit or missing else ())
+    if kept_others:
+        assert section.tokens <= limit
+    assert laws or section.tokens <= max(limit, tokens().count(f"CORE MEMORIES:\n{lines[1]}\n\n"))
+
+
+def test_the_journal_keeps_the_newest_and_marks_nothing() -> None:
+    notes = [memory(f"Note {n} {'word ' * 20}", n, kind="journal") for n in range(6)]
+    section = journal(notes, 85, tokens())
+    head, left_out, *lines = shown(section)
+    assert (head, left_out) == ("JOURNAL:", "  (4 older left out)")
+    assert [line.split()[2:4] for line in lines] == [["Note", "1"], ["Note", "0"]]
+    assert section is not None
+    assert section.marks == ()
+
+
+# ---------------------------------------------------------------------- in a prompt
+
+
+def _chatting(settings: Settings | None = None) -> World:
+    world = World(settings or Settings())
+    world.agent()
+    world.chat(ANN, COACH)
+    return world
+
+
+def _prompt(world: World) -> PromptRecord:
+    return world.app.preview.show(TENANT, COACH.id, "chat_1")
+
+
+def _add(world: World, text: str, kind: str = "core", **fields: Any) -> Memory:
+    values: dict[str, Any] = {"kind": kind, "made_by": "api"} | fields
+    added = world.app.memories.add(OWNER, text, **values)
+    world.clock.advance(1)
+    return added.memory
+
+
+def test_they_stand_between_what_changes_less_and_what_changes_more() -> None:
+    world = _chatting()
+    world.app.goals.set(OWNER, "Win")
+    _add(world, "Core")
+    _add(world, "Note", "journal")
+    names = [section.name for section in _prompt(world).sections]
+    assert names[:3] == ["IDENTITY", "INSTRUCTIONS", "SKILLS"]
+    assert names[3:6] == ["CORE MEMORIES", "GOALS", "JOURNAL"]
+
+
+def test_a_journal_entry_is_shown_for_seven_days_by_our_own_clock() -> None:
+    world = _chatting()
+    _add(world, "Note", "journal")
+    world.clock.advance(7 * 86_400 - 2)
+    assert "JOURNAL" in [section.name for section in _prompt(world).sections]
+    world.clock.advance(1)
+    assert "JOURNAL" not in [section.name for section in _prompt(world).sections]
+
+
+def test_what_was_removed_or_superseded_is_shown_no_more() -> None:
+    world = _chatting()
+    gone = _add(world, "Gone")
+    _add(world, "Same", "journal")
+    _add(world, "Same")
+    world.app.memories.remove(OWNER.reach, gone.id)
+    texts = {s.name: s.text for s in _prompt(world).sections}
+    assert texts["CORE MEMORIES"] == "CORE MEMORIES:\n  - Same"
+    assert "JOURNAL" not in texts
+
+
+def _over_budget() -> World:
+    world = _chatting(Settings(core_memory_tokens=100))
+    _add(world, "The law", constitutional=True)
+    for n in range(30):
+        _add(world, f"Memory number {n}")
+    return world
+
+
+def test_a_run_that_could_not_hold_all_core_memories_is_marked_for_operators() -> None:
+    world = _over_budget()
+    assert _prompt(world).marks == (OVER,)
+    world.post("Hi", ANN)
+    world.drain()
+    [run] = world.runs()
+    assert run.marks == (OVER,)
+    assert world.metrics.counts["CoreMemoriesOverBudget"] == 1
+    body = operator(world).get(f"/v1/runs/{run.id}").body
+    assert body["marks"] == body["prompt"]["marks"] == [OVER]
+    [section] = [s["text"] for s in body["prompt"]["sections"] if s["name"] == "CORE MEMORIES"]
+    assert "  - The law" in section
+    assert "  - Memory number 29" in section
+    assert "  - Memory number 0\n" not in section
+
+
+def test_a_run_that_held_them_all_is_not() -> None:
+    world = _chatting()
+    _add(world, "The law", constitutional=True)
+    world.post("Hi", ANN)
+    world.drain()
+    [run] = world.runs()
+    assert run.marks == ()
+    assert "marks" not in (world.table.get(run.key) or {})
+    assert "CoreMemoriesOverBudget" not in world.metrics.counts
+
+
+@pytest.mark.parametrize("size", [3_000, 6_000])
+def test_a_small_prompt_is_never_too_large_for_what_is_remembered(size: int) -> None:
+    world = World()
+    world.agent(max_prompt_tokens=size)
+    world.chat(ANN, COACH)
+    for n in range(60):
+        _add(world, f"{n} {'word ' * 100}")
+        _add(world, f"{n} {'note ' * 100}", "journal")
+    prompt = _prompt(world)
+    assert prompt.total_tokens <= size - Settings().max_output_tokens
+    assert prompt.marks == (OVER,)
+    texts = {s.name: s.text for s in prompt.sections}
+    assert "  - 59 word" in texts["CORE MEMORIES"]
+
+
+def test_plans_and_goals_are_shown_however_much_is_remembered() -> None:
+    world = _chatting()
+    world.app.goals.set(OWNER, "Win")
+    world.app.plans.set(OWNER, "report", "Report.", run_after="1 hour")
+    _add(world, "The journal is not hidden", "journal")
+    for n in range(1_100):
+        one = memory(f"Memory {n}", 1_100 - n, id=f"mem_{n:04d}")
+        world.table.write(Put(one.key, one.to_item()))
+    world.table.log.clear()
+    texts = {s.name: s.text for s in _prompt(world).sections}
+    queries = [call.method for call in world.table.log].count("query")
+    assert {"GOALS", "PLANS", "JOURNAL"} <= texts.keys()
+    assert "Memory 1099" in texts["CORE MEMORIES"]
+    assert queries == 3  # the messages, what is owned, and the journal, which that did not reach

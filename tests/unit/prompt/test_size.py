@@ -1,0 +1,282 @@
+"""A prompt is as large as it says, and never larger than it may be."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS
+from skein.agent.prompt.section import listing
+from skein.agent.reading.other_chats import OwnChat
+from skein.agent.tools import TOOLS, enabled
+from skein.models.audience import OPEN
+from skein.models.base import NamedMember
+from skein.models.chat import Chat, Membership, Message
+from skein.models.completion import ToolSpec
+from skein.models.intent import Goal, Plan
+from skein.models.run import Run, run_id_in
+from skein.models.step import HISTORY, PromptRecord
+from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger
+from skein.settings import Settings
+from tests.support.builders import NOON, TENANT, World, bot, person, tokens
+from tests.support.scene import Scene
+from tests.unit.prompt.test_golden import MANNERS, WAKING
+
+RESERVED = Settings().max_output_tokens
+EVERY_TOOL = [tool.spec for tool in enabled(tuple(TOOLS))]
+COACH, HUSAM = bot(), person()
+
+WORDS = st.sampled_from(["run ", "日本語", "\u200b", '"\n', "🙂", "x" * 9 + " "])
+
+
+def _sized(most: int) -> st.SearchStrategy[str]:
+    """Texts of up to `most` characters, easy and hard ones."""
+    return st.builds(lambda word, n: (word * n)[: max(n, 1)], WORDS, st.integers(1, most))
+
+
+def _as_sent(prompt: PromptRecord) -> int:
+    return sum(tokens().count(message.content) for message in prompt.messages())
+
+
+def _billed(prompt: PromptRecord, tools: list[ToolSpec]) -> int:
+    """What a provider counts: the messages, what stands around each, and the tools."""
+    around = MESSAGE_OVERHEAD_TOKENS * len(prompt.messages())
+    offered = tokens().count(json.dumps([tool.model_dump() for tool in tools]))
+    return _as_sent(prompt) + around + offered
+
+
+# ---------------------------------------------------------------------- exact
+
+
+@pytest.mark.parametrize(("history", "reply"), MANNERS)
+@pytest.mark.parametrize("waking", WAKING)
+def test_the_sections_add_up_to_what_is_sent_but_for_the_nudge(
+    waking: str, history: str, reply: str
+) -> None:
+    scene = Scene({"history_format": history, "reply_mode": reply})
+    prompt = scene.prompt(WAKING[waking](scene))
+    assert prompt.total_tokens == sum(section.tokens for section in prompt.sections)
+    assert _as_sent(prompt) - prompt.total_tokens == tokens().count(prompt.nudge)
+
+
+@pytest.mark.parametrize("history", ["timeline", "roles"])
+def test_each_section_takes_what_it_says(history: str) -> None:
+    scene = Scene({"history_format": history})
+    for section in scene.prompt(scene.asked_by_a_person()).sections:
+        if section.name == HISTORY and history == "roles":
+            continue
+        without, after = tokens().count(section.text), tokens().count(f"{section.text}\n\n")
+        assert section.tokens in {without, after}
+
+
+@given(st.lists(_sized(60), min_size=1, max_size=12), st.integers(0, 200))
+def test_a_list_shows_what_fits_and_says_how_much_it_leaves_out(
+    texts: list[str], limit: int
+) -> None:
+    lines = [f"  - {json.dumps(text)}" for text in texts]
+    section = listing("GOALS", lines, limit, tokens(), priority=1)
+    assert section.tokens == tokens().count(f"{section.text}\n\n")
+    head, *shown = section.text.split("\n")
+    assert head == "GOALS:"
+    if shown == lines:
+        return
+    *kept, mark = shown
+    assert kept == lines[: len(kept)]
+    assert mark == f"  - and {len(lines) - len(kept)} more"
+    assert section.tokens <= max(limit, tokens().count(f"GOALS:\n{mark}\n\n"))
+
+
+# ---------------------------------------------------------------------- never too large
+
+
+def _chat(title: str, roster: list[NamedMember], chat_id: str = "chat_1", **fields: Any) -> Chat:
+    return Chat(
+        tenant=TENANT,
+        id=chat_id,
+        title=title,
+        kind="group",
+        visibility="open",
+        roster=tuple(roster),
+        activity_hour=NOON,
+        created_at=NOON,
+        **fields,
+    )
+
+
+NAMES = st.lists(_sized(30), min_size=1, max_size=4)
+SIZES = st.sampled_from([9_000, 11_000, 15_000])  # of which all tools take 4,600
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> dict[str, Any]:
+    """Much of everything: chats with large rosters, goals, plans, long messages, long triggers."""
+    names, title = draw(NAMES), draw(_sized(60))
+    roster = [person(f"usr_{n}", names[n % len(names)]) for n in range(draw(st.integers(1, 99)))]
+    count = draw(st.integers(0, 60))
+    text = draw(_sized(1_000)).strip() or "goal"
+    return {
+        "system_prompt": draw(_sized(8_000)),
+        "titles": [title] * draw(st.integers(1, 20)),
+        "roster": [*roster, COACH],
+        "goals": [text] * count,
+        "plans": [text[:100].strip() or "plan"] * count,
+        "messages": draw(st.lists(_sized(4_000), min_size=1, max_size=5)),
+        "payload": draw(_sized(8_000)),
+        "waking": draw(st.sampled_from(["message", "manual", "plan", "service"])),
+        "history_format": draw(st.sampled_from(["timeline", "roles"])),
+        "reply_mode": draw(st.sampled_from(["tools", "text"])),
+        "limit": draw(SIZES),
+    }
+
+
+def _trigger(crowd: dict[str, Any]) -> Trigger:
+    waking, payload = crowd["waking"], crowd["payload"]
+    if waking == "plan":
+        plan = PlanTrigger(id="plan_1", name="Daily", instruction=payload, scheduled_at=NOON)
+        return Trigger(type="plan", plan=plan)
+    if waking == "service":
+        service = ServiceTrigger(id="svc_1", name="jira", payload=payload)
+        return Trigger(type="service", service=service)
+    last = len(crowd["messages"])
+    by = crowd["roster"][0].ref
+    if waking == "manual":
+        return Trigger(type="manual", by=by)
+    return Trigger(type="chat_message", seq=last, from_seq=last, by=by)
+
+
+def _prompt(crowd: dict[str, Any]) -> PromptRecord:
+    """The prompt of a world with all of that, read by hand, so that each example is quick."""
+    world = World()
+    agent = world.agent(
+        system_prompt=crowd["system_prompt"],
+        history_format=crowd["history_format"],
+        reply_mode=crowd["reply_mode"],
+        max_prompt_tokens=crowd["limit"],
+    )
+    trigger = _trigger(crowd)
+    alone = trigger.type in {"plan", "service"}
+    chats = [
+        _chat(title, crowd["roster"], f"chat_{n}") for n, title in enumerate(crowd["titles"], 1)
+    ]
+    place = Membership(tenant=TENANT, chat_id="chat_1", member=COACH)
+    messages = [
+        Message(
+            tenant=TENANT,
+            chat_id="chat_1",
+            id=f"msg_{seq}",
+            seq=seq,
+            text=text,
+            sender=crowd["roster"][0],
+            client_id=str(seq),
+            created_at=NOON,
+        )
+        for seq, text in enumerate(crowd["messages"], start=1)
+    ]
+    owned = {"tenant": TENANT, "agent_id": agent.id, "audience": OPEN, "created_at": NOON}
+    daily: dict[str, Any] = {"instruction": "Ask", "cron": "0 9 * * *", "next_at": NOON}
+    run = Run(
+        tenant=TENANT,
+        id=run_id_in(agent.id if alone else "chat_1", "1"),
+        agent_id=agent.id,
+        chat_id=None if alone else "chat_1",
+        trigger=trigger,
+        created_at=NOON,
+    )
+    empty = world.app.reader.read(run.model_copy(update={"chat_id": None}), None, None)
+    chat = None if alone else chats[0]
+    read: dict[str, Any] = {name: getattr(empty, name) for name in type(empty).__dataclass_fields__}
+    read |= {
+        "chat": chat,
+        "home": chat,
+        "member": None if alone else place,
+        "messages": () if alone else tuple(messages),
+        "trigger_message": messages[-1] if trigger.seq else None,
+        "chats": tuple(OwnChat(each, place) for each in chats),
+        "goals": tuple(
+            Goal(**owned, id=f"goal_{n}", text=text) for n, text in enumerate(crowd["goals"])
+        ),
+        "plans": tuple(
+            Plan(**owned, **daily, id=f"plan_{n}", name=name)
+            for n, name in enumerate(crowd["plans"])
+        ),
+    }
+    return world.app.context.build(run, type(empty)(**read), EVERY_TOOL)
+
+
+@settings(max_examples=20)
+@given(crowds())
+def test_a_prompt_never_exceeds_what_it_may_take(crowd: dict[str, Any]) -> None:
+    prompt = _prompt(crowd)
+    assert _billed(prompt, EVERY_TOOL) <= crowd["limit"] - RESERVED
+    assert prompt.total_tokens == sum(section.tokens for section in prompt.sections)
+    assert _as_sent(prompt) - prompt.total_tokens == tokens().count(prompt.nudge)
+    names = [section.name for section in prompt.sections]
+    for always in ("IDENTITY", "INSTRUCTIONS", "ACTIVE CHAT", "ACTIVE RUNS", "TRIGGER", "NOW"):
+        assert always in names
+    if prompt.turns is not None:
+        assert len(prompt.turns) >= min(2, len(crowd["messages"]))
+    elif HISTORY in names:
+        [history] = [section.text for section in prompt.sections if section.name == HISTORY]
+        last = len(crowd["messages"])
+        for seq in range(max(last - 1, 1), last + 1):
+            assert f"  [msg:{seq}] " in history
+
+
+BIG: dict[str, Any] = {
+    "system_prompt": "Be kind. " * 20,
+    "titles": ["Project Alpha"] * 20,
+    "roster": [*(person(f"usr_{n}", f"Somebody {n}") for n in range(99)), COACH],
+    "goals": ["Get somebody to run a little farther, " * 5] * 60,
+    "plans": ["Ask how it went"] * 60,
+    "messages": ["How far shall I run today? " * 9] * 50,
+    "payload": "",
+    "waking": "message",
+    "history_format": "timeline",
+    "reply_mode": "tools",
+    "limit": 32_000,
+}
+
+
+def _tokens_of(prompt: PromptRecord) -> dict[str, int]:
+    return {section.name: section.tokens for section in prompt.sections}
+
+
+def _text_of(prompt: PromptRecord, name: str) -> str:
+    return next(section.text for section in prompt.sections if section.name == name)
+
+
+def test_lists_are_bounded_even_where_there_is_room() -> None:
+    sizes = _tokens_of(_prompt(BIG | {"goals": ["word " * 200] * 100}))
+    assert sizes["GOALS"] <= 32_000 / 5
+    assert sizes["CHAT HISTORY"] > 3_000
+
+
+def test_of_a_large_roster_twenty_are_named_and_the_others_counted() -> None:
+    line = _text_of(_prompt(BIG), "YOUR CHATS").split("\n")[1]
+    assert line.endswith("Somebody 18 (human), Somebody 19 (human), and 80 more")
+
+
+def test_lists_give_way_before_the_systems_words_and_the_trigger_do() -> None:
+    prompt = _prompt(BIG | {"limit": 9_000, "system_prompt": "Be kind. " * 200})
+    assert _text_of(prompt, "IDENTITY").endswith("Be kind.")
+    assert "characters cut]" not in _text_of(prompt, "TRIGGER")
+    for name in ("YOUR CHATS", "PLANS", "GOALS"):
+        assert " more" in _text_of(prompt, name).split("\n")[-1]
+
+
+def test_a_systems_words_that_are_too_long_by_themselves_are_cut_with_a_mark() -> None:
+    prompt = _prompt(BIG | {"limit": 9_000, "system_prompt": "Be kind. " * 5_000})
+    assert _text_of(prompt, "IDENTITY").endswith("characters cut]")
+    assert "How far shall I run today?" in _text_of(prompt, "TRIGGER")
+
+
+def test_a_payload_that_is_too_long_is_cut_with_a_mark_inside_its_quotes() -> None:
+    payload = json.dumps({"n": "word " * 60_000})
+    prompt = _prompt(BIG | {"waking": "service", "payload": payload})
+    [line] = [row for row in _text_of(prompt, "TRIGGER").split("\n") if "payload" in row]
+    shown = json.loads(line.removeprefix("  payload: "))
+    assert shown.startswith('{"n": "word word')
+    assert shown.endswith("characters cut]")
+    assert _billed(prompt, EVERY_TOOL) > 25_000

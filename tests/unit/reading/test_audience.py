@@ -1,0 +1,102 @@
+"""What is read for a prompt is only what whoever is there now may be shown."""
+
+from typing import Any
+
+import pytest
+
+from skein.agent.reading.reader import Reading
+from skein.models.audience import Audience
+from skein.models.base import NamedMember
+from skein.models.intent import Owner
+from skein.models.run import Run
+from skein.models.storage import Put
+from skein.models.summary import Summary
+from skein.models.trigger import Trigger
+from tests.support.agents import asked_by_service
+from tests.support.builders import NOON, TENANT, World, bot, person
+
+HUSAM, ANN, COACH = person(), person("usr_ann", "Ann"), bot()
+FOR_HUSAM = Audience(open=False, people=(HUSAM.id,))
+MADE_HERE = Owner(tenant=TENANT, agent_id=COACH.id, scope="chat:chat_1", audience=FOR_HUSAM)
+
+
+def private(*people: NamedMember, **fields: Any) -> World:
+    """A private group in which Husam and the agent have been from the beginning."""
+    world = World()
+    world.agent()
+    late = {f"user#{ANN.id}": 1} if ANN in people else {}
+    world.chat(*people, COACH, visibility="private", respond="manual", joined_late=late, **fields)
+    world.post("The word is mango", HUSAM)
+    return world
+
+
+def read(world: World, run: Run, chat_id: str) -> Reading:
+    return world.app.reader.read(run, world.stored_chat(chat_id), world.membership(COACH, chat_id))
+
+
+def read_there(world: World, **fields: Any) -> Reading:
+    values = {"chat_id": "chat_1", "trigger": Trigger(type="manual")} | fields
+    run = Run(tenant=TENANT, id="run_1_chat_1", agent_id=COACH.id, created_at=NOON, **values)
+    return read(world, run, "chat_1")
+
+
+@pytest.mark.parametrize("people", [(HUSAM,), (HUSAM, ANN)])
+def test_what_was_made_before_somebody_joined_is_not_read_for_them(
+    people: tuple[NamedMember, ...],
+) -> None:
+    shown = ANN not in people
+    summary = Summary(text="Mango.", from_seq=1, seq=1, audience=FOR_HUSAM, at=NOON)
+    world = private(*people, record=summary)
+    world.app.memories.add(MADE_HERE, "The word is mango", "core", made_by="tool")
+    world.app.threads.create(MADE_HERE, {"concern": "Mango"})
+    asked_by_service(world, audience=FOR_HUSAM)
+    reading = read_there(world)
+    assert bool(reading.memories) is shown
+    assert bool(reading.threads.pending) is shown
+    assert (reading.fuller is not None) is shown
+    assert bool(reading.live_runs) is shown
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_why_a_run_goes_on_elsewhere_is_read_only_where_it_may_be_told(*, told: bool) -> None:
+    world = private(HUSAM)
+    world.chat(HUSAM, *([] if told else [ANN]), COACH, chat_id="chat_2", visibility="private")
+    run = Run(
+        tenant=TENANT,
+        id="run_1_chat_1",
+        agent_id=COACH.id,
+        chat_id="chat_1",
+        trigger=Trigger(type="chat_message", seq=1, from_seq=1, by=HUSAM.ref),
+        audience=FOR_HUSAM,
+        active_chat_id="chat_2",
+        created_at=NOON,
+    )
+    world.table.write(Put(run.key, run.to_item(NOON)))
+    reading = read(world, run, "chat_2")
+    assert reading.told is told
+    assert (reading.home is not None, reading.trigger_message is not None) == (told, told)
+
+
+@pytest.mark.parametrize(("there", "title"), [(True, "Of now"), (False, "a conversation")])
+def test_title_of_home_is_read_for_those_who_are_in_it_now(*, there: bool, title: str) -> None:
+    """Ann was asked as well, but may have left before the chat got its title."""
+    both = Audience(open=False, people=(ANN.id, HUSAM.id))
+    world = World()
+    world.agent()
+    people = (HUSAM, ANN) if there else (HUSAM,)
+    world.chat(*people, COACH, visibility="private", respond="manual", title="Of now")
+    world.chat(HUSAM, ANN, COACH, chat_id="chat_2", visibility="private")
+    world.post("Ask Ann", HUSAM)
+    run = Run(
+        tenant=TENANT,
+        id="run_1_chat_1",
+        agent_id=COACH.id,
+        chat_id="chat_1",
+        trigger=Trigger(type="chat_message", seq=1, from_seq=1, by=HUSAM.ref),
+        audience=both,
+        active_chat_id="chat_2",
+        created_at=NOON,
+    )
+    reading = read(world, run, "chat_2")
+    assert reading.home is not None
+    assert reading.home.title == title

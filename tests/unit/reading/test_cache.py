@@ -1,0 +1,302 @@
+"""What a container keeps of contexts: never stale, worth its while, and bounded."""
+
+import random
+import tracemalloc
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from skein.adapters.memory import MemoryMetrics
+from skein.adapters.memory_table import MemoryTable
+from skein.agent.reading.cache import ContextCache
+from skein.agent.reading.reader import Reader, Reading
+from skein.models.audience import OPEN, Audience
+from skein.models.chat import Message
+from skein.models.intent import Owner, Reach
+from skein.models.overrides import ChatOverrides
+from skein.models.run import Run, run_id_in
+from skein.models.storage import Update
+from skein.models.trigger import Trigger
+from tests.support.builders import NOON, TENANT, World, bot, person
+
+HUSAM, COACH = person(), bot()
+PRIVATE = Audience(open=False, people=("usr_husam",))
+REACH = Reach(tenant=TENANT, agent_id="agt_a")
+ROUNDS = 400
+
+
+class Container:
+    """One of several that read from the same table."""
+
+    def __init__(self, world: World, *, max_bytes: int = 64_000_000) -> None:
+        self.world = world
+        self.metrics = MemoryMetrics()
+        self.cache = ContextCache(clock=world.clock, metrics=self.metrics, max_bytes=max_bytes)
+        self.reader = Reader(
+            table=world.table, cache=self.cache, clock=world.clock, settings=world.settings
+        )
+
+    def read(self, chat_id: str = "chat_1") -> Reading:
+        chat, member = self.world.stored_chat(chat_id), self.world.membership(COACH, chat_id)
+        run = Run(
+            tenant=TENANT,
+            id=run_id_in(chat_id, "01J00000000000000000000000"),
+            agent_id="agt_a",
+            chat_id=chat_id,
+            trigger=Trigger(type="chat_message", seq=chat.last_seq, from_seq=chat.last_seq),
+            audience=chat.readers,
+            created_at=NOON,
+        )
+        return self.reader.read(run, chat, member)
+
+    @property
+    def hit_rate(self) -> float:
+        hits = self.metrics.counts["ContextCacheHits"]
+        return hits / (hits + self.metrics.counts["ContextCacheMisses"])
+
+
+def talking(**agent: Any) -> World:
+    """An agent in a group and in a direct chat, with a few words in each."""
+    world = World()
+    world.agent(**agent)
+    world.chat(HUSAM, COACH, respond="manual")
+    direct = {"kind": "direct", "visibility": "private", "respond": "manual"}
+    world.chat(HUSAM, COACH, chat_id="chat_2", **direct)
+    for chat_id in ("chat_1", "chat_2"):
+        world.post("Hello", HUSAM, chat_id=chat_id)
+    return world
+
+
+def owner(audience: Audience) -> Owner:
+    scope = None if audience.open else "user:usr_husam"
+    return Owner(tenant=TENANT, agent_id="agt_a", scope=scope, audience=audience)
+
+
+def learn(world: World, text: str, audience: Audience = OPEN) -> str:
+    return world.app.memories.add(owner(audience), text, "core", made_by="api").memory.id
+
+
+def shown(reading: Reading) -> Reading:
+    """What counts of a reading; two at the same time are equal in it."""
+    memories = sorted(reading.memories, key=lambda memory: memory.id)
+    return replace(reading, memories=tuple(memories))
+
+
+# ---------------------------------------------------------------------- never stale
+
+
+def test_another_containers_change_is_seen_at_the_next_turn() -> None:
+    world = talking()
+    first, second = Container(world), Container(world)
+    for container in (first, second):
+        container.read()
+    memory_id = learn(world, "Ana runs")
+    assert [m.text for m in first.read().memories] == ["Ana runs"]
+    world.app.memories.remove(REACH, memory_id)
+    assert first.read().memories == second.read().memories == ()
+
+
+def test_what_is_written_beside_a_reading_is_there_at_the_next_one() -> None:
+    """The revision is read before the memories, so that nothing newer hides behind it."""
+    world = talking()
+    container = Container(world)
+    query = world.table.query
+    learned = False
+
+    def meanwhile(pk: str, **options: Any) -> Any:
+        nonlocal learned
+        page = query(pk, **options)
+        if pk.endswith("AGENT#agt_a") and not learned:
+            learned = True
+            learn(world, "Ana runs")
+        return page
+
+    world.table.query = meanwhile  # type: ignore[method-assign]
+    container.read()
+    assert [m.text for m in container.read().memories] == ["Ana runs"]
+
+
+def test_messages_are_read_on_from_the_newest_that_is_known() -> None:
+    world = talking()
+    container = Container(world)
+    for number in range(60):
+        world.post(f"word {number}", HUSAM)
+    container.read()
+    world.post("and one more", HUSAM)
+    world.table.log.clear()
+    reading = container.read()
+    assert [m.seq for m in reading.messages] == list(range(reading.messages[0].seq, 63))
+    assert reading.messages[-1].text == "and one more"
+    assert [m.seq for m in reading.messages] == [m.seq for m in Container(world).read().messages]
+
+
+def test_what_was_said_before_a_reset_does_not_come_back_with_what_is_read_on() -> None:
+    """Another container has seen it; this one knows a message from long before."""
+    world = talking()
+    container = Container(world)
+    container.read("chat_2")
+    for text in ("my secret", "reset", "and now?"):
+        world.post(text, HUSAM, chat_id="chat_2")
+    reading = container.read("chat_2")
+    assert [m.text for m in reading.messages] == ["reset", "and now?"]
+    assert shown(reading) == shown(Container(world).read("chat_2"))
+
+
+def test_an_erasure_leaves_nothing_of_what_was_known() -> None:
+    world = talking()
+    container = Container(world)
+    container.read()
+    key = Message.key_of(TENANT, "chat_1", 1)
+    world.table.write(Update(key, set={"text": "[erased]"}))
+    world.table.write(Update(world.stored_chat().key, add={"epoch": 1, "version": 1}))
+    assert [m.text for m in container.read().messages] == ["[erased]"]
+
+
+def test_of_two_containers_none_ever_reads_what_is_not_so_any_more() -> None:
+    chance = random.Random(11)
+    world = talking()
+    containers = [Container(world), Container(world)]
+    known: list[tuple[Reach, str]] = []
+
+    def say() -> None:
+        world.post(f"word {world.ids.ulid()}", HUSAM, chat_id=chance.choice(["chat_1", "chat_2"]))
+
+    def remember() -> None:
+        audience = chance.choice([OPEN, PRIVATE])
+        memory_id = learn(world, f"fact {world.ids.ulid()}", audience)
+        known.append((REACH.model_copy(update={"scopes": (owner(audience).scope,)}), memory_id))
+
+    def forget() -> None:
+        if known:
+            world.app.memories.remove(*known.pop(chance.randrange(len(known))))
+
+    def wait() -> None:
+        world.clock.advance(chance.choice([1, 60, 400]))
+
+    def rename() -> None:
+        world.agent(name=f"Coach {world.ids.ulid()}")
+
+    for _ in range(ROUNDS):
+        chance.choice([say, say, say, remember, forget, wait, rename])()
+        chat_id = chance.choice(["chat_1", "chat_2"])
+        reading = chance.choice(containers).read(chat_id)
+        assert shown(reading) == shown(Container(world).read(chat_id))
+
+
+# ---------------------------------------------------------------------- worth its while
+
+
+def test_in_a_conversation_more_than_nine_in_ten_reads_are_known() -> None:
+    world = talking()
+    for number in range(20):
+        learn(world, f"fact {number}")
+    container = Container(world)
+    for number in range(40):
+        world.post(f"word {number}", HUSAM, chat_id="chat_2")
+        world.clock.advance(20)
+        container.read("chat_2")
+    assert container.hit_rate > 0.9
+
+
+def test_the_dashboard_is_told_of_hits_and_misses() -> None:
+    world = talking()
+    container = Container(world)
+    container.read("chat_2")
+    assert container.metrics.counts == {"ContextCacheMisses": 3}
+    container.read("chat_2")
+    assert container.metrics.counts == {"ContextCacheMisses": 3, "ContextCacheHits": 3}
+
+
+def test_what_is_known_is_not_sent_again() -> None:
+    world = talking()
+    for number in range(30):
+        learn(world, f"fact {number} " + "x" * 500)
+    container = Container(world)
+    container.read()
+
+    def rows(reading: Container) -> int:
+        count = 0
+        query = MemoryTable.query
+
+        def counting(pk: str, **options: Any) -> Any:
+            nonlocal count
+            page = query(world.table, pk, **options)
+            count += len(page.items)
+            return page
+
+        world.table.query = counting  # type: ignore[method-assign]
+        reading.read()
+        return count
+
+    assert rows(container) == 2  # the agent and the revision
+    assert rows(Container(world)) == 33
+
+
+# ---------------------------------------------------------------------- bounded
+
+
+def test_what_is_kept_expires() -> None:
+    world = talking()
+    container = Container(world)
+    container.read()
+    assert container.cache.size > 0
+    world.clock.advance(300)
+    assert container.cache.get(f"messages|{TENANT}#CHAT#chat_1") is None
+
+
+def test_an_agent_whose_settings_say_so_keeps_nothing() -> None:
+    world = talking()
+    container = Container(world)
+    container.read()
+    world.agent(settings=ChatOverrides(context_caching=False))
+    container.read()
+    container.read()
+    assert container.cache.size == 0
+
+
+def test_an_agent_may_keep_it_longer() -> None:
+    world = talking(settings=ChatOverrides(context_cache_seconds=1_000))
+    container = Container(world)
+    container.read()
+    world.clock.advance(900)
+    container.read()
+    assert container.metrics.counts["ContextCacheHits"] == 2
+
+
+@pytest.mark.parametrize("max_bytes", [0, 100, 20_000])
+def test_the_cache_never_takes_more_than_it_may(max_bytes: int) -> None:
+    world = talking()
+    container = Container(world, max_bytes=max_bytes)
+    for number in range(50):
+        learn(world, f"fact {number} " + "x" * 300)
+        world.post("word " * 20, HUSAM)
+        container.read()
+        assert container.cache.size <= max_bytes
+
+
+def test_its_own_count_is_what_it_takes() -> None:
+    world = World()
+    cache = ContextCache(clock=world.clock, metrics=world.metrics, max_bytes=4_000_000)
+    items = [
+        {"pk": f"acme#CHAT#{n}", "sk": "MSG#1", "text": "x" * 150, "seq": n} for n in range(50)
+    ]
+    tracemalloc.start()
+    try:
+        for number in range(1_000):
+            cache.put(f"messages|chat_{number}", 0, items, seconds=300)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert cache.size <= 4_000_000
+    assert taken <= 1.1 * 4_000_000
+
+
+def test_nobody_can_change_what_is_kept() -> None:
+    world = World()
+    cache = ContextCache(clock=world.clock, metrics=world.metrics, max_bytes=1_000_000)
+    cache.put("name", 1, [{"a": ["b"]}], seconds=60)
+    entry = cache.get("name")
+    assert entry is not None
+    entry.read()[0]["a"].append("c")
+    assert entry.read() == [{"a": ["b"]}]

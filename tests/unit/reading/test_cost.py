@@ -1,0 +1,342 @@
+"""What a context costs: rounds and calls of the table, bytes, and time of our own."""
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from skein.adapters.memory_table import MemoryTable
+from skein.agent.reading.reader import Reading
+from skein.agent.tools import enabled
+from skein.models.agent import DEFAULT_TOOLS
+from skein.models.audience import OPEN, Audience
+from skein.models.base import MemberRef, NamedMember
+from skein.models.borrowed import Borrowed, BorrowedMessage
+from skein.models.chat import Chat, LastMessage, Membership, Message
+from skein.models.intent import Goal, Plan, private_scope
+from skein.models.memory import Memory, MemoryKind
+from skein.models.run import Run, run_id_in
+from skein.models.storage import Item, Key, Page, Put
+from skein.models.summary import PinnedSummary, Summary
+from skein.models.trigger import Trigger
+from skein.settings import Settings
+from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.fakes import ScriptedModel
+
+HUSAM, COACH = person(), bot()
+DIRECT = {"kind": "direct", "visibility": "private"}
+ROUNDS = 2
+CALLS = 6
+FIRST_ROUND = {"direct": 5, "group": 3}
+
+
+class Together(MemoryTable):
+    """Answers no query before all those of a round have been asked: they must be asked at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.round: threading.Barrier | None = None
+        self.singles = 0
+
+    def expect(self, queries: int) -> None:
+        self.log.clear()
+        self.singles = 0
+        self.round = threading.Barrier(queries)
+
+    def query(self, pk: str, **options: Any) -> Page:
+        self._wait()
+        return super().query(pk, **options)
+
+    def query_index(self, index: Any, pk: str, **options: Any) -> Page:
+        self._wait()
+        return super().query_index(index, pk, **options)
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        self.singles += 1
+        return super().get_many(keys)
+
+    def _wait(self) -> None:
+        if self.round is not None:
+            self.round.wait(timeout=30)
+
+
+class Canned(MemoryTable):
+    """Answers each question at once, the second time: what is left is the time of our own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: dict[Any, Any] = {}
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        return dict(self._known(tuple(keys), super().get_many, keys))
+
+    def query(self, pk: str, **options: Any) -> Page:
+        question = (pk, *sorted(options.items()))
+        page: Page = self._known(question, super().query, pk, **options)
+        return page
+
+    def query_index(self, index: Any, pk: str, **options: Any) -> Page:
+        question = (index, pk, *sorted(options.items()))
+        page: Page = self._known(question, super().query_index, index, pk, **options)
+        return page
+
+    def _known(self, question: Any, ask: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        if question not in self.answers:
+            self.answers[question] = ask(*args, **options)
+        return self.answers[question]
+
+
+class Crowded:
+    """An agent with much of everything, in a direct chat or in a group."""
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        table: MemoryTable | None = None,
+        settings: Settings | None = None,
+        messages: int = 50,
+        chats: int = 20,
+        intents: int = 100,
+        ended: int = 0,
+    ) -> None:
+        table = table or MemoryTable()
+        model = ScriptedModel.saying(default="OK")
+        self.world = World(settings or Settings(), model, overrides={"table": table})
+        self.world.table = table
+        self.world.agent(system_prompt="You coach runners.", history_format=None, reply_mode=None)
+        self.private = kind == "direct"
+        fields = DIRECT if self.private else {}
+        self.chat = self.world.chat(HUSAM, COACH, **fields)
+        scope = private_scope(user_id=HUSAM.id) if self.private else None
+        audience = Audience(open=False, people=(HUSAM.id,)) if self.private else OPEN
+        self._messages(messages)
+        self._summary(audience)
+        self._borrowed(audience)
+        self._chats(chats, fields, audience)
+        self._intents(intents, scope, audience)
+        self._ended(ended, scope, audience)
+
+    def _put(self, thing: Any, *arguments: Any) -> None:
+        self.world.table.write(Put(thing.key, thing.to_item(*arguments)))
+
+    def _messages(self, count: int) -> None:
+        said = [
+            Message(
+                tenant=TENANT,
+                chat_id="chat_1",
+                id=f"msg_{seq:06d}",
+                seq=seq,
+                text="How far shall I run today, and how fast? " * 4,
+                sender=HUSAM if seq % 2 else COACH,
+                client_id=f"{seq:06d}",
+                created_at=NOON + timedelta(seconds=seq),
+            )
+            for seq in range(1, count + 1)
+        ]
+        for message in said:
+            self._put(message)
+        changed = {"last_seq": count, "last_message": said[-1].preview() if said else None}
+        self.chat = self.chat.model_copy(update=changed)
+        self._put(self.chat)
+
+    def _summary(self, audience: Audience) -> None:
+        """A summary of what lies before the newest 50 messages."""
+        seq = max(self.chat.last_seq - 50, 0)
+        record = Summary(
+            text="They spoke of running. " * 80, from_seq=1, seq=seq, audience=audience, at=NOON
+        )
+        pin = PinnedSummary(**record.model_dump(exclude={"at"}), start=seq + 1)
+        self.chat = self.chat.model_copy(update={"record": record, "pinned": pin})
+        self._put(self.chat)
+
+    def _borrowed(self, audience: Audience) -> None:
+        said = BorrowedMessage(author="Somebody", text="How far shall I run today? " * 70)
+        self._put(
+            Borrowed(
+                tenant=TENANT,
+                chat_id="chat_1",
+                agent_id=COACH.id,
+                staging="run_1:1:1",
+                source_chat_id="chat_x00000",
+                source_title="Sales",
+                messages=(said,) * 10,
+                audience=audience,
+                created_at=NOON,
+            )
+        )
+
+    def _chats(self, count: int, fields: dict[str, Any], audience: Audience) -> None:
+        note = Summary(
+            text=f"{'a' * 249}\n{'b' * 250}", from_seq=1, seq=9, audience=audience, at=NOON
+        )
+        spoken = LastMessage(seq=9, text="Hi", sender=HUSAM, created_at=NOON)
+        others = [person(f"usr_{n}", f"Somebody {n}") for n in range(4)]
+        direct = fields.get("kind") == "direct"
+        for n in range(count):
+            roster: tuple[NamedMember, ...] = (HUSAM, COACH, *(() if direct else others))
+            chat = Chat(
+                tenant=TENANT,
+                id=f"chat_x{n:05d}",
+                title=f"A chat about running, number {n:05d}",
+                kind="group",
+                visibility="private" if direct else "open",
+                roster=roster,
+                last_seq=9,
+                last_message=spoken,
+                activity_hour=NOON + timedelta(hours=n % 1_000),
+                created_at=NOON + timedelta(minutes=n),
+            )
+            self._put(chat)
+            for member in (HUSAM, COACH):
+                place = Membership(tenant=TENANT, chat_id=chat.id, member=member)
+                noted = {"summary": note if member is COACH else None}
+                self._put(place.model_copy(update=noted), chat)
+
+    def _intents(self, count: int, scope: str | None, audience: Audience) -> None:
+        owned = {"tenant": TENANT, "agent_id": COACH.id, "scope": scope, "audience": audience}
+        for n in range(count):
+            goal = {"id": f"goal_{n:03d}", "text": f"Get Husam to run {n:03d} kilometres"}
+            self._put(Goal(**owned, **goal, created_at=NOON))
+            plan = {"id": f"plan_{n:03d}", "name": f"Check {n:03d}", "instruction": "Ask him."}
+            times = {"cron": "0 9 * * *", "next_at": NOON + timedelta(hours=n + 1)}
+            self._put(Plan(**owned, **plan, **times, created_at=NOON))
+            self._put(self._memory(n, owned))
+
+    def _memory(self, n: int, owned: dict[str, Any], **fields: Any) -> Memory:
+        kind: MemoryKind = "journal" if n % 2 else "core"
+        return Memory(
+            **owned,
+            id=f"mem_{n:05d}",
+            kind=kind,
+            text=f"On day {n:05d} Husam ran as far as he had promised, and was glad.",
+            made_by="consolidation",
+            fades_at=NOON + timedelta(days=7) if kind == "journal" else None,
+            created_at=NOON,
+            **fields,
+        )
+
+    def confide(self, people: int) -> None:
+        """Let the agent remember something of so many others, each in private."""
+        for n in range(people):
+            owned = {
+                "tenant": TENANT,
+                "agent_id": COACH.id,
+                "scope": private_scope(user_id=f"usr_x{n}"),
+                "audience": Audience(open=False, people=(f"usr_x{n}",)),
+            }
+            self._put(self._memory(n, owned))
+
+    def _ended(self, count: int, scope: str | None, audience: Audience) -> None:
+        owned = {"tenant": TENANT, "agent_id": COACH.id, "scope": scope, "audience": audience}
+        for n in range(count):
+            goal = {"id": f"goal_e{n:03d}", "text": "Over", "status": "completed"}
+            self._put(Goal(**owned, **goal, created_at=NOON))
+            plan = {"id": f"plan_e{n:03d}", "name": f"Over {n}", "instruction": "Over."}
+            self._put(Plan(**owned, **plan, run_after="1 day", status="done", created_at=NOON))
+            self._put(self._memory(90_000 + n, owned, deleted_at=NOON))
+            trigger = Trigger(type="manual", by=HUSAM.ref)
+            for home in ("chat_1", COACH.id):
+                self._put(
+                    Run(
+                        tenant=TENANT,
+                        id=run_id_in(home, f"e{n:03d}"),
+                        agent_id=COACH.id,
+                        chat_id="chat_1" if home == "chat_1" else None,
+                        status="done",
+                        trigger=trigger,
+                        created_at=NOON,
+                    ),
+                    NOON,
+                )
+
+    def read(self) -> Reading:
+        place = self.world.membership(MemberRef(kind="agent", id=COACH.id))
+        self.world.table.log.clear()
+        if isinstance(self.world.table, Together):
+            self.world.table.expect(FIRST_ROUND["direct" if self.private else "group"])
+        return self.world.app.reader.read(self.run, self.chat, place)
+
+    @property
+    def run(self) -> Run:
+        last = self.chat.last_seq
+        trigger = Trigger(type="chat_message", seq=last, from_seq=last, by=HUSAM.ref)
+        return Run(
+            tenant=TENANT,
+            id=run_id_in("chat_1", "1"),
+            agent_id=COACH.id,
+            chat_id="chat_1",
+            trigger=trigger,
+            created_at=NOON,
+        )
+
+    @property
+    def calls(self) -> int:
+        return len(self.world.table.log)
+
+    @property
+    def bytes(self) -> int:
+        return sum(call.bytes for call in self.world.table.log)
+
+
+@pytest.mark.parametrize("kind", ["direct", "group"])
+def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> None:
+    table = Together()
+    crowded = Crowded(kind, table=table, chats=60)
+    reading = crowded.read()
+    assert table.singles == ROUNDS - 1
+    assert crowded.calls == FIRST_ROUND[kind] + 1 <= CALLS
+    assert len(reading.goals) == len(reading.plans) == len(reading.memories) == 100
+    assert len(reading.chats) == 20
+    assert reading.before is not None
+    assert reading.borrowed is not None
+    assert all(own.member.summary for own in reading.elsewhere)
+
+
+@pytest.mark.parametrize("kind", ["direct", "group"])
+def test_a_context_costs_the_same_however_much_lies_behind(kind: str) -> None:
+    few, some = Crowded(kind, chats=10), Crowded(kind, messages=200, chats=60)
+    many = Crowded(kind, messages=2_000, chats=5_000, ended=200)
+    many.confide(1_000)
+    assert len(few.read().chats) == 11
+    assert len(some.read().chats) == len(many.read().chats) == 20
+    assert many.calls == some.calls == few.calls
+    assert many.bytes <= some.bytes * 1.01
+
+
+@pytest.mark.parametrize(("kind", "most"), [("direct", 14), ("group", 12)])
+def test_an_answer_costs_a_fixed_number_of_calls(kind: str, most: int) -> None:
+    crowded = Crowded(kind, chats=60)
+    world = crowded.world
+    world.agent(reply_mode="text", history_format="roles")
+    world.post("How far today?", HUSAM)
+    world.clock.advance(2)
+    [job] = world.queues.ready("turns")
+    world.table.log.clear()
+    world.take(job)  # type: ignore[arg-type]
+    methods = [call.method for call in world.table.log]
+    assert world.texts()[-1] == "OK"
+    assert len(methods) <= most, f"claim, turn and answer took {len(methods)} calls: {methods}"
+
+
+@pytest.mark.parametrize("kind", ["direct", "group"])
+def test_a_context_takes_little_time_of_our_own(kind: str) -> None:
+    crowded = Crowded(kind, table=Canned(), settings=Settings(direct_history_window=50))
+    world = crowded.world
+    tools = [tool.spec for tool in enabled(DEFAULT_TOOLS)]
+    taken = []
+    for minute in range(15):
+        world.clock.set(NOON + timedelta(minutes=minute))  # what is left until a plan changes
+        place = world.membership(COACH)
+        begun = time.process_time()
+        reading = world.app.reader.read(crowded.run, crowded.chat, place)
+        world.app.context.build(crowded.run, reading, tools)
+        taken.append(time.process_time() - begun)
+    assert len(reading.messages) == 50
+    milliseconds = statistics.median(taken[1:]) * 1_000
+    print(f"\na context of a {kind} chat takes {milliseconds:.1f} ms of our own")  # noqa: T201
+    assert milliseconds < 60

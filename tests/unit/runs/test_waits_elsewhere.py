@@ -1,0 +1,265 @@
+"""Waiting in another chat than one's own, and what if somebody leaves meanwhile."""
+
+from datetime import timedelta
+from typing import Any
+
+from skein.models.completion import ModelRequest
+from tests.support.agents import (
+    AHMAD,
+    ASK,
+    COACH,
+    DESIGNER,
+    END,
+    FREE,
+    HUSAM,
+    actor,
+    asked_by_service,
+    assert_resumed,
+    live_pointers,
+    settle,
+    slots,
+    stage,
+    stored,
+    the_run,
+    waiting_elsewhere,
+    waiting_here,
+)
+from tests.support.builders import TENANT, statuses
+from tests.support.fakes import says
+
+# ---------------------------------------------------------------------- in another chat
+
+
+def test_other_runs_of_the_home_chat_work_meanwhile() -> None:
+    world = waiting_elsewhere(says("Hello again"), END, END)
+    waiting = the_run(world)
+    assert slots(world) == FREE
+    assert slots(world, chat_id="chat_2") == (None, None, (), waiting.id)
+    world.post("Are you there?", HUSAM)
+    settle(world)
+    assert world.texts()[-1] == "Hello again"
+    assert statuses(world.runs()) == ["waiting", "done"]
+
+
+def test_a_run_that_goes_on_looks_at_the_chat_in_which_it_was_answered() -> None:
+    world = waiting_elsewhere(says("Thanks"), END)
+    world.post("42", AHMAD, chat_id="chat_2")
+    settle(world)
+    run = the_run(world)
+    assert_resumed(run, "reply", 2, "chat_2")
+    assert run.status == "done"
+    assert world.texts("chat_2") == ["Figures?", "42", "Thanks"]
+    assert world.runs("chat_2") == []
+    assert world.membership(COACH, "chat_2").seen_seq == 2
+    assert (slots(world), slots(world, chat_id="chat_2")) == (FREE, FREE)
+
+
+def test_it_goes_on_through_the_home_slot_after_the_run_that_is_at_work_there() -> None:
+    world = waiting_elsewhere()
+    waiting = the_run(world)
+
+    def busy(_: ModelRequest) -> Any:
+        world.post("42", AHMAD, chat_id="chat_2")
+        world.clock.advance(2)
+        assert world.queues.ready("turns") == ()
+        assert slots(world)[2] == (waiting.id,)
+        return END
+
+    world.model.script.append(busy)
+    world.post("Are you there?", HUSAM)
+    settle(world)
+    assert statuses(world.runs()) == ["done", "done"]
+    assert slots(world) == FREE
+
+
+def test_the_home_chats_queued_run_is_not_swallowed_by_one_that_looks_elsewhere() -> None:
+    world = waiting_elsewhere()
+    waiting = the_run(world)
+
+    def busy(_: ModelRequest) -> Any:
+        world.post("Two", HUSAM)
+        world.post("42", AHMAD, chat_id="chat_2")
+        world.post("Three", HUSAM)
+        return says("To one")
+
+    world.model.script.extend([busy, END, says("Thanks", chat_id="chat_2"), END])
+    world.model.script.append(says("To two and three"))
+    world.post("One", HUSAM)
+    settle(world)
+    assert world.texts() == [
+        "Pull the numbers",
+        *("One", "Two", "Three", "To one", "To two and three"),
+    ]
+    assert world.texts("chat_2")[-1] == "Thanks"
+    assert stored(world, waiting).status == "done"
+    assert statuses(world.runs()) == ["done", "done", "done"]
+
+
+def test_two_runs_that_come_back_at_once_both_go_on() -> None:
+    world = waiting_elsewhere(says("Sure?", wait=True, chat_id="chat_3"))
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_3")
+    world.post("And ask the others", HUSAM)
+    settle(world)
+    first, second = world.runs()
+    assert statuses([first, second]) == ["waiting", "waiting"]
+    world.post("42", AHMAD, chat_id="chat_2")
+    world.post("43", AHMAD, chat_id="chat_3")
+    assert slots(world)[2] == (first.id, second.id)
+    settle(world)
+    assert statuses(world.runs()) == ["done", "done"]
+    assert_resumed(world.runs()[0], "reply", 2, "chat_2")
+    assert_resumed(world.runs()[1], "reply", 2, "chat_3")
+    assert slots(world) == FREE
+
+
+def test_a_burst_there_is_answered_by_the_run_that_goes_on() -> None:
+    world = waiting_elsewhere(says("Thanks"), END)
+    for text in ("42", "no, 43"):
+        world.post(text, AHMAD, chat_id="chat_2")
+    settle(world)
+    assert statuses(world.runs("chat_2")) == ["canceled"]
+    assert world.texts("chat_2") == ["Figures?", "42", "no, 43", "Thanks"]
+    assert slots(world, chat_id="chat_2") == FREE
+
+
+def test_time_runs_out_in_another_chat_as_well() -> None:
+    world = waiting_elsewhere(END)
+    world.clock.advance(300)
+    world.run_ready()
+    assert_resumed(the_run(world), "timeout", None, "chat_2")
+    assert the_run(world).status == "done"
+    assert (slots(world), slots(world, chat_id="chat_2")) == (FREE, FREE)
+
+
+def test_a_run_without_a_chat_waits_in_one_and_needs_no_slot() -> None:
+    world = stage(says("Figures?", wait=True, chat_id="chat_1"), says("Thanks"), END)
+    world.chat(HUSAM, COACH)
+    run = asked_by_service(world)
+    settle(world)
+    assert stored(world, run).status == "waiting"
+    assert slots(world) == (None, None, (), run.id)
+    world.post("42", HUSAM)
+    settle(world)
+    assert stored(world, run).status == "done"
+    assert world.runs() == []
+    assert world.texts() == ["Figures?", "42", "Thanks"]
+    assert slots(world) == FREE
+    assert live_pointers(world) == 0
+
+
+def test_a_run_without_a_chat_times_out_too() -> None:
+    world = stage(says("Figures?", wait=True, chat_id="chat_1"), END)
+    world.chat(HUSAM, COACH)
+    run = asked_by_service(world)
+    settle(world)
+    world.clock.advance(300)
+    world.run_ready()
+    assert stored(world, run).status == "done"
+    assert live_pointers(world) == 0
+
+
+def test_a_text_answers_in_the_chat_that_was_shown() -> None:
+    world = waiting_elsewhere("Thanks, Ahmad", reply_mode="text")
+    world.post("42", AHMAD, chat_id="chat_2")
+    settle(world)
+    assert world.texts("chat_2")[-1] == "Thanks, Ahmad"
+    assert world.texts() == ["Pull the numbers"]
+
+
+# ---------------------------------------------------------------------- when somebody leaves
+
+
+def test_an_agent_that_leaves_the_chat_in_which_it_waits_goes_on_at_home() -> None:
+    world = waiting_elsewhere(says("I had to leave"), END)
+    world.app.rooms.remove_member(TENANT, "chat_2", HUSAM.ref, COACH.ref)
+    settle(world)
+    run = the_run(world)
+    assert_resumed(run, "timeout", None, "chat_2")
+    assert (run.status, world.texts()[-1]) == ("done", "I had to leave")
+    world.post("42", AHMAD, chat_id="chat_2")
+    assert (slots(world), slots(world, chat_id="chat_2")) == (FREE, FREE)
+
+
+def test_an_agent_that_leaves_its_home_while_it_waits_there_is_done() -> None:
+    world = waiting_here()
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    settle(world)
+    run = the_run(world)
+    assert (run.status, run.error) == ("canceled", "the agent has left the chat")
+    assert slots(world) == FREE
+    world.post("Yes", HUSAM)
+    assert world.texts()[-1] == "Yes"
+    assert len(world.model.requests) == 1
+
+
+def test_an_agent_that_comes_back_begins_without_a_wait() -> None:
+    world = waiting_here()
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    settle(world)
+    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
+    world.post("Yes", HUSAM)
+    settle(world)
+    assert statuses(world.runs()) == ["canceled", "done"]
+
+
+def test_an_agent_that_leaves_its_home_while_it_waits_elsewhere_is_done_when_it_comes_back() -> (
+    None
+):
+    world = waiting_elsewhere()
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.post("42", AHMAD, chat_id="chat_2")
+    settle(world)
+    assert the_run(world).status == "canceled"
+    assert slots(world, chat_id="chat_2") == FREE
+
+
+def test_a_discarded_chat_lets_those_go_who_waited_in_it() -> None:
+    world = waiting_elsewhere(says("They are gone"), END)
+    world.app.rooms.discard(TENANT, "chat_2", AHMAD.ref)
+    settle(world)
+    assert the_run(world).status == "done"
+    assert world.texts()[-1] == "They are gone"
+    assert slots(world, chat_id="chat_2") == FREE
+
+
+def test_a_discarded_home_ends_the_run_that_waits_in_it() -> None:
+    world = waiting_here()
+    world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+    settle(world)
+    run = the_run(world)
+    assert (run.status, run.error) == ("canceled", "the chat was discarded")
+    assert slots(world) == FREE
+
+
+def test_a_chain_goes_on_past_an_agent_that_left_while_it_waited() -> None:
+    world = stage(ASK)
+    actor(world, DESIGNER)
+    world.chat(HUSAM, COACH, DESIGNER, respond="manual")
+    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    settle(world)
+    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    settle(world)
+    by_agent = {run.agent_id: run.status for run in world.runs()}
+    assert by_agent == {COACH.id: "canceled", DESIGNER.id: "done"}
+
+
+def test_a_deleted_agents_wait_ends_with_its_time() -> None:
+    world = waiting_here()
+    world.app.agents.delete(TENANT, COACH.id)
+    world.clock.advance(300)
+    world.run_ready()
+    run = the_run(world)
+    assert (run.status, run.error) == ("canceled", "the agent is gone")
+    assert slots(world) == FREE
+
+
+def test_nothing_is_left_due_once_a_run_that_waited_is_done() -> None:
+    world = waiting_elsewhere(says("Thanks"), END)
+    world.post("42", AHMAD, chat_id="chat_2")
+    settle(world)
+    world.drain()
+    for _ in range(2):  # looks whether anything derived from the chats has fallen behind
+        world.clock.set(world.clock.now() + timedelta(days=1))
+        world.tick()
+        world.drain()
+    assert world.tick() == 0

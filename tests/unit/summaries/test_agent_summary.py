@@ -1,0 +1,350 @@
+"""Agents' notes and chats' records: what they say, when they are renewed, and for whom."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from skein.errors import Unavailable
+from skein.models.audience import Audience
+from skein.models.chat import Chat, Membership
+from skein.models.completion import ModelRequest
+from skein.models.jobs import SummaryJob
+from skein.models.storage import Update, Write
+from skein.models.summary import Summary
+from tests.support.builders import NOON, TENANT, World, bot, person
+
+HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
+COOLDOWN = 300
+
+
+def _lines(*lines: str) -> str:
+    return json.dumps({"lines": lines})
+
+
+def _world(*summaries: Any, **chat: Any) -> World:
+    world = World()
+    world.agent(system_prompt="You coach runners.")
+    world.chat(HUSAM, COACH, respond="manual", **chat)
+    world.model.summaries.extend(summaries)
+    return world
+
+
+def _talk(world: World, *texts: str) -> None:
+    for text in texts:
+        world.post(text, HUSAM)
+    world.drain()
+
+
+def _note(world: World) -> Summary | None:
+    return world.membership(COACH).summary
+
+
+def _notes_asked(world: World) -> list[str]:
+    return [
+        "\n".join(m.content for m in request.messages)
+        for request in world.model.summary_requests
+        if request.answer_schema is not None
+        and "lines" in dict(request.answer_schema["properties"])  # type: ignore[call-overload]
+    ]
+
+
+# ---------------------------------------------------------------------- an agent's own two lines
+
+
+def test_two_messages_make_a_note_in_the_agents_own_terms() -> None:
+    world = _world(_lines("Planning the first run.", "Husam still owes a date."))
+    _talk(world, "I want to run", "Which shoes?")
+    note = _note(world)
+    assert note is not None
+    assert note.text == "Planning the first run.\nHusam still owes a date."
+    assert (note.from_seq, note.seq, note.at) == (1, 2, NOON)
+    [asked] = _notes_asked(world)
+    assert "You coach runners." in asked
+    assert "Project Alpha" in asked
+    assert "- Husam: I want to run\n- Husam: Which shoes?" in asked
+    assert world.model.summary_requests[0].model == "gpt-4.1-nano"
+
+
+def test_one_message_makes_none_and_costs_nothing() -> None:
+    world = _world()
+    _talk(world, "Hello")
+    assert _note(world) is None
+    assert world.model.summary_requests == []
+
+
+def test_the_note_before_and_an_instruction_of_the_agents_own_are_in_the_question() -> None:
+    world = _world(_lines("One.", "Two."))
+    _talk(world, "Hello", "There")
+    world.agent(summary_instruction="Only numbers.")
+    world.clock.advance(COOLDOWN)
+    _talk(world, "42")
+    asked = _notes_asked(world)[-1]
+    assert "Only numbers." in asked
+    assert "| One.\n| Two." in asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        (_lines("  One   thing. ", "Another\tthing."), "One thing.\nAnother thing."),
+        ("One thing.\n\nAnother thing.\n", "One thing.\nAnother thing."),
+        ('Sure!\n```json\n{"lines": ["One.", "Two."]}\n```', "One.\nTwo."),
+        (_lines("One."), None),
+        (_lines("One.", "Two.", "Three."), None),
+        (_lines("One.", "  "), None),
+        (_lines("One.", "..."), None),
+        ("One line only", None),
+        ('{"lines": "One.\\nTwo."}', None),
+        ("", None),
+    ],
+)
+def test_anything_but_two_lines_is_repaired_or_refused(answer: str, kept: str | None) -> None:
+    world = _world(answer)
+    _talk(world, "Hello", "There")
+    note = _note(world)
+    assert (note and note.text) == kept
+
+
+def test_a_note_holds_at_most_500_characters() -> None:
+    world = _world(_lines("a" * 900, "b" * 900))
+    _talk(world, "Hello", "There")
+    note = _note(world)
+    assert note is not None
+    assert len(note.text) <= 500
+    assert [line[0] for line in note.text.splitlines()] == ["a", "b"]
+
+
+# ---------------------------------------------------------------------- debounce
+
+
+def test_a_hundred_messages_within_the_cooldown_cost_one_model_call_for_each_summary() -> None:
+    world = _world()
+    for n in range(100):
+        world.post(f"message {n}", HUSAM)
+        world.run_ready()
+        world.clock.advance(2)
+    assert len(_notes_asked(world)) == 1
+
+
+def test_the_last_state_is_summarised_at_most_two_minutes_after_the_cooldown() -> None:
+    world = _world()
+    _talk(world, "Hello", "There")
+    world.clock.advance(100)
+    _talk(world, "The last word")
+    state = world.membership(COACH).summary_state
+    assert state is not None
+    assert state.claimed_at is not None
+    world.clock.set(state.claimed_at + timedelta(seconds=COOLDOWN))
+    for _ in range(2):
+        world.clock.advance(60)
+        world.tick()
+        world.run_ready()
+    note = _note(world)
+    assert note is not None
+    assert note.seq == 3
+    assert "The last word" in _notes_asked(world)[-1]
+    world.clock.advance(3600)
+    world.tick()
+    world.drain()
+    assert world.tick() == 0
+
+
+def _renew_note(world: World) -> None:
+    job = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=COACH.id)
+    world.app.renewing.renew(job)
+
+
+def test_a_worker_that_was_overtaken_does_not_write_over_what_is_newer() -> None:
+    world = _world()
+
+    def slow(_: ModelRequest) -> str:
+        world.clock.advance(COOLDOWN + 60)
+        world.post("No, Saturday", HUSAM)
+        _renew_note(world)
+        return _lines("It is Friday.", "Nothing is open.")
+
+    world.model.summaries.extend([slow, _lines("It is Saturday.", "Nothing is open.")])
+    world.post("When do we run?", HUSAM)
+    world.post("On Friday", HUSAM)
+    _renew_note(world)
+    note = _note(world)
+    assert note is not None
+    assert (note.text.splitlines()[0], note.seq) == ("It is Saturday.", 3)
+
+
+def test_of_two_workers_that_claim_at_once_one_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _world()
+    world.post("When do we run?", HUSAM)
+    world.post("On Friday", HUSAM)
+    write, waiting = world.table.write, [_renew_note]
+
+    def meanwhile(one: Write) -> None:
+        if waiting and isinstance(one, Update) and "summary_state" in one.set:
+            waiting.pop()(world)
+        write(one)
+
+    monkeypatch.setattr(world.table, "write", meanwhile)
+    _renew_note(world)
+    assert len(_notes_asked(world)) == 1
+
+
+def test_two_workers_at_once_ask_once() -> None:
+    world = _world()
+    world.post("Hello", HUSAM)
+    world.post("There", HUSAM)
+    job = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id="agt_a")
+
+    def other(_: Any) -> str:
+        world.app.renewing.renew(job)
+        return _lines("One.", "Two.")
+
+    world.model.summaries.append(other)
+    world.app.renewing.renew(job)
+    assert len(_notes_asked(world)) == 1
+
+
+def test_a_note_that_covers_everything_is_not_made_again() -> None:
+    world = _world()
+    _talk(world, "Hello", "There")
+    world.clock.advance(10 * COOLDOWN)
+    world.app.renewing.renew(SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id="agt_a"))
+    assert len(_notes_asked(world)) == 1
+
+
+def test_a_failure_keeps_the_old_note_and_is_retried_after_the_cooldown() -> None:
+    world = _world(_lines("Old.", "Note."), Unavailable("503"), _lines("New.", "Note."))
+    _talk(world, "Hello", "There")
+    world.clock.advance(COOLDOWN)
+    _talk(world, "More")
+    note = _note(world)
+    assert note is not None
+    assert note.text == "Old.\nNote."
+    assert world.metrics.counts["SummariesFailed"] == 1
+    for _ in range(12):
+        world.clock.advance(60)
+        world.tick()
+        world.run_ready()
+    renewed = _note(world)
+    assert renewed is not None
+    assert renewed.text == "New.\nNote."
+
+
+def test_a_model_that_never_gives_a_fit_answer_is_asked_less_and_less_often() -> None:
+    world = _world(*["unfit"] * 1_000)
+    _talk(world, "Hello", "There")
+    for _ in range(24 * 60):
+        world.clock.advance(60)
+        world.tick()
+        world.run_ready()
+    assert len(_notes_asked(world)) < 15
+
+
+def test_keywords_alone_are_no_reason_to_ask() -> None:
+    world = _world()
+    world.post("STOP", HUSAM, kind="keyword")
+    world.post("START", HUSAM, kind="keyword")
+    world.post("Hello", HUSAM)
+    world.drain()
+    for _ in range(20):
+        world.clock.advance(60)
+        world.tick()
+        world.run_ready()
+    assert world.model.summary_requests == []
+
+
+# ---------------------------------------------------------------------- audience
+
+
+def test_a_note_on_a_private_chat_is_for_those_who_were_there() -> None:
+    world = _world(visibility="private", kind="direct")
+    _talk(world, "A secret", "Really")
+    note = _note(world)
+    assert note is not None
+    assert note.audience == Audience(open=False, people=("usr_husam",))
+
+
+def test_note_keeps_the_title_of_when_it_was_made() -> None:
+    world = _world(visibility="private", title="Before")
+    _talk(world, "A secret", "Really")
+    world.table.write(Update(Chat.key_of(TENANT, "chat_1"), {"title": "After"}))
+    note = _note(world)
+    assert note is not None
+    assert note.title == "Before"
+
+
+def test_a_note_on_a_private_chat_starts_afresh_when_somebody_joins() -> None:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, COACH, respond="manual", visibility="private")
+    world.model.summaries.append(_lines("The secret is 7.", "Nobody else knows."))
+    _talk(world, "The secret is 7", "Tell nobody")
+    world.known(AHMAD)
+    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.clock.advance(COOLDOWN)
+    _talk(world, "Welcome Ahmad", "Hello all")
+    asked = _notes_asked(world)[-1]
+    assert "secret" not in asked
+    note = _note(world)
+    assert note is not None
+    assert note.from_seq == 3
+    assert note.audience.people == ("usr_ahmad", "usr_husam")
+
+
+# ---------------------------------------------------------------------- the shared record
+
+
+def _talk_long(world: World, count: int, *, start: int = 0) -> None:
+    for n in range(start, start + count):
+        world.post(f"fact {n}", HUSAM)
+        world.run_ready()
+
+
+def test_after_ten_messages_a_chat_has_a_record_that_the_api_shows() -> None:
+    world = _world()
+    _talk_long(world, 9)
+    assert world.stored_chat().record is None
+    world.model.summaries.extend(['{"summary": "Husam gave ten facts."}'] * 3)
+    _talk_long(world, 1, start=9)
+    record = world.stored_chat().record
+    assert record is not None
+    assert (record.text, record.from_seq, record.seq) == ("Husam gave ten facts.", 1, 10)
+
+
+def test_a_record_is_made_from_the_one_before_and_the_raw_messages_since() -> None:
+    world = _world()
+    _talk_long(world, 10)
+    world.clock.advance(COOLDOWN)
+    _talk(world, *[f"fact {n}" for n in range(10, 15)])
+    asked = world.model.summary_requests[-1].messages
+    everything = "\n".join(message.content for message in asked)
+    assert "They have spoken." in everything
+    assert "- Husam: fact 10\n- Husam: fact 11" in everything
+    assert "fact 9" not in everything
+
+
+def test_ingest_and_a_record_that_is_renewed_do_not_lose_each_others_writes() -> None:
+    world = _world()
+    _talk_long(world, 9)
+
+    def meanwhile(_: Any) -> str:
+        world.post("one more", HUSAM)
+        return '{"summary": "Ten facts."}'
+
+    world.post("fact 9", HUSAM)
+    world.model.summaries.extend([meanwhile, meanwhile])
+    world.run_ready()
+    chat = world.stored_chat()
+    assert chat.record is not None
+    assert chat.last_seq == len(world.messages())
+    assert chat.upkeep_at is not None
+
+
+def test_a_membership_without_a_note_reads_as_before() -> None:
+    world = _world()
+    item = world.table.get(world.membership(COACH).key)
+    assert item is not None
+    assert Membership.from_item(item).summary is None
+    world.table.write(Update(world.membership(COACH).key, set={"summary_state": None}))
+    assert world.membership(COACH).summary_state is None

@@ -1,0 +1,357 @@
+"""Borrowing: another chat's last messages, shown once, to those who may know them."""
+
+from typing import Any
+
+import pytest
+
+from skein.errors import ModelRejected
+from skein.models.audience import Audience
+from skein.models.borrowed import Borrowed
+from skein.models.chat import Media
+from skein.models.completion import ModelRequest
+from tests.support.agents import (
+    AHMAD,
+    COACH,
+    END,
+    HUSAM,
+    asked_by_service,
+    results_of,
+    settle,
+    stage,
+    stored,
+    the_run,
+)
+from tests.support.builders import TENANT, World, bot, person
+from tests.support.fakes import Script, calls, says
+
+SARAH = person("usr_sarah", "Sarah")
+SECTION = "BORROWED CONTEXT"
+NOTE = "will not be shown again"
+DIRECT = {"kind": "direct", "visibility": "private"}
+PRIVATE = {"visibility": "private"}
+
+
+def borrow(chat_id: str) -> Any:
+    return calls(("borrow_context", {"chat_id": chat_id}))
+
+
+def _world(*script: Script, **here: Any) -> World:
+    """Husam and Coach in `chat_1`, and the silent `chat_2`, which is called Sales."""
+    world = stage(*script)
+    world.chat(HUSAM, COACH, **here)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", title="Sales", respond="manual")
+    return world
+
+
+def _say(world: World, *texts: str, chat_id: str = "chat_2", **fields: Any) -> None:
+    for text in texts:
+        world.post(text, AHMAD, chat_id=chat_id, **fields)
+
+
+def _ask(world: World, text: str = "What do they say?") -> None:
+    world.post(text, HUSAM)
+    settle(world)
+
+
+def _staged(world: World, chat_id: str = "chat_1") -> Borrowed | None:
+    item = world.table.get(Borrowed.key_of(TENANT, chat_id, COACH.id))
+    return Borrowed.from_item(item) if item else None
+
+
+def _result(world: World) -> tuple[str, str]:
+    [borrowed] = [
+        result
+        for run in world.runs()
+        for result in results_of(world, run)
+        if result.name == "borrow_context"
+    ]
+    return borrowed.status, borrowed.content
+
+
+def _section(world: World) -> str:
+    """What the newest prompt holds of borrowed context."""
+    parts = world.model.prompt.split("\n\n")
+    return next((part for part in parts if part.startswith(SECTION)), "")
+
+
+# ---------------------------------------------------------------------- what is staged
+
+
+def test_the_last_ten_messages_are_staged_with_their_authors() -> None:
+    world = _world(borrow("chat_2"))
+    _say(world, *[f"Number {n}" for n in range(12)])
+    world.post("I have them", COACH, chat_id="chat_2")
+    _ask(world)
+    staged = _staged(world)
+    assert staged is not None
+    assert (staged.source_chat_id, staged.source_title) == ("chat_2", "Sales")
+    assert [(m.author, m.text) for m in staged.messages] == [
+        *[("Ahmad", f"Number {n}") for n in range(3, 12)],
+        ("Coach", "I have them"),
+    ]
+    assert _result(world) == (
+        "done",
+        '10 messages of "Sales" will be shown at your next turn',
+    )
+
+
+def test_keywords_and_notices_are_left_out_and_take_nobodys_place() -> None:
+    world = _world(borrow("chat_2"))
+    _say(world, *[f"Number {n}" for n in range(12)])
+    _say(world, *["STOP"] * 15, kind="keyword")
+    world.post("You are unsubscribed.", COACH, chat_id="chat_2", kind="notice")
+    _ask(world)
+    staged = _staged(world)
+    assert staged is not None
+    assert [message.text for message in staged.messages] == [f"Number {n}" for n in range(2, 12)]
+
+
+def test_two_thousand_characters_of_each_are_staged() -> None:
+    world = _world(borrow("chat_2"))
+    _say(world, "a" * 3_000, "b" * 2_000)
+    _ask(world)
+    staged = _staged(world)
+    assert staged is not None
+    assert [message.text for message in staged.messages] == ["a" * 2_000, "b" * 2_000]
+
+
+def test_what_came_without_words_is_named() -> None:
+    world = _world(borrow("chat_2"))
+    image = Media(url="https://media.example/1", content_type="image/png")
+    _say(world, "", media=(image,))
+    _ask(world)
+    staged = _staged(world)
+    assert staged is not None
+    assert [message.text for message in staged.messages] == ['[attached: "image/png"]']
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("chat_id", "why"),
+    [
+        ("chat_9", "you are in no chat with this id"),
+        ("no id at all", "you are in no chat with this id"),
+        ("chat_1", "this is the chat you are in"),
+        ("chat_3", "you are in no chat with this id"),
+        ("chat_4", "nothing has been said"),
+        ("chat_5", "what was said there is private"),
+        ("chat_6", "this chat was discarded"),
+        ("chat_7", "you are in no chat with this id"),
+    ],
+)
+def test_what_cannot_be_borrowed_is_politely_refused(chat_id: str, why: str) -> None:
+    world = _world(borrow(chat_id))
+    world.chat(HUSAM, AHMAD, chat_id="chat_3")
+    world.chat(HUSAM, COACH, chat_id="chat_4")
+    world.chat(SARAH, COACH, chat_id="chat_5", respond="manual", **DIRECT)
+    world.post("My secret", SARAH, chat_id="chat_5")
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_6", respond="manual")
+    _say(world, "Hello", chat_id="chat_6")
+    world.app.rooms.discard(TENANT, "chat_6", HUSAM.ref)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_7", respond="manual")
+    _say(world, "Hello", chat_id="chat_7")
+    world.app.rooms.remove_member(TENANT, "chat_7", HUSAM.ref, COACH.ref)
+    _ask(world)
+    status, content = _result(world)
+    assert status in {"failed", "correctable"}
+    assert content.startswith(f"error: {why}")
+    assert _staged(world) is None
+    assert the_run(world).status == "done"
+
+
+def test_a_chat_in_which_only_keywords_were_sent_is_empty() -> None:
+    world = _world(borrow("chat_2"))
+    _say(world, "STOP", kind="keyword")
+    _ask(world)
+    assert _result(world)[1].startswith("error: nothing has been said")
+
+
+def test_it_is_asked_for_the_chat_that_is_active_now_and_not_for_the_one_that_was_shown() -> None:
+    """In a direct chat, what its person said elsewhere may be told; in an open one it may not."""
+    enters = calls(("enter_chat", {"chat_id": "chat_2"}), ("borrow_context", {"chat_id": "chat_3"}))
+    world = _world(enters, **DIRECT)
+    world.chat(HUSAM, COACH, chat_id="chat_3", respond="manual", **DIRECT)
+    world.post("My secret", HUSAM, chat_id="chat_3")
+    _ask(world)
+    assert _result(world)[1].startswith("error: what was said there is private")
+    assert _staged(world, "chat_2") is None
+
+
+# ---------------------------------------------------------------------- once, and to whom
+
+
+def _lent(*script: Script, **here: Any) -> World:
+    """The agent has borrowed from Sales, and its run is over."""
+    world = _world(borrow("chat_2"), END, *script, **here)
+    _say(world, "We sold ten")
+    _ask(world)
+    assert the_run(world).status == "done"
+    return world
+
+
+def test_the_next_turn_shows_it_with_its_source_and_that_it_will_not_return() -> None:
+    world = _lent()
+    assert _section(world) == ""
+    _ask(world, "And?")
+    shown = _section(world)
+    assert '"Sales" (id: chat_2)' in shown
+    assert NOTE in shown
+    assert shown.endswith('Ahmad: "We sold ten"')
+
+
+def test_the_run_that_borrowed_leaves_it_and_the_run_that_was_shown_it_takes_it_away() -> None:
+    world = _lent()
+    assert _staged(world) is not None
+    _ask(world, "And?")
+    assert _staged(world) is None
+    _ask(world, "And now?")
+    assert _section(world) == ""
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_run_that_fails_leaves_it_to_the_next(steps: int) -> None:
+    world = _lent(*[calls("get_my_runs")] * steps, ModelRejected("no"))
+    _ask(world, "And?")
+    assert world.runs()[-1].status == "failed"
+    assert SECTION in world.model.prompt
+    _ask(world, "Once more")
+    assert "We sold ten" in _section(world)
+    assert _staged(world) is None
+
+
+def test_a_run_that_is_stopped_leaves_it_to_the_next() -> None:
+    def stop(_: ModelRequest) -> Any:
+        world.app.endings.cancel(world.runs()[-1], error="by hand")
+        return END
+
+    world = _lent(calls("get_my_runs"), stop)
+    _ask(world, "And?")
+    assert world.runs()[-1].status == "canceled"
+    assert _staged(world) is not None
+
+
+def test_what_is_borrowed_meanwhile_replaces_it_and_stays_for_the_next() -> None:
+    world = _lent(borrow("chat_3"), END)
+    world.chat(HUSAM, COACH, chat_id="chat_3", title="Marketing", respond="manual")
+    world.post("A new slogan", HUSAM, chat_id="chat_3")
+    _ask(world, "And?")
+    staged = _staged(world)
+    assert staged is not None
+    assert staged.source_chat_id == "chat_3"
+    _ask(world, "And now?")
+    assert "A new slogan" in _section(world)
+    assert "We sold ten" not in _section(world)
+    assert _staged(world) is None
+
+
+def test_the_same_chat_borrowed_twice_is_two_stagings() -> None:
+    world = _lent(borrow("chat_2"), END)
+    first = _staged(world)
+    _ask(world, "And?")
+    second = _staged(world)
+    assert first is not None
+    assert second is not None
+    assert first.staging != second.staging
+
+
+def test_what_becomes_of_the_source_changes_nothing() -> None:
+    world = _lent()
+    world.app.rooms.discard(TENANT, "chat_2", HUSAM.ref)
+    _ask(world, "And?")
+    assert "We sold ten" in _section(world)
+
+
+def test_what_was_said_there_since_is_not_shown() -> None:
+    world = _lent()
+    _say(world, "We sold eleven")
+    _ask(world, "And?")
+    assert "eleven" not in _section(world)
+
+
+def test_a_run_that_goes_on_elsewhere_still_takes_away_what_it_was_shown() -> None:
+    """It is shown the borrowed messages, asks in another chat, and goes on there."""
+    world = _lent(says("How many?", chat_id="chat_2", wait=True), END)
+    _ask(world, "And?")
+    assert world.runs()[-1].status == "waiting"
+    assert _staged(world) is not None
+    _say(world, "Ten")
+    settle(world)
+    assert world.runs()[-1].status == "done"
+    assert _staged(world) is None
+
+
+def test_other_agents_are_not_shown_it() -> None:
+    world = _world(borrow("chat_2"), END)
+    _say(world, "We sold ten")
+    _ask(world)
+    world.agent("agt_b", "Analyst", reply_mode="tools", history_format="timeline")
+    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, bot("agt_b").ref)
+    world.model.requests.clear()
+    _ask(world, "And?")
+    prompts = [request.messages[0].content for request in world.model.requests]
+    by_name = {("Analyst" if 'name: "Analyst"' in p else "Coach"): SECTION in p for p in prompts}
+    assert by_name == {"Coach": True, "Analyst": False}
+
+
+@pytest.mark.parametrize("joins", [False, True])
+def test_it_is_asked_again_who_is_there_when_it_is_shown(joins: bool) -> None:
+    world = stage(borrow("chat_2"), END)
+    world.chat(HUSAM, COACH, **PRIVATE)
+    world.chat(HUSAM, COACH, chat_id="chat_2", title="Mine", respond="manual", **DIRECT)
+    world.post("My secret", HUSAM, chat_id="chat_2")
+    _ask(world)
+    assert _staged(world) is not None
+    if joins:
+        world.known(AHMAD)
+        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    _ask(world, "And?")
+    assert ("My secret" in world.model.prompt) is not joins
+    assert (_staged(world) is None) is not joins
+
+
+def test_somebody_who_leaves_while_it_is_read_is_not_among_those_it_may_be_shown_to() -> None:
+    """What is said after the members were read is not borrowed: who heard it is not known."""
+    world = stage(borrow("chat_2"), END)
+    world.chat(HUSAM, AHMAD, COACH, **PRIVATE)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", respond="manual", **PRIVATE)
+    world.post("For both", HUSAM, chat_id="chat_2")
+    query, gone = world.table.query, list[str]()
+
+    def meanwhile(pk: str, **options: Any) -> Any:
+        page = query(pk, **options)
+        if pk.endswith("chat_2") and not gone:
+            gone.append(AHMAD.id)
+            world.app.rooms.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
+            world.post("Now that he is gone", HUSAM, chat_id="chat_2")
+        return page
+
+    world.table.query = meanwhile  # type: ignore[method-assign]
+    _ask(world)
+    staged = _staged(world)
+    assert staged is not None
+    assert [message.text for message in staged.messages] == ["For both"]
+    assert staged.audience == Audience(open=False, people=tuple(sorted((HUSAM.id, AHMAD.id))))
+
+
+def test_where_there_is_little_room_the_oldest_messages_are_left_out() -> None:
+    world = stage(borrow("chat_2"), END, max_prompt_tokens=9_000)
+    world.chat(HUSAM, COACH)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", title="Sales", respond="manual")
+    _say(world, *[f"Number {n}: " + "what we sold and to whom. " * 60 for n in range(10)])
+    _ask(world)
+    _ask(world, "And?")
+    shown = _section(world)
+    assert "Number 9" in shown
+    assert "Number 0" not in shown
+    assert "more before that" in shown
+
+
+def test_without_an_active_chat_there_is_nothing_to_borrow_for() -> None:
+    world = _world(borrow("chat_2"))
+    _say(world, "We sold ten")
+    run = asked_by_service(world)
+    settle(world)
+    [result] = [one for one in results_of(world, stored(world, run)) if one.name != "end_run"]
+    assert result.status == "correctable"

@@ -1,0 +1,200 @@
+"""Agents remember, forget and search: once each, within reach, and told what came of it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from skein.models.memory import Memory
+from skein.models.step import ToolResult
+from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage
+from tests.support.builders import NOON, TENANT, World
+from tests.support.fakes import calls
+from tests.unit.memory.test_memories import OWNER, add, live
+
+DIRECT = {"kind": "direct", "visibility": "private"}
+PRIVATE = {"visibility": "private"}
+
+
+def _asked(world: World, *tools: tuple[str, dict[str, Any]], chat_id: str = "chat_1") -> list[str]:
+    """Have the agent call tools in a chat of Husam's; what came back of each."""
+    return [result.content for result in _results(world, *tools, chat_id=chat_id)]
+
+
+def _results(
+    world: World, *tools: tuple[str, dict[str, Any]], chat_id: str = "chat_1"
+) -> list[ToolResult]:
+    world.model.script.extend([calls(*tools), calls("end_run")])
+    world.post("Hi", HUSAM, chat_id=chat_id)
+    settle(world)
+    newest = max(world.runs(chat_id), key=lambda run: run.id)
+    return results_of(world, newest)[: len(tools)]
+
+
+def _saving(text: str, kind: str = "core") -> tuple[str, dict[str, Any]]:
+    return ("save_memory", {"text": text, "kind": kind})
+
+
+def _searching(query: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    return ("search_memories", {"query": query, **more})
+
+
+def _group(**fields: Any) -> World:
+    world = stage()
+    world.chat(HUSAM, COACH, **fields)
+    return world
+
+
+def _remembered(world: World, scope: str | None = None) -> list[Memory]:
+    reach = OWNER.reach.model_copy(update={"agent_id": COACH.id, "scopes": (scope,)})
+    return world.app.memories.live(reach)
+
+
+# ---------------------------------------------------------------------- save
+
+
+def test_what_is_saved_says_where_it_comes_from_and_is_shown_from_then_on() -> None:
+    world = _group()
+    [told] = _asked(world, _saving("Husam likes tea"))
+    [memory] = _remembered(world)
+    assert told == f"remembered, id: {memory.id}"
+    assert (memory.made_by, memory.source_chat_id) == ("tool", "chat_1")
+    assert (memory.from_seq, memory.to_seq) == (1, 1)
+    [run] = world.runs()
+    assert memory.source_run_id == run.id
+    world.post("Again", HUSAM)
+    settle(world)
+    assert "CORE MEMORIES:\n  - Husam likes tea" in world.model.prompt
+
+
+def test_a_journal_entry_says_when_it_fades() -> None:
+    world = _group()
+    [told] = _asked(world, _saving("Husam is away", "journal"))
+    [memory] = _remembered(world)
+    assert told == f"remembered, id: {memory.id}; it fades on 2026-02-25"
+
+
+def test_what_is_remembered_already_is_said_to_be() -> None:
+    world = _group()
+    first, again = _asked(world, _saving("Husam likes tea"), _saving("husam likes TEA!", "journal"))
+    [memory] = _remembered(world)
+    assert first == f"remembered, id: {memory.id}"
+    assert again == f"you remember that already, id: {memory.id}"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"text": "", "kind": "core"},
+        {"text": " ", "kind": "core"},
+        {"text": "x" * 10_001, "kind": "core"},
+        {"text": "x", "kind": "constitutional"},
+        {"text": "x"},
+        {"text": "x", "kind": "core", "constitutional": True},
+    ],
+)
+def test_what_does_not_fit_can_be_corrected(arguments: dict[str, Any]) -> None:
+    world = _group()
+    [result] = _results(world, ("save_memory", arguments))
+    assert result.status == "correctable"
+    assert _remembered(world) == []
+
+
+def test_what_is_saved_in_private_is_for_those_who_were_there() -> None:
+    world = _group(**DIRECT)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_team", **PRIVATE)
+    _asked(world, _saving("Husam's secret"))
+    _asked(world, _saving("The team's secret"), chat_id="chat_team")
+    [own] = _remembered(world, "user:usr_husam")
+    assert (own.text, own.audience.people) == ("Husam's secret", ("usr_husam",))
+    [team] = _remembered(world, "chat:chat_team")
+    assert (team.text, team.audience.people) == ("The team's secret", ("usr_ahmad", "usr_husam"))
+    assert _remembered(world) == []
+
+
+# ---------------------------------------------------------------------- forget
+
+
+def test_what_is_forgotten_is_shown_no_more() -> None:
+    world = _group()
+    _asked(world, _saving("Husam likes tea"))
+    [memory] = _remembered(world)
+    assert _asked(world, ("forget_memory", {"memory_id": memory.id})) == ["forgotten"]
+    assert _remembered(world) == []
+    assert _asked(world, ("forget_memory", {"memory_id": memory.id})) == ["forgotten"]
+
+
+def test_what_is_constitutional_or_out_of_reach_is_not_forgotten() -> None:
+    world = _group()
+    owner = OWNER.model_copy(update={"agent_id": COACH.id})
+    law = add(world, "Be kind", owner=owner, constitutional=True)
+    secret = add(world, "Secret", owner=owner.model_copy(update={"scope": "user:usr_husam"}))
+    results = _results(
+        world, *(("forget_memory", {"memory_id": i}) for i in (law.id, secret.id, "mem_none"))
+    )
+    assert [result.status for result in results] == ["failed"] * 3
+    assert [memory.text for memory in _remembered(world)] == ["Be kind"]
+    assert len(_remembered(world, "user:usr_husam")) == 1
+
+
+# ---------------------------------------------------------------------- search
+
+
+def test_a_search_tells_id_kind_and_day_of_what_it_finds() -> None:
+    world = _group()
+    owner = OWNER.model_copy(update={"agent_id": COACH.id})
+    note = add(world, 'Husam said:\n"More tea!"', owner=owner, kind="journal")
+    core = add(world, "Husam drinks tea, tea and tea", owner=owner)
+    add(world, "Ahmad drinks coffee", owner=owner)
+    [told] = _asked(world, _searching("tea"))
+    assert told.splitlines() == [
+        f'- {core.id} (core, 2026-02-18): "Husam drinks tea, tea and tea"',
+        f"- {note.id} (journal, 2026-02-18, fades on 2026-02-25): "
+        + json.dumps('Husam said:\n"More tea!"'),
+    ]
+    assert _asked(world, _searching("tea", limit=1))[0].count("\n") == 0
+    assert _asked(world, _searching("wine")) == ["you remember nothing of that"]
+
+
+def test_a_search_finds_what_belongs_to_whoever_is_there_and_no_more() -> None:
+    world = _group(**DIRECT)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_team", **PRIVATE)
+    world.chat(HUSAM, COACH, chat_id="chat_open")
+    _asked(world, _saving("The secret of Husam"))
+    _asked(world, _saving("The secret of the team"), chat_id="chat_team")
+    _asked(world, _saving("An open secret"), chat_id="chat_open")
+
+    def found(chat_id: str) -> set[str]:
+        [told] = _asked(world, _searching("secret"), chat_id=chat_id)
+        return {json.loads(line.split("): ", 1)[1]) for line in told.splitlines()}
+
+    assert found("chat_1") == {"The secret of Husam", "An open secret"}
+    assert found("chat_team") == {"The secret of the team", "An open secret"}
+    assert found("chat_open") == {"An open secret"}
+
+
+def test_what_has_faded_or_was_forgotten_is_not_found() -> None:
+    world = _group()
+    owner = OWNER.model_copy(update={"agent_id": COACH.id})
+    add(world, "Old tea", owner=owner, kind="journal")
+    gone = add(world, "Gone tea", owner=owner)
+    world.app.memories.remove(owner.reach, gone.id)
+    world.clock.advance(7 * 86_400)
+    assert _asked(world, _searching("tea")) == ["you remember nothing of that"]
+
+
+def test_a_long_memory_is_cut_in_what_is_found() -> None:
+    world = _group()
+    add(world, "tea " * 2_500, owner=OWNER.model_copy(update={"agent_id": COACH.id}))
+    [told] = _asked(world, _searching("tea"))
+    assert told.endswith(' [...]"')
+    assert len(told) < 2_100
+
+
+def test_tenants_are_never_searched_together() -> None:
+    world = _group()
+    add(world, "Foreign tea", owner=OWNER.model_copy(update={"tenant": "globex"}))
+    assert live(world) == []
+    assert _asked(world, _searching("tea")) == ["you remember nothing of that"]
+    assert world.stored_chat("chat_1").tenant == TENANT
+    assert world.clock.now() >= NOON

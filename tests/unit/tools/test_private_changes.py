@@ -1,0 +1,206 @@
+"""Content from a private conversation changes nothing that others may be shown, with any tool."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from skein.models.audience import Audience
+from skein.models.document import Document, DocumentReach, Folder
+from skein.models.intent import Goal, Owned, Owner, Plan, Reach
+from skein.models.memory import Memory
+from skein.models.run import Run
+from skein.models.thread import Thread, Workbench
+from skein.models.trigger import PlanTrigger, Trigger
+from skein.services.workspace.document_changes import Maker
+from tests.support.agents import (
+    COACH,
+    END,
+    HUSAM,
+    asked_by_service,
+    results_of,
+    settle,
+    stage,
+    the_run,
+)
+from tests.support.builders import NOON, TENANT, World, person
+from tests.support.fakes import calls
+
+ANN = person("usr_ann", "Ann")
+ALONE = Audience(open=False, people=(HUSAM.id,))
+BOTH = Audience(open=False, people=(ANN.id, HUSAM.id))
+OPEN_OWNER = Owner(tenant=TENANT, agent_id=COACH.id)
+OPEN_FOLDER = Folder(tenant=TENANT, agent_id=COACH.id)
+DIRECT = f"user:{HUSAM.id}"
+TEAM = "chat:chat_1"
+PLAN_RUN = Trigger(
+    type="plan",
+    plan=PlanTrigger(id="plan_1", name="Note", instruction="Note it", scheduled_at=NOON),
+)
+Asked = Callable[..., tuple[World, list[tuple[str, str]]]]
+CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
+    "complete a goal": ("complete_goal", {"goal_id": "goal_1"}),
+    "abandon a goal": ("abandon_goal", {"goal_id": "goal_1"}),
+    "cancel a plan": ("cancel_plan", {"name": "Report"}),
+    "forget a memory": ("forget_memory", {"memory_id": "mem_1"}),
+    "write a document": ("write_document", {"name": "log", "text": "secret"}),
+    "append to a document": ("append_document", {"name": "log", "text": "secret"}),
+    "edit a document": ("edit_document", {"name": "log", "find": "ours", "replace": "secret"}),
+    "show a document": ("write_document", {"name": "log", "text": "ours", "on_show": True}),
+    "delete a document": ("delete_document", {"name": "log"}),
+    "note on a thread": ("update_thread", {"thread_id": "thr_1", "progress": "secret"}),
+    "complete a thread": ("complete_thread", {"thread_id": "thr_1", "evidence": "secret"}),
+    "archive a thread": ("archive_thread", {"thread_id": "thr_1"}),
+    "attach a document": ("attach_document", {"thread_id": "thr_1", "name": "log"}),
+    "bind a skill": ("bind_skill", {"thread_id": "thr_1", "name": "planning"}),
+}
+
+
+def given(world: World, owner: Owner) -> None:
+    """A goal, a plan, a memory, a document and a thread of one owner."""
+    app = world.app
+    app.goals.set(owner, "Ship it", goal_id="goal_1")
+    app.plans.set(owner, "Report", "Report", run_after="2 days")
+    app.memories.add(owner, "Tea at four", "core", made_by="api", memory_id="mem_1")
+    folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=owner.scope)
+    reach = DocumentReach(folders=(folder,))
+    app.documents.write(reach, "log", "ours", new_in=folder, maker=Maker(audience=owner.audience))
+    app.threads.create(owner, {"concern": "The launch"}, thread_id="thr_1")
+
+
+def kept(world: World, owner: Owner) -> list[Goal | Plan | Memory | Document | Thread]:
+    """All of these as they are stored."""
+    app, reach = world.app, owner.reach
+    folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=owner.scope)
+    return [
+        app.goals.get(reach, "goal_1"),
+        *app.plans.active(reach),
+        app.memories.get(reach, "mem_1"),
+        app.documents.get(DocumentReach(folders=(folder,)), "log"),
+        app.threads.get(reach, "thr_1"),
+    ]
+
+
+def done(world: World, run: Run) -> list[tuple[str, str]]:
+    """What came of the tools of a run."""
+    results = [result for result in results_of(world, run) if result.name != "end_run"]
+    return [(result.status, result.content) for result in results]
+
+
+def asked_in_private(*did: tuple[str, dict[str, Any]]) -> tuple[World, list[tuple[str, str]]]:
+    """Husam asks in his direct chat; there are open things, as there were before."""
+    world = stage(calls(*did), END)
+    world.chat(HUSAM, COACH, visibility="private", kind="direct")
+    given(world, OPEN_OWNER)
+    world.post("Do it", HUSAM)
+    settle(world)
+    return world, done(world, the_run(world))
+
+
+def asked_by_plan(*did: tuple[str, dict[str, Any]]) -> tuple[World, list[tuple[str, str]]]:
+    """A plan that was set in Husam's direct chat comes due."""
+    world = stage(calls(*did), END)
+    given(world, OPEN_OWNER)
+    run = asked_by_service(world, trigger=PLAN_RUN, audience=ALONE, scope=DIRECT)
+    settle(world)
+    return world, done(world, run)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("asked", [asked_in_private, asked_by_plan])
+def test_change_of_open_thing_from_private_run_is_refused(asked: Asked, change: str) -> None:
+    world, results = asked(CHANGES[change])
+    assert [(status, "not changed" in told) for status, told in results] == [("failed", True)]
+    assert {each.version for each in kept(world, OPEN_OWNER)} == {1}
+    assert {each.audience for each in kept(world, OPEN_OWNER)} == {OPEN_OWNER.audience}
+    assert len(kept(world, OPEN_OWNER)) == 5
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_change_of_thing_of_two_from_what_one_heard_is_refused(change: str) -> None:
+    """Ann has joined since, and the history still holds what only Husam heard."""
+    world = stage(calls(CHANGES[change]), END)
+    late = {f"user#{ANN.id}": 1}
+    world.chat(HUSAM, ANN, COACH, visibility="private", respond="mention", joined_late=late)
+    world.post("Between you and me", HUSAM)
+    owner = Owner(tenant=TENANT, agent_id=COACH.id, scope=TEAM, audience=BOTH)
+    given(world, owner)
+    before = kept(world, owner)
+    world.post("@Coach, do it", HUSAM)
+    settle(world)
+    [(status, told)] = done(world, the_run(world))
+    assert (status, "not changed" in told) == ("failed", True)
+    assert kept(world, owner) == before
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_change_of_thing_by_all_its_people_is_done(change: str) -> None:
+    world = stage(calls(CHANGES[change]), END)
+    world.chat(HUSAM, ANN, COACH, visibility="private", respond="mention")
+    owner = Owner(tenant=TENANT, agent_id=COACH.id, scope=TEAM, audience=BOTH)
+    given(world, owner)
+    world.post("@Coach, do it", HUSAM)
+    settle(world)
+    [(status, _)] = done(world, the_run(world))
+    assert status == "done"
+
+
+MADE = (
+    ("set_goal", {"text": "Mango"}),
+    ("set_plan", {"name": "Report", "instruction": "Mango", "run_after": "2 days"}),
+    ("save_memory", {"text": "Husam likes mango", "kind": "core"}),
+    ("write_document", {"name": "mango", "text": "secret", "on_show": True}),
+    ("append_document", {"name": "mango", "text": "!"}),
+    ("create_thread", {"concern": "Mango"}),
+    ("switch_thread", {"thread_id": "thr_1"}),
+)
+
+
+def test_things_made_by_plan_set_in_private_are_kept_for_its_person() -> None:
+    world, results = asked_by_plan(*MADE)
+    assert [status for status, _ in results] == ["done"] * len(MADE)
+    own = Reach(tenant=TENANT, agent_id=COACH.id, scopes=(DIRECT,))
+    mango = world.app.documents.get(
+        DocumentReach(folders=(OPEN_FOLDER.model_copy(update={"scope": DIRECT}),)), "mango"
+    )
+    goals, plans = world.app.goals.active(own), world.app.plans.active(own)
+    bench = Workbench.found_in(world.table.get(Workbench.key_of(TENANT, COACH.id, DIRECT)))
+    made: list[Owned | Document] = [*goals, *plans, *world.memories(scope=DIRECT), mango]
+    made += bench.threads
+    assert len(made) == 5
+    assert {each.audience for each in made} == {ALONE}
+    assert (mango.text, bench.active_thread_id) == ("secret!", "thr_1")
+    assert world.app.threads.active_id(OPEN_OWNER.reach) is None
+    assert [plan.instruction for plan in world.app.plans.active(OPEN_OWNER.reach)] == ["Report"]
+    open_things = [*kept(world, OPEN_OWNER), *world.memories()]
+    assert "ango" not in "".join(each.model_dump_json() for each in open_things)
+
+
+def test_plan_carries_its_partition_to_its_run() -> None:
+    world = stage(END)
+    owner = Owner(tenant=TENANT, agent_id=COACH.id, scope=TEAM, audience=ALONE)
+    world.app.plans.set(owner, "Report", "Report", run_after="1 hour")
+    world.clock.advance(3_700)
+    world.tick()
+    pages = world.table.query(f"{TENANT}#AGENT#{COACH.id}", first="RUN#", last="RUN#~").items
+    [run] = [Run.from_item(item) for item in pages if "#STEP#" not in item["sk"]]
+    assert (run.scope, run.audience) == (TEAM, ALONE)
+
+
+@pytest.mark.parametrize(
+    ("audience", "chat_id", "scope"),
+    [(ALONE, None, DIRECT), (ALONE, "chat_1", DIRECT), (BOTH, "chat_1", TEAM), (BOTH, None, None)],
+)
+def test_run_stored_without_partition_keeps_things_where_its_plan_was_set(
+    audience: Audience, chat_id: str | None, scope: str | None
+) -> None:
+    world = stage(calls(("set_goal", {"text": "Mango"})), END)
+    assert PLAN_RUN.plan is not None
+    plan = PLAN_RUN.plan.model_copy(update={"chat_id": chat_id})
+    trigger = PLAN_RUN.model_copy(update={"plan": plan})
+    run = asked_by_service(world, trigger=trigger, audience=audience)
+    settle(world)
+    [(status, _)] = done(world, run)
+    reach = Reach(tenant=TENANT, agent_id=COACH.id, scopes=(scope,))
+    goals = [goal.audience for goal in world.app.goals.active(reach)]
+    assert (status, goals) == (("failed", []) if scope is None else ("done", [audience]))

@@ -1,0 +1,118 @@
+"""How documents are shown: whole or openly cut, and never as anything else."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skein.agent.prompt.documents import (
+    SHOWN_CHARACTERS,
+    OnShow,
+    document_text,
+    global_documents,
+    missing_text,
+)
+from skein.agent.prompt.section import SEPARATOR
+from skein.models.audience import OPEN
+from skein.models.document import Document
+from tests.support.builders import NOON, TENANT, tokens
+
+LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+PIECES = [*LINE_ENDS, *"ab=|[] :", "INSTRUCTIONS:", "=== x (a/b, v1) ===", "[cut: 1"]
+HOSTILE = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
+
+
+def document(text: str, name: str = "plan.md", **fields: object) -> Document:
+    values = {"agent_id": "agt_a", "audience": OPEN, "created_at": NOON, "updated_at": NOON}
+    return Document.model_validate({"tenant": TENANT, "name": name, "text": text} | values | fields)
+
+
+def test_a_short_document_is_shown_whole_behind_bars() -> None:
+    assert document_text(document("# Plan\n\n\tOne\n", version=3)) == (
+        "=== plan.md (text/markdown, v3) ===\n| # Plan\n|\n| \tOne"
+    )
+
+
+def test_an_empty_document_says_so() -> None:
+    assert document_text(document("")) == "=== plan.md (text/markdown, v1) ===\n[empty]"
+
+
+def test_a_long_document_says_how_much_of_it_is_missing() -> None:
+    text = "x" * (SHOWN_CHARACTERS + 2_345)
+    _, line, mark = document_text(document(text)).splitlines()
+    assert line == "| " + "x" * SHOWN_CHARACTERS
+    assert mark == (
+        "[cut: 2,345 of 12,345 characters are missing; read on with read_document, offset 10000]"
+    )
+    *_, from_there, rest = document_text(document(text), offset=SHOWN_CHARACTERS).splitlines()
+    assert from_there == "[from character 10,000 on]"
+    assert rest == "| " + "x" * 2_345
+
+
+def test_exactly_ten_thousand_characters_are_not_cut() -> None:
+    assert "[cut" not in document_text(document("x" * SHOWN_CHARACTERS))
+
+
+def test_reading_on_again_and_again_misses_nothing() -> None:
+    text = "".join(chr(0x4E00 + n % 5_000) for n in range(25_000))
+    parts = []
+    offset = 0
+    while True:
+        shown = document_text(document(text), offset=offset)
+        parts += [line[2:] for line in shown.splitlines() if line.startswith("| ")]
+        on = re.search(r"offset (\d+)\]$", shown)
+        if on is None:
+            break
+        offset = int(on.group(1))
+    assert "".join(parts) == text
+
+
+@given(HOSTILE)
+def test_no_line_of_a_document_can_pass_for_anything_else(text: str) -> None:
+    head, *lines = re.split(f"[{LINE_ENDS}]", document_text(document(text)))
+    assert head == "=== plan.md (text/markdown, v1) ==="
+    assert all(line.startswith("|") or line == "[empty]" for line in lines)
+    assert (lines == ["[empty]"]) == (text == "")
+
+
+def test_a_name_that_looks_like_a_head_is_quoted() -> None:
+    shown = document_text(document("x", name="a (text/markdown, v9) ==="))
+    assert shown.startswith('=== "a (text/markdown, v9) ===" (text/markdown, v1) ===\n')
+    assert missing_text("b === c").startswith('=== "b === c" (missing) ===\n')
+
+
+def test_what_cannot_be_seen_is_shown_as_something_that_can() -> None:
+    shown = document_text(document("a\u202eb\x00c\u200bd \u200d\tx"))
+    assert shown.endswith("| a\ufffdb\ufffdc\ufffdd \u200d\tx")
+
+
+# ---------------------------------------------------------------------- the section
+
+
+def test_the_chats_documents_stand_behind_the_agents_own() -> None:
+    shown = [
+        OnShow("rules", document("Be kind.", name="rules")),
+        OnShow("agenda", document("1. Hi", name="agenda"), of_chat=True),
+    ]
+    section = global_documents(shown, 1_000, tokens())
+    assert section is not None
+    assert section.text == (
+        "GLOBAL DOCUMENTS:\n=== rules (text/markdown, v1) ===\n| Be kind.\n"
+        "  of the active chat:\n=== agenda (text/markdown, v1) ===\n| 1. Hi"
+    )
+    assert section.tokens == tokens().count(section.text + SEPARATOR)
+    assert global_documents([], 1_000, tokens()) is None
+
+
+def test_where_room_is_short_each_document_is_cut_further_and_says_so() -> None:
+    shown = [OnShow(f"doc {n}", document("word " * 2_000, name=f"doc {n}")) for n in range(3)]
+    whole = global_documents(shown, 100_000, tokens())
+    assert whole is not None
+    assert "[cut" not in whole.text
+    for limit in (4_000, 1_000, 300):
+        part = whole.within(limit)
+        assert part.tokens <= limit
+        assert part.tokens == tokens().count(part.text + SEPARATOR)
+        assert part.text.count("=== doc ") == part.text.count("[cut: ") == 3
+    least = whole.within(1)
+    assert least.text.count("[cut: 10,000 of 10,000 characters are missing") == 3

@@ -1,0 +1,350 @@
+"""Agents that work on documents: what they are shown, and what they may change from where."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skein.agent.prompt.documents import SHOWN_CHARACTERS
+from skein.agent.prompt.skills import skills
+from skein.models.audience import OPEN, Audience
+from skein.models.base import NamedMember, rfc3339
+from skein.models.completion import ModelRequest
+from skein.models.document import Document, DocumentReach, Folder
+from skein.models.skill import Skill, SkillHead
+from skein.models.storage import Put
+from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.skill_selection import Selection
+from skein.settings import Settings
+from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage, the_run
+from tests.support.builders import NOON, TENANT, World, tokens
+from tests.support.fakes import Calls, Script, calls
+from tests.support.goldens import agrees
+
+OWN = Folder(tenant=TENANT, agent_id=COACH.id)
+HIS = Folder(tenant=TENANT, agent_id=COACH.id, scope="user:usr_husam")
+OF_CHAT = Folder(tenant=TENANT, chat_id="chat_1")
+HUSAM_ALONE = Audience(open=False, people=("usr_husam",))
+PRIVATE = {"kind": "direct", "visibility": "private"}
+
+
+def does(tool: str, **arguments: Any) -> Calls:
+    return calls((tool, arguments))
+
+
+def given_document(world: World, folder: Folder, name: str, text: str, **fields: Any) -> None:
+    reach = DocumentReach(folders=(folder,))
+    world.app.documents.write(reach, name, text, new_in=folder, **fields)
+
+
+def talking(*script: Script, private: bool = False, others: tuple[NamedMember, ...] = ()) -> World:
+    world = stage(*script)
+    if private:
+        world.chat(HUSAM, COACH, *others, **(PRIVATE if not others else {"visibility": "private"}))
+    else:
+        world.chat(HUSAM, AHMAD, COACH)
+    return world
+
+
+def told(world: World) -> list[tuple[str, str]]:
+    world.post("Go on", HUSAM)
+    settle(world)
+    results = results_of(world, the_run(world))
+    return [(one.status, one.content) for one in results if one.name != "end_run"]
+
+
+def read(world: World, folder: Folder, name: str) -> Document:
+    return world.app.documents.get(DocumentReach(folders=(folder,)), name)
+
+
+def prompt(world: World, chat_id: str = "chat_1", agent_id: str = COACH.id) -> str:
+    """All that the agent would be shown now."""
+    shown = world.app.preview.show(TENANT, agent_id, chat_id)
+    turns = [turn.text for turn in shown.turns or ()]
+    return "\n\n".join([*(section.text for section in shown.sections), *turns])
+
+
+# ---------------------------------------------------------------------- working on them
+
+
+def test_an_agent_writes_reads_appends_edits_and_deletes() -> None:
+    world = talking(
+        does("write_document", name="plan", text="One"),
+        does("append_document", name="plan", text="\nTwo"),
+        does("edit_document", name="plan", find="One", replace="1"),
+        does("read_document", name="plan"),
+        does("write_document", name="plan", text="All new", media_type="text/plain", version=3),
+        does("delete_document", name="plan"),
+    )
+    assert told(world) == [
+        ("done", "document plan created, v1, 3 characters"),
+        ("done", "document plan changed, v2, 7 characters"),
+        ("done", "document plan changed, v3, 5 characters"),
+        ("done", "=== plan (text/markdown, v3) ===\n| 1\n| Two"),
+        ("done", "document plan changed, v4, 7 characters"),
+        ("done", "document plan deleted"),
+    ]
+    assert world.app.documents.list(OWN).items == ()
+
+
+def test_documents_are_listed_by_where_they_are_kept_without_their_texts() -> None:
+    world = talking(does("list_documents"), private=True)
+    given_document(world, OWN, "open.md", "secret", on_show=True)
+    given_document(world, HIS, "his\n", "x" * 2_000, media_type="text/csv")
+    given_document(world, OF_CHAT, "open.md", "")
+    theirs = Maker(audience=Audience(open=False, people=("usr_ahmad",)))
+    given_document(world, HIS, "theirs", "x", maker=theirs)
+    at = rfc3339(NOON)
+    [(status, listed)] = told(world)
+    assert (status, listed.splitlines()) == (
+        "done",
+        [
+            "of the active chat:",
+            f"- open.md (text/markdown, v1, 0 characters, changed {at})",
+            "yours, for the people here:",
+            f"- his (text/csv, v1, 2,000 characters, changed {at})",
+            "yours, open, only to be read here:",
+            f"- open.md (text/markdown, v1, 6 characters, changed {at}, always on show)",
+        ],
+    )
+
+
+def test_a_list_of_documents_goes_on_where_it_ended() -> None:
+    def on(request: ModelRequest) -> Calls:
+        ends = [m.content for m in request.messages if m.role == "tool"][-1]
+        found = re.search(r"after (\d:doc_\w+)\]", ends)
+        after = {"after": found[1]} if found else {"after": "3:doc_"}
+        return calls(("list_documents", {"limit": 3, **after}))
+
+    world = talking(does("list_documents", limit=3), *[on] * 4)
+    for n in range(8):
+        given_document(world, OWN if n % 2 else OF_CHAT, f"doc-{n}", "x")
+    results = told(world)
+    assert [status for status, _ in results] == ["done"] * 3 + ["correctable"] * 2
+    names = [re.findall(r"- (doc-\d) ", content) for _, content in results[:3]]
+    assert [len(page) for page in names] == [3, 3, 2]
+    assert sorted(name for page in names for name in page) == [f"doc-{n}" for n in range(8)]
+
+
+def test_a_long_document_is_read_on_from_where_it_was_cut() -> None:
+    world = talking(
+        does("read_document", name="long"),
+        does("read_document", name="long", offset=SHOWN_CHARACTERS),
+        does("read_document", name="long", offset=SHOWN_CHARACTERS + 6),
+    )
+    given_document(world, OWN, "long", "x" * SHOWN_CHARACTERS + "the end"[:5])
+    first, second, third = told(world)
+    assert first[1].endswith(
+        "[cut: 5 of 10,005 characters are missing; read on with read_document, offset 10000]"
+    )
+    assert second == (
+        "done",
+        "=== long (text/markdown, v1) ===\n[from character 10,000 on]\n| the e",
+    )
+    assert third == ("correctable", "error: it has 10,005 characters")
+
+
+def test_what_cannot_be_done_is_told_with_the_reason() -> None:
+    world = talking(
+        does("read_document", name="none"),
+        does("append_document", name="none", text="x"),
+        does("edit_document", name="plan", find="o", replace="0"),
+        does("write_document", name="plan", text="x", version=7),
+        does("write_document", name="a\nb", text="x"),
+        does("write_document", name="big", text="x" * 262_145),
+    )
+    given_document(world, OWN, "plan", "foo")
+    statuses = told(world)
+    assert [status for status, _ in statuses] == [
+        "failed",
+        "failed",
+        "correctable",
+        "failed",
+        "correctable",
+        "correctable",
+    ]
+    assert "2 times" in statuses[2][1]
+    assert "version 1" in statuses[3][1]
+    assert "262,144" in statuses[5][1]
+
+
+def test_a_document_of_the_chat_is_every_agents_there() -> None:
+    world = talking(does("write_document", name="agenda", text="1. Hi", in_chat=True))
+    assert told(world) == [("done", "document agenda created, v1, 5 characters")]
+    agenda = read(world, OF_CHAT, "agenda")
+    assert (agenda.source_chat_id, agenda.audience) == ("chat_1", OPEN)
+    other = world.agent("agt_b", "Designer")
+    world.chat(HUSAM, other.as_member, chat_id="chat_2")
+    assert "agenda" not in prompt(world, "chat_2", "agt_b")
+    assert "=== agenda (text/markdown, v1) ===\n| 1. Hi" in prompt(world)
+
+
+def test_the_chats_document_counts_before_the_agents_own() -> None:
+    world = talking(does("append_document", name="plan", text="!"))
+    given_document(world, OWN, "plan", "own")
+    given_document(world, OF_CHAT, "plan", "chat's")
+    told(world)
+    assert read(world, OF_CHAT, "plan").text == "chat's!"
+    assert read(world, OWN, "plan").text == "own"
+
+
+# ---------------------------------------------------------------------- for whom
+
+
+def test_what_is_written_in_private_stays_with_those_who_were_there() -> None:
+    world = talking(does("write_document", name="diary", text="secret", on_show=True), private=True)
+    told(world)
+    assert read(world, HIS, "diary").audience == HUSAM_ALONE
+    assert "| secret" in prompt(world)
+    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2")
+    open_place = prompt(world, "chat_2")
+    assert "secret" not in open_place
+    assert "diary" not in open_place
+
+
+def test_an_open_document_is_read_but_not_changed_in_private() -> None:
+    world = talking(
+        does("read_document", name="plan"),
+        does("append_document", name="plan", text="secret"),
+        does("write_document", name="plan", text="secret"),
+        does("delete_document", name="plan"),
+        private=True,
+    )
+    given_document(world, OWN, "plan", "open")
+    statuses = told(world)
+    assert [status for status, _ in statuses] == ["done", "failed", "failed", "failed"]
+    assert all("not changed" in content for _, content in statuses[1:])
+    assert read(world, OWN, "plan").text == "open"
+
+
+def test_somebody_who_joins_is_not_shown_what_was_written_before() -> None:
+    world = talking(
+        does("write_document", name="log", text="secret", in_chat=True),
+        private=True,
+        others=(AHMAD,),
+    )
+    told(world)
+    assert "| secret" in prompt(world)
+    chat = world.stored_chat()
+    new = NamedMember(kind="user", id="usr_new", name="New")
+    change = {"roster": (*chat.roster, new), "joined_late": {"user#usr_new": chat.last_seq}}
+    item = chat.model_copy(update=change)
+    world.table.write(Put(item.key, item.to_item()))
+    assert "secret" not in prompt(world)
+    assert "log" not in prompt(world)
+
+
+def test_a_run_that_was_told_in_private_gives_no_document_to_another_chat() -> None:
+    world = talking(
+        does("enter_chat", chat_id="chat_2"),
+        does("write_document", name="leak", text="secret", in_chat=True),
+        private=True,
+    )
+    world.chat(AHMAD, COACH, chat_id="chat_2")
+    assert [status for status, _ in told(world)] == ["done", "failed"]
+    assert world.stored_chat("chat_2").documents == ()
+
+
+# ---------------------------------------------------------------------- in the prompt
+
+
+def test_a_prompt_with_documents_and_skills_reads_as_it_should() -> None:
+    world = talking()
+    world.app.skills.put(TENANT, SkillHead(name="core"), "Work with care.\n\nAlways.")
+    given_document(world, OWN, "rules", "# Rules\n\nBe kind.\n", on_show=True)
+    given_document(
+        world,
+        OWN,
+        "numbers.csv",
+        ("0123456789," * 90 + "\n") * 12,
+        on_show=True,
+        media_type="text/csv",
+    )
+    given_document(world, OF_CHAT, "agenda \u2014 today", "1. Hi\n\nTRIGGER:\n  type: manual")
+    world.post("Hello", HUSAM)
+    shown = world.app.preview.show(TENANT, COACH.id, "chat_1")
+    sections = {one.name: one.text for one in shown.sections}
+    assert agrees("sections/skills", sections["SKILLS"])
+    assert agrees("sections/global_documents", sections["GLOBAL DOCUMENTS"])
+    names = list(sections)
+    assert names.index("SKILLS") == names.index("INSTRUCTIONS") + 1
+    assert names.index("GLOBAL DOCUMENTS") == names.index("SKILLS") + 1
+
+
+def test_skills_that_do_not_fit_are_named_and_never_cut() -> None:
+    chosen = Selection(
+        (
+            Skill(name="core", text="Care. " * 50),
+            Skill(name="long", text="Word. " * 500),
+            Skill(name="short", text="Brief."),
+        ),
+        ("lost",),
+    )
+    section = skills(chosen, 200, tokens(), may_read=True)
+    assert section is not None
+    assert section.text == (
+        f"SKILLS:\n  [core]\n    {('Care. ' * 50).strip()}\n  [short]\n    Brief.\n"
+        "  no room for: long (read_skill reads them)\n  gone: lost"
+    )
+    least = section.within(1).text
+    assert "[core]" in least
+    assert "no room for: long, short" in least
+    whole = skills(chosen, 10_000, tokens(), may_read=False)
+    assert whole is not None
+    assert "no room" not in whole.text
+
+
+def test_a_skill_that_is_not_shown_is_read_by_its_name() -> None:
+    world = talking(does("read_skill", name="planning"), does("read_skill", name="none"))
+    (one, text), (other, why) = told(world)
+    assert (one, other) == ("done", "failed")
+    assert text.startswith("  [planning]\n    Say first")
+    assert why.startswith("error: there is no such skill; there are: core, ")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            ["\n", "\r", "\u2028", "\x85", "INSTRUCTIONS:", "=== a (b/c, v1) ===", "x", "| "]
+        ),
+        max_size=20,
+    ).map("".join)
+)
+def test_nothing_in_a_document_can_be_a_line_of_the_prompt(text: str) -> None:
+    world = talking()
+    plain = prompt(world).splitlines()
+    given_document(world, OWN, "notes", text, on_show=True)
+    added = list(prompt(world).splitlines())
+    for line in plain:
+        added.remove(line)
+    head, *lines = [line for line in added if line]
+    assert head == "GLOBAL DOCUMENTS:"
+    assert lines.pop(0) == "=== notes (text/markdown, v1) ==="
+    assert all(line.startswith("|") or line == "[empty]" for line in lines)
+
+
+def test_where_room_is_short_documents_are_cut_further_and_the_newest_messages_stay() -> None:
+    world = World(Settings(max_prompt_tokens=3_000))
+    world.agent(COACH.id, COACH.name)
+    world.chat(HUSAM, COACH)
+    for n in range(4):
+        given_document(world, OWN, f"doc {n}", "word " * 2_000, on_show=True)
+    for n in range(5):
+        world.post(f"Message {n} " + "word " * 60, HUSAM)
+    shown = world.app.preview.show(TENANT, COACH.id, "chat_1")
+    assert shown.total_tokens <= 3_000
+    text = prompt(world)
+    assert all(f"Message {n} " in text for n in (3, 4))
+    assert text.count("=== doc ") == text.count("[cut: ") == 4
+
+
+@pytest.mark.parametrize("maker", [Maker(), Maker(audience=HUSAM_ALONE)])
+def test_what_is_on_show_in_a_private_chat_is_the_open_and_the_persons_own(maker: Maker) -> None:
+    world = talking(private=True)
+    given_document(world, HIS, "his", "for him", on_show=True, maker=maker)
+    given_document(world, OWN, "rules", "for all", on_show=True)
+    text = prompt(world)
+    assert text.index("| for all") < text.index("| for him")

@@ -1,0 +1,501 @@
+"""Documents: one name, one text, no change lost and none made twice."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
+from skein.models.audience import OPEN, Audience
+from skein.models.document import (
+    MAX_DOCUMENT_BYTES,
+    MAX_OF_CHAT,
+    MAX_ON_SHOW,
+    MAX_SOURCES,
+    Document,
+    DocumentReach,
+    Folder,
+    Shelf,
+)
+from skein.models.intent import Owner
+from skein.models.memory import revision_key
+from skein.models.storage import Check, Exists, Key, Missing
+from skein.services.account_linking.owned_items import move_owned
+from skein.services.workspace.document_changes import Maker, Revision
+from tests.support.builders import NOON, TENANT, World, person
+from tests.support.fakes import MeanwhileTable
+
+FOLDER = Folder(tenant=TENANT, agent_id="agt_a")
+HERS = Folder(tenant=TENANT, agent_id="agt_a", scope="user:usr_ann")
+OF_CHAT = Folder(tenant=TENANT, chat_id="chat_1")
+REACH = DocumentReach(folders=(FOLDER,))
+IN_CHAT = DocumentReach(folders=(OF_CHAT,))
+ANN = Audience(open=False, people=("usr_ann",))
+NOWHERE = Key("nowhere", "nothing")
+HOLDS, FAILS = Check(NOWHERE, Missing()), Check(NOWHERE, Exists())
+
+
+def write(world: World, name: str = "plan", text: str = "One\n", **fields: object) -> Document:
+    world.app.documents.write(REACH, name, text, new_in=FOLDER, **fields)  # type: ignore[arg-type]
+    return world.app.documents.get(REACH, name)
+
+
+def shelf(world: World) -> list[str]:
+    """The names of what is always on show."""
+    ids = Shelf.found_in(world.table.get(FOLDER.shelf_key)).documents
+    return [world.app.documents.get(REACH, each).name for each in ids]
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def test_a_new_document_is_markdown_at_version_1() -> None:
+    document = write(World())
+    assert (document.text, document.media_type, document.version) == (
+        "One\n",
+        "text/markdown",
+        1,
+    )
+    assert (document.audience, document.on_show, document.created_at) == (OPEN, False, NOON)
+
+
+def test_writing_again_replaces_the_text_and_leaves_the_rest() -> None:
+    world = World()
+    write(world, media_type="text/csv", on_show=True)
+    world.clock.advance(60)
+    document = write(world, text="a,b\n")
+    assert (document.text, document.media_type, document.version) == ("a,b\n", "text/csv", 2)
+    assert document.on_show
+    assert document.created_at == NOON
+    assert document.updated_at == world.clock.now()
+
+
+def test_a_name_and_its_id_find_the_same_document() -> None:
+    world = World()
+    document = write(world, "  Notes / über alles  ")
+    assert document.name == "Notes / über alles"
+    assert world.app.documents.get(REACH, document.id) == document
+    assert world.app.documents.get(REACH, document.name) == document
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "   ", "two\nlines", "half\u2028line", "\u202eturned", "n" * 201, "doc_" + "0" * 26],
+)
+def test_a_name_that_could_mislead_is_refused(name: str) -> None:
+    with pytest.raises(Unprocessable):
+        write(World(), name)
+
+
+def test_what_is_to_be_new_must_not_be_there() -> None:
+    world = World()
+    write(world, only_new=True)
+    with pytest.raises(Conflict, match="already"):
+        write(world, only_new=True)
+
+
+def test_what_is_to_be_replaced_must_be_there() -> None:
+    with pytest.raises(NotFound):
+        World().app.documents.write(REACH, "plan", "text")
+
+
+def test_a_change_of_another_version_than_the_one_that_is_meant_is_refused() -> None:
+    world = World()
+    write(world)
+    write(world, text="Two\n", version=1)
+    with pytest.raises(Conflict, match="at version 2"):
+        write(world, text="Three\n", version=1)
+    with pytest.raises(Conflict, match="at version 2"):
+        world.app.documents.revise(REACH, "plan", Revision(append="x", version=1))
+    with pytest.raises(Conflict, match="at version 2"):
+        world.app.documents.delete(REACH, "plan", version=1)
+    with pytest.raises(Conflict, match="no version"):
+        write(world, "other", version=1)
+    assert world.app.documents.get(REACH, "plan").text == "Two\n"
+
+
+def test_a_document_holds_256_kib_of_utf8_and_no_more() -> None:
+    world = World()
+    most = "é" * (MAX_DOCUMENT_BYTES // 2)
+    assert write(world, text=most).text == most
+    with pytest.raises(TooLarge, match="262,144"):
+        world.app.documents.revise(REACH, "plan", Revision(append="x"))
+    with pytest.raises(TooLarge, match="262,144"):
+        write(world, "other", text=most + "x")
+
+
+def test_a_text_that_is_no_unicode_is_refused() -> None:
+    with pytest.raises(Unprocessable, match="half a character"):
+        write(World(), text="\ud800")
+
+
+# ---------------------------------------------------------------------- revising
+
+
+def test_appending_adds_to_the_end() -> None:
+    world = World()
+    write(world)
+    done = world.app.documents.revise(REACH, "plan", Revision(append="Two\n"))
+    assert (done.deed, done.version, done.characters) == ("changed", 2, 8)
+    assert world.app.documents.get(REACH, "plan").text == "One\nTwo\n"
+
+
+def test_an_edit_replaces_what_stands_there_exactly_once() -> None:
+    world = World()
+    write(world, text="one two two")
+    world.app.documents.revise(REACH, "plan", Revision(find="one ", replace=""))
+    with pytest.raises(Unprocessable, match="2 times"):
+        world.app.documents.revise(REACH, "plan", Revision(find="two", replace="three"))
+    for absent in ("Two", ""):
+        with pytest.raises(Unprocessable, match="match exactly"):
+            world.app.documents.revise(REACH, "plan", Revision(find=absent, replace="x"))
+    assert world.app.documents.get(REACH, "plan").text == "two two"
+
+
+def test_nothing_is_revised_that_is_not_there() -> None:
+    with pytest.raises(NotFound):
+        World().app.documents.revise(REACH, "plan", Revision(append="x"))
+    with pytest.raises(NotFound):
+        World().app.documents.delete(REACH, "plan")
+
+
+def test_a_deleted_document_is_gone_and_a_new_one_of_its_name_is_another() -> None:
+    world = World()
+    first = write(world, on_show=True)
+    done = world.app.documents.delete(REACH, "plan")
+    assert (done.deed, done.name, done.version) == ("deleted", "plan", 1)
+    with pytest.raises(NotFound):
+        world.app.documents.get(REACH, "plan")
+    assert shelf(world) == []
+    again = write(world)
+    assert (again.version, again.key) == (1, first.key)
+    assert again.generation != first.generation
+
+
+# ---------------------------------------------------------------------- at once
+
+
+def test_of_texts_that_are_appended_at_once_none_is_lost() -> None:
+    world = World()
+    write(world, text="")
+    with ThreadPoolExecutor(8) as pool:
+        work = [
+            pool.submit(world.app.documents.revise, REACH, "plan", Revision(append=f"<{n}>"))
+            for n in range(24)
+        ]
+        versions = sorted(each.result().version for each in work)
+    document = world.app.documents.get(REACH, "plan")
+    assert versions == list(range(2, 26))
+    assert sorted(document.text.strip("<>").split("><")) == sorted(map(str, range(24)))
+
+
+def test_of_those_who_put_documents_on_show_at_once_only_as_many_succeed_as_may() -> None:
+    world = World()
+
+    def put(n: int) -> bool:
+        try:
+            write(world, f"doc {n}", on_show=True)
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(put, range(12)))
+    assert sum(outcomes) == MAX_ON_SHOW == len(shelf(world))
+    kept = world.app.documents.list(FOLDER, limit=100).items
+    assert {document.name for document in kept} == set(shelf(world))
+
+
+def test_a_change_that_rests_on_a_document_since_made_anew_is_made_on_the_new_one() -> None:
+    table = MeanwhileTable()
+    world = World(overrides={"table": table})
+    write(world, text="old")
+
+    def once_in_between() -> None:
+        world.app.documents.delete(REACH, "plan")
+        write(world, text="new")
+
+    table.before = ("DOC#", once_in_between)
+    world.app.documents.revise(REACH, "plan", Revision(append=" text"))
+    assert world.app.documents.get(REACH, "plan").text == "new text"
+
+
+# ---------------------------------------------------------------------- once
+
+
+def test_an_effect_that_is_carried_out_again_changes_nothing() -> None:
+    world = World()
+    write(world)
+    append, remove = Maker(effect="run:1:0", guard=HOLDS), Maker(effect="run:1:1", guard=HOLDS)
+    for _ in range(2):
+        done = world.app.documents.revise(REACH, "plan", Revision(append="Two\n"), maker=append)
+        assert (done.deed, done.version) == ("changed", 2)
+    assert world.app.documents.get(REACH, "plan").text == "One\nTwo\n"
+    first = world.app.documents.delete(REACH, "plan", maker=remove)
+    write(world, text="Since then\n")
+    assert world.app.documents.delete(REACH, "plan", maker=remove) == first
+    assert world.app.documents.get(REACH, "plan").text == "Since then\n"
+
+
+def test_an_effect_on_one_document_is_not_repeated_on_another_of_the_same_name() -> None:
+    world = World()
+    both = DocumentReach(folders=(HERS, FOLDER))
+    write(world)
+    world.app.documents.write(
+        DocumentReach(folders=(HERS,)), "plan", "hers", new_in=HERS, maker=Maker(audience=ANN)
+    )
+    for _ in range(2):
+        world.app.documents.delete(both, "plan", maker=Maker(effect="run:1:0"))
+    assert world.app.documents.get(both, "plan").text == "One\n"
+
+
+def test_nothing_is_changed_for_a_run_that_is_in_other_hands() -> None:
+    world = World()
+    write(world)
+    lost = Maker(effect="run:1:0", guard=FAILS)
+    with pytest.raises(LostLease):
+        world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=lost)
+    with pytest.raises(LostLease):
+        world.app.documents.delete(REACH, "plan", maker=lost)
+    assert world.app.documents.get(REACH, "plan").text == "One\n"
+
+
+def test_every_change_of_an_agents_documents_is_seen_in_the_revision() -> None:
+    world = World()
+    write(world)
+    world.app.documents.revise(REACH, "plan", Revision(append="x"))
+    world.app.documents.delete(REACH, "plan")
+    item = world.table.get(revision_key(TENANT, "agt_a", None))
+    assert item is not None
+    assert item["revision"] == 3
+
+
+# ---------------------------------------------------------------------- on show
+
+
+def test_what_is_on_show_stands_on_the_shelf_until_it_is_not() -> None:
+    world = World()
+    write(world, "b", on_show=True)
+    write(world, "a", on_show=True)
+    write(world, "c")
+    assert shelf(world) == ["b", "a"]
+    world.app.documents.revise(REACH, "b", Revision(on_show=False))
+    assert shelf(world) == ["a"]
+
+
+def test_a_chats_documents_are_listed_on_the_chat_ten_at_most() -> None:
+    world = World()
+    world.chat()
+    for n in range(MAX_OF_CHAT):
+        world.app.documents.write(IN_CHAT, f"doc {n}", "text", new_in=OF_CHAT)
+    with pytest.raises(Conflict, match="10 documents of a chat"):
+        world.app.documents.write(IN_CHAT, "one more", "text", new_in=OF_CHAT)
+    assert world.app.documents.get(IN_CHAT, "doc 3").folder == OF_CHAT
+    world.app.documents.delete(IN_CHAT, "doc 3")
+    kept = [f"doc {n}" for n in range(MAX_OF_CHAT) if n != 3]
+    assert world.stored_chat().documents == tuple(map(Document.id_of, kept))
+
+
+def test_a_document_that_a_chat_is_given_while_people_write_costs_no_message() -> None:
+    world = World()
+    ann = person("usr_ann", "Ann")
+    world.chat(ann)
+    with ThreadPoolExecutor(8) as pool:
+        posts = [pool.submit(world.post, f"Message {n}", ann) for n in range(20)]
+        writes = [
+            pool.submit(world.app.documents.write, IN_CHAT, f"doc {n}", "", new_in=OF_CHAT)
+            for n in range(5)
+        ]
+        assert sorted(each.result().message.seq for each in posts) == list(range(1, 21))
+        assert {each.result().deed for each in writes} == {"created"}
+    assert len(world.stored_chat().documents) == 5
+    assert world.stored_chat().last_seq == 20
+
+
+def test_a_chat_that_is_not_there_or_was_discarded_has_no_documents() -> None:
+    world = World()
+    with pytest.raises(NotFound):
+        world.app.documents.write(IN_CHAT, "doc", "text", new_in=OF_CHAT)
+    world.chat(discarded_at=NOON)
+    with pytest.raises(NotFound):
+        world.app.documents.write(IN_CHAT, "doc", "text", new_in=OF_CHAT)
+
+
+def test_a_list_has_every_document_of_one_folder_once() -> None:
+    world = World()
+    for n in range(7):
+        write(world, f"doc {n}")
+    names: list[str] = []
+    cursor = None
+    while True:
+        page = world.app.documents.list(FOLDER, limit=3, cursor=cursor)
+        names += [document.name for document in page.items]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert sorted(names) == [f"doc {n}" for n in range(7)]
+
+
+# ---------------------------------------------------------------------- for whom
+
+
+def test_a_document_is_found_only_where_it_may_be_shown() -> None:
+    world = World()
+    hers = Maker(audience=ANN)
+    within = DocumentReach(folders=(HERS, FOLDER), place=ANN)
+    world.app.documents.write(within, "diary", "secret", new_in=HERS, maker=hers)
+    assert world.app.documents.get(within, "diary").text == "secret"
+    two = Audience(open=False, people=("usr_ann", "usr_ben"))
+    for place in (OPEN, two, Audience(open=False)):
+        elsewhere = DocumentReach(folders=(HERS, FOLDER), place=place)
+        with pytest.raises(NotFound):
+            world.app.documents.get(elsewhere, "diary")
+        with pytest.raises(NotFound):
+            world.app.documents.revise(elsewhere, "diary", Revision(append="x"))
+
+
+TEAM = Folder(tenant=TENANT, agent_id="agt_a", scope="chat:chat_1")
+BOTH = Audience(open=False, people=("usr_ann", "usr_ben"))
+EARLIER, LATER = (DocumentReach(folders=(TEAM, FOLDER), place=who) for who in (ANN, BOTH))
+
+
+def texts_of(world: World, reach: DocumentReach, *names: str) -> list[str]:
+    return [world.app.documents.get(reach, name).text for name in names]
+
+
+def test_a_name_is_free_for_whoever_may_not_be_shown_the_document_that_has_it() -> None:
+    """What they are told is what they would be told of any other name."""
+    world = World()
+    for text in ("secret", "second secret"):
+        world.app.documents.write(EARLIER, "log", text, new_in=TEAM, maker=Maker(audience=ANN))
+    told = [
+        world.app.documents.write(LATER, name, "ours", new_in=TEAM, maker=Maker(audience=BOTH))
+        for name in ("log", "log (2)", "free")
+    ]
+    assert {(done.deed, done.version, done.characters) for done in told} == {("created", 1, 4)}
+    with pytest.raises(NotFound):
+        world.app.documents.get(LATER, "log (3)")
+    names = ("log", "log (2)", "log (2) (2)")
+    assert texts_of(world, EARLIER, *names) == ["ours", "ours", "second secret"]
+    changed = world.app.documents.write(LATER, "log", "more", maker=Maker(audience=BOTH))
+    assert (changed.deed, changed.version) == ("changed", 2)
+
+
+def test_what_gives_way_stays_on_show_and_listed_by_its_threads() -> None:
+    world = World()
+    earlier = Maker(audience=ANN)
+    world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, on_show=True, maker=earlier)
+    before, after = (
+        Owner(tenant=TENANT, agent_id="agt_a", scope=TEAM.scope, audience=who)
+        for who in (ANN, BOTH)
+    )
+    threads = world.app.threads
+    old = threads.create(before, {"concern": "Before", "documents": ("log",)})
+    new = threads.create(after, {"concern": "After", "documents": ("log",)})
+    world.app.documents.write(LATER, "log", "ours", new_in=TEAM, maker=Maker(audience=BOTH))
+    shown = Shelf.found_in(world.table.get(TEAM.shelf_key)).documents
+    assert shown == (Document.id_of("log (2)"),)
+    lists = [threads.get(after.reach, each.id).documents for each in (old, new)]
+    assert lists == [("log (2)",), ("log",)]
+    assert texts_of(world, EARLIER, "log (2)") == ["secret"]
+
+
+def test_a_chats_document_gives_way_as_well_and_stays_listed_on_the_chat() -> None:
+    world = World()
+    world.chat(person("usr_ann", "Ann"), chat_id="chat_1", visibility="private")
+    earlier, later = (DocumentReach(folders=(OF_CHAT,), place=who) for who in (ANN, BOTH))
+    world.app.documents.write(earlier, "log", "x", new_in=OF_CHAT, maker=Maker(audience=ANN))
+    world.app.documents.write(later, "log", "y", new_in=OF_CHAT, maker=Maker(audience=BOTH))
+    ids = [Document.id_of(name) for name in ("log (2)", "log")]
+    assert list(world.stored_chat("chat_1").documents) == ids
+    assert texts_of(world, earlier, "log", "log (2)") == ["y", "x"]
+
+
+def test_a_change_to_what_gives_way_is_not_lost() -> None:
+    table = MeanwhileTable()
+    world = World(overrides={"table": table})
+    hers, ours = Maker(audience=ANN), Maker(audience=BOTH)
+    world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, maker=hers)
+    append = Revision(append="!")
+    table.before = ("DOC#", lambda: world.app.documents.revise(EARLIER, "log", append, maker=hers))
+    world.app.documents.write(LATER, "log", "ours", new_in=TEAM, maker=ours)
+    assert texts_of(world, EARLIER, "log", "log (2)") == ["ours", "secret!"]
+
+
+def test_an_open_document_can_be_read_in_private_but_not_changed() -> None:
+    world = World()
+    write(world)
+    within = DocumentReach(folders=(HERS, FOLDER), place=ANN)
+    assert world.app.documents.get(within, "plan").text == "One\n"
+    hers = Maker(audience=ANN)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.write(within, "plan", "secret", new_in=HERS, maker=hers)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.revise(within, "plan", Revision(append="secret"), maker=hers)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.delete(within, "plan", maker=hers)
+    assert world.app.documents.get(REACH, "plan").text == "One\n"
+
+
+def test_change_document_from_what_fewer_people_heard_is_refused() -> None:
+    world = World()
+    both = Audience(open=False, people=("usr_ann", "usr_ben"))
+    hers = Maker(audience=ANN)
+    private = Folder(tenant=TENANT, agent_id="agt_a", scope="chat:chat_9")
+    reach = DocumentReach(folders=(private,), place=both, content=ANN)
+    world.app.documents.write(reach, "log", "a", new_in=private, maker=Maker(audience=both))
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.revise(reach, "log", Revision(append="b"), maker=hers)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.write(reach, "log", "b", new_in=private, maker=hers)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.documents.delete(reach, "log", maker=hers)
+    document = world.app.documents.get(reach, "log")
+    assert (document.text, document.audience, document.version) == ("a", both, 1)
+
+
+# ---------------------------------------------------------------------- moving
+
+
+def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost() -> None:
+    world = World()
+    caller = Folder(tenant=TENANT, agent_id="agt_a", scope="user:usr_caller")
+    for folder, people, count in ((caller, "usr_caller", 4), (HERS, "usr_ann", 3)):
+        maker = Maker(audience=Audience(open=False, people=(people,)))
+        for n in range(count):
+            world.app.documents.write(
+                DocumentReach(folders=(folder,)),
+                f"doc {n}",
+                f"{people} {n}",
+                new_in=folder,
+                on_show=True,
+                maker=maker,
+            )
+    for _ in range(2):
+        move_owned(world.table, TENANT, "agt_a", "usr_caller", "usr_ann")
+    kept = {each.name: each for each in world.app.documents.list(HERS).items}
+    assert {name: each.text for name, each in kept.items()} == {
+        **{f"doc {n}": f"usr_ann {n}" for n in range(3)},
+        **{f"doc {n} (2)": f"usr_caller {n}" for n in range(3)},
+        "doc 3": "usr_caller 3",
+    }
+    assert {each.audience for each in kept.values()} == {ANN}
+    assert {each.scope for each in kept.values()} == {"user:usr_ann"}
+    on_show = Shelf.found_in(world.table.get(HERS.shelf_key)).documents
+    assert sorted(on_show) == sorted(each.id for each in kept.values())
+    assert world.table.query(caller.partition).items == ()
+
+
+def test_a_document_knows_every_chat_that_has_a_part_in_it_up_to_a_hundred() -> None:
+    world = World()
+    write(world)
+    for n in range(MAX_SOURCES):
+        maker = Maker(source_chat_id=f"chat_{n}")
+        for _ in range(2):
+            world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=maker)
+    document = world.app.documents.get(REACH, "plan")
+    assert document.chat_ids == tuple(f"chat_{n}" for n in range(MAX_SOURCES))
+    late = Maker(source_chat_id="chat_late")
+    with pytest.raises(Conflict, match="100 chats"):
+        world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=late)
+    known = Maker(source_chat_id="chat_5")
+    world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=known)

@@ -1,0 +1,205 @@
+"""What was made before somebody joined stays, and nothing that is done later tells of it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from skein.errors import Conflict, SkeinError, TooLarge
+from skein.models.audience import Audience
+from skein.models.document import MAX_OF_CHAT, MAX_ON_SHOW, DocumentReach, Folder
+from skein.models.intent import MAX_GOALS, MAX_PLANS, MOST_KEPT, Owner, Plan, Reach
+from skein.services.workspace import thread_changes as changes
+from skein.services.workspace.document_changes import Maker
+from skein.settings import Settings
+from tests.support.builders import TENANT, World, bot, person
+
+AGENT = "agt_a"
+ANN, BEN = person("usr_ann", "Ann"), person("usr_ben", "Ben")
+ALONE = Audience(open=False, people=(ANN.id,))
+BOTH = Audience(open=False, people=(ANN.id, BEN.id))
+SCOPE = "chat:chat_1"
+BEFORE = Owner(tenant=TENANT, agent_id=AGENT, scope=SCOPE, audience=ALONE)
+SINCE = BEFORE.model_copy(update={"audience": BOTH})
+EARLIER = Reach(tenant=TENANT, agent_id=AGENT, scopes=(None, SCOPE), place=ALONE, content=ALONE)
+LATER = EARLIER.model_copy(update={"place": BOTH, "content": BOTH})
+TEAM = Folder(tenant=TENANT, agent_id=AGENT, scope=SCOPE)
+OF_CHAT = Folder(tenant=TENANT, chat_id="chat_1")
+FULL = "nothing more can be kept here"
+
+
+def planned(world: World, owner: Owner, reach: Reach, name: str = "Report") -> Plan:
+    return world.app.plans.set(owner, name, "Do it", reach=reach, run_after="2 days")
+
+
+# ---------------------------------------------------------------------- names
+
+
+def test_set_plan_with_the_name_of_a_hidden_one_makes_a_separate_plan() -> None:
+    world = World()
+    hidden = planned(world, BEFORE, EARLIER)
+    made = planned(world, SINCE, LATER)
+    assert (made.id, made.version, made.created_at) != (hidden.id, 2, hidden.created_at)
+    assert made.id != hidden.id
+    assert world.app.plans.get(EARLIER, hidden.id) == hidden
+    assert world.app.plans.active(LATER) == (made,)
+    again = planned(world, SINCE, LATER)
+    assert (again.id, again.version) == (made.id, 2)
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_each_person_who_joins_leaves_another_plan_of_the_name(*, over: bool) -> None:
+    world = World()
+    made: list[Plan] = []
+    people: list[str] = []
+    for n in range(10):
+        people.append(f"usr_{n}")
+        who = Audience(open=False, people=tuple(people))
+        reach = EARLIER.model_copy(update={"place": who, "content": who})
+        owner = BEFORE.model_copy(update={"audience": who})
+        made.append(planned(world, owner, reach))
+        if over:
+            assert world.app.plans.cancel(reach, "Report").id == made[-1].id
+    assert len({plan.id for plan in made}) == 10
+    assert {plan.version for plan in made} == {1}
+
+
+def test_cancel_plan_by_the_name_of_a_hidden_one_ends_the_shown_one() -> None:
+    world = World()
+    hidden = planned(world, BEFORE, EARLIER)
+    made = planned(world, SINCE, LATER)
+    assert world.app.plans.cancel(LATER, "Report").id == made.id
+    assert world.app.plans.get(EARLIER, hidden.id).status == "active"
+
+
+def test_plan_that_was_stored_before_generations_keeps_its_id() -> None:
+    world = World()
+    plan = planned(world, BEFORE, EARLIER)
+    assert plan.id == Plan.id_of(AGENT, SCOPE, "Report")
+    assert "generation" not in (world.table.get(plan.key) or {})
+    assert planned(world, BEFORE, EARLIER).id == plan.id
+
+
+def test_set_plan_that_is_repeated_by_a_retry_makes_one() -> None:
+    world = World()
+    planned(world, BEFORE, EARLIER)
+    first, again = (
+        world.app.plans.set(
+            SINCE, "Report", "Do it", reach=LATER, run_after="2 days", effect="effect-1"
+        )
+        for _ in range(2)
+    )
+    assert first == again
+    assert world.app.plans.active(LATER) == (first,)
+
+
+def test_set_plan_where_a_wider_one_is_shown_is_refused() -> None:
+    """Ben has left: Ann sees what they planned together, and cannot change it for him."""
+    world = World()
+    ours = planned(world, SINCE, LATER)
+    with pytest.raises(Conflict, match="not changed"):
+        planned(world, BEFORE, EARLIER)
+    assert world.app.plans.active(EARLIER) == (ours,)
+
+
+# ---------------------------------------------------------------------- limits
+
+
+def goal(world: World, owner: Owner, reach: Reach, n: int) -> object:
+    return world.app.goals.set(owner, f"Goal {n}", reach=reach)
+
+
+def plan(world: World, owner: Owner, reach: Reach, n: int) -> object:
+    return planned(world, owner, reach, f"Plan {n} of {len(owner.audience.people)}")
+
+
+def thread(world: World, owner: Owner, reach: Reach, n: int) -> object:
+    return world.app.threads.create(owner, {"concern": f"Thread {n}"}, reach=reach)
+
+
+def shelved(world: World, owner: Owner, reach: Reach, n: int, folder: Folder = TEAM) -> object:
+    within = DocumentReach(folders=(folder,), place=reach.place, content=reach.content)
+    name = f"doc {n} of {len(owner.audience.people)}"
+    maker = Maker(audience=owner.audience)
+    return world.app.documents.write(within, name, "", new_in=folder, on_show=True, maker=maker)
+
+
+def of_chat(world: World, owner: Owner, reach: Reach, n: int) -> object:
+    return shelved(world, owner, reach, n, OF_CHAT)
+
+
+Make = Callable[[World, Owner, Reach, int], object]
+LIMITS = {
+    "goals": (goal, MAX_GOALS, MOST_KEPT),
+    "plans": (plan, MAX_PLANS, MOST_KEPT),
+    "threads": (thread, 10, 20),
+    "documents on show": (shelved, MAX_ON_SHOW, 2 * MAX_ON_SHOW),
+    "documents of a chat": (of_chat, MAX_OF_CHAT, 2 * MAX_OF_CHAT),
+}
+
+
+def fresh() -> World:
+    world = World(Settings(max_open_threads=10))
+    world.chat(ANN, BEN, bot(), visibility="private")
+    return world
+
+
+def refusal(make: Make, world: World, reach: Reach) -> str:
+    with pytest.raises(SkeinError) as refused:
+        make(world, SINCE, reach, 999)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_limit_counts_only_what_may_be_shown(what: str) -> None:
+    make, most, _ = LIMITS[what]
+    refusals = []
+    for hidden in (0, most):
+        world = fresh()
+        for n in range(hidden):
+            make(world, BEFORE, EARLIER, n)
+        for n in range(most):
+            make(world, SINCE, LATER, n)
+        refusals.append(refusal(make, world, LATER))
+    assert refusals[0] == refusals[1]
+    assert str(most) in refusals[0]
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_cap_on_everything_kept_tells_no_number(what: str) -> None:
+    make, most, cap = LIMITS[what]
+    world = fresh()
+    for n in range(cap):
+        who = Audience(open=False, people=(f"usr_{n // most}",) * (1 + n // most))
+        reach = EARLIER.model_copy(update={"place": who, "content": who})
+        make(world, BEFORE.model_copy(update={"audience": who}), reach, n)
+    assert refusal(make, world, LATER) == FULL
+
+
+def test_size_of_hidden_threads_leaves_the_shown_ones_their_room() -> None:
+    texts = {"approach": "x" * 2_000, "progress": "x" * 2_000, "goal": "x" * 1_000}
+
+    def grown(hidden: int) -> int:
+        world = fresh()
+        for owner, reach, count in ((BEFORE, EARLIER, hidden), (SINCE, LATER, 10)):
+            for n in range(count):
+                fields = {"concern": f"{n}", **texts}
+                made = world.app.threads.create(owner, fields, reach=reach)
+                noted = changes.fields({"blocking": "x" * 500})
+                world.app.threads.change(reach, made.id, noted)
+        return len(world.app.threads.list(LATER.model_copy(update={"scopes": (SCOPE,)})).items)
+
+    assert grown(0) == grown(10) == 10
+
+
+def test_size_of_shown_threads_has_a_limit_of_its_own() -> None:
+    smile = "\U0001f642"
+    texts = dict.fromkeys(("approach", "progress"), smile * 2000)
+    texts |= dict.fromkeys(("goal", "deliverable"), smile * 1000)
+    for hidden in (0, 5):
+        world = fresh()
+        for n in range(hidden):
+            world.app.threads.create(BEFORE, {"concern": f"{n}", **texts}, reach=EARLIER)
+        for n in range(7):
+            world.app.threads.create(SINCE, {"concern": f"{n}", **texts}, reach=LATER)
+        with pytest.raises(TooLarge, match="shorten one or end one"):
+            world.app.threads.create(SINCE, {"concern": "One more", **texts}, reach=LATER)

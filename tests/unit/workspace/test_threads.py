@@ -1,0 +1,429 @@
+"""Threads: begun once, changed on what was read, one active for each audience."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
+from skein.models.audience import OPEN, Audience
+from skein.models.document import DocumentReach, Folder
+from skein.models.intent import Owner, Reach
+from skein.models.storage import Check, Exists, Key, Missing
+from skein.models.thread import MOST_KEPT_ON_BENCH, Stint, Thread, Workbench
+from skein.services.workspace import thread_changes as changes
+from skein.services.workspace.document_changes import Maker
+from skein.settings import Settings
+from tests.support.builders import NOON, TENANT, World
+from tests.support.fakes import MeanwhileTable
+
+OWNER = Owner(tenant=TENANT, agent_id="agt_a")
+REACH = OWNER.reach
+FOLDER = Folder(tenant=TENANT, agent_id="agt_a")
+ANN = Audience(open=False, people=("usr_ann",))
+HERS = Owner(tenant=TENANT, agent_id="agt_a", scope="user:usr_ann", audience=ANN)
+WITH_ANN = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "user:usr_ann"), place=ANN)
+NOWHERE = Key("nowhere", "META")
+HOLDS, FAILS = Check(NOWHERE, Missing()), Check(NOWHERE, Exists())
+
+
+def begin(world: World, concern: str = "The Q4 report", **fields: Any) -> Thread:
+    world.clock.advance(1)
+    owner = fields.pop("owner", OWNER)
+    maker = fields.pop("maker", Maker())
+    thread_id = fields.pop("thread_id", None)
+    return world.app.threads.create(
+        owner, {"concern": concern, **fields}, thread_id=thread_id, maker=maker
+    )
+
+
+def write(world: World, name: str, media_type: str = "text/markdown", text: str = "One") -> None:
+    reach = DocumentReach(folders=(FOLDER,))
+    world.app.documents.write(reach, name, text, new_in=FOLDER, media_type=media_type)
+
+
+def bench(world: World, scope: str | None = None) -> Workbench:
+    return Workbench.found_in(world.table.get(Workbench.key_of(TENANT, "agt_a", scope)))
+
+
+# ---------------------------------------------------------------------- begun
+
+
+def test_a_thread_begins_open_and_is_not_the_active_one() -> None:
+    world = World()
+    thread = begin(world, " The Q4 report ", goal="Everybody agrees on the numbers")
+    assert (thread.concern, thread.goal) == ("The Q4 report", "Everybody agrees on the numbers")
+    assert (thread.status, thread.kind, thread.priority) == ("open", "exploratory", 2)
+    assert world.app.threads.get(REACH, thread.id) == thread
+    assert bench(world).threads == (thread,)
+    assert world.app.threads.active_id(REACH) is None
+
+
+def test_two_threads_never_have_one_id() -> None:
+    world = World()
+    ids = {begin(world).id for _ in range(3)}
+    world.app.threads.delete(REACH, sorted(ids)[-1])
+    ids.add(begin(world).id)
+    assert len(ids) == 4
+
+
+def test_beginning_with_the_same_id_again_changes_nothing_even_once_it_has_ended() -> None:
+    world = World()
+    first = begin(world, thread_id="thr_1")
+    assert begin(world, "Something else", thread_id="thr_1") == first
+    ended = world.app.threads.change(REACH, "thr_1", changes.ended("completed", NOON))
+    assert begin(world, "Something else", thread_id="thr_1") == ended
+    assert bench(world).threads == ()
+
+
+def test_its_documents_say_how_it_is_worked_at_and_what_it_is_about() -> None:
+    world = World()
+    write(world, "numbers", "text/csv")
+    write(world, "notes")
+    thread = begin(world, documents=["numbers", "notes", "numbers"])
+    assert thread.documents == ("numbers", "notes")
+    assert (thread.mode, thread.skill_tags) == ("analysis", ("text/csv", "text/markdown"))
+
+
+def test_what_is_said_of_mode_and_tags_counts_more_than_documents() -> None:
+    world = World()
+    write(world, "numbers", "text/csv")
+    thread = begin(world, documents=["numbers"], mode="Planning", skill_tags=["project"])
+    assert (thread.mode, thread.skill_tags) == ("planning", ("project",))
+
+
+def test_documents_and_skills_must_be_there() -> None:
+    world = World()
+    with pytest.raises(NotFound, match="no document 'plan'"):
+        begin(world, documents=["plan"])
+    with pytest.raises(NotFound, match="no skill 'cooking'"):
+        begin(world, bound_skills=["cooking"])
+    assert bench(world).threads == ()
+
+
+def test_a_fourth_open_thread_is_refused_until_one_ends() -> None:
+    world = World()
+    threads = [begin(world) for _ in range(3)]
+    with pytest.raises(Conflict, match="3 threads are open already"):
+        begin(world)
+    world.app.threads.change(REACH, threads[0].id, changes.ended("archived", NOON))
+    begin(world)
+
+
+def test_how_many_may_be_open_is_a_setting() -> None:
+    world = World(Settings(max_open_threads=1))
+    begin(world)
+    with pytest.raises(Conflict):
+        begin(world)
+    begin(world, owner=HERS)  # each audience has its own bench
+
+
+def test_create_thread_with_a_bench_full_of_hidden_ones_is_refused_without_a_number() -> None:
+    world = World()
+    reach = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=ANN)
+    for n in range(MOST_KEPT_ON_BENCH):
+        people = Audience(open=False, people=(f"usr_{n}",))
+        owner = HERS.model_copy(update={"scope": "chat:chat_1", "audience": people})
+        world.app.threads.create(owner, {"concern": "x"}, reach=reach)
+    owner = HERS.model_copy(update={"scope": "chat:chat_1"})
+    with pytest.raises(Conflict) as refused:
+        world.app.threads.create(owner, {"concern": "x"}, reach=reach)
+    assert str(refused.value) == "nothing more can be kept here"
+
+
+def test_values_that_do_not_fit_are_refused() -> None:
+    world = World()
+    for fields in ({"priority": 9}, {"kind": "vague"}, {"concern": " "}, {"goal": "x" * 1_001}):
+        with pytest.raises(Unprocessable):
+            world.app.threads.create(OWNER, {"concern": "The Q4 report", **fields})
+
+
+def test_more_text_than_an_item_holds_is_refused_clearly() -> None:
+    world = World(Settings(max_open_threads=10))
+    many = tuple(f"usr_{n:03d}{'x' * 120}" for n in range(100))
+    owner = HERS.model_copy(update={"audience": Audience(open=False, people=many)})
+    full: dict[str, Any] = {"approach": "\U0001f642" * 2_000, "progress": "\U0001f642" * 2_000}
+    full |= {"goal": "\U0001f642" * 1_000, "deliverable": "\U0001f642" * 1_000, "owner": owner}
+    for _ in range(9):
+        begin(world, "\U0001f642" * 300, **full)
+    with pytest.raises(TooLarge, match="shorten one or end one"):
+        begin(world, "\U0001f642" * 300, **full)
+
+
+def test_nothing_is_begun_by_a_run_that_was_taken_over() -> None:
+    world = World()
+    with pytest.raises(LostLease):
+        begin(world, maker=Maker(guard=FAILS))
+    begin(world, maker=Maker(guard=HOLDS))
+    assert len(bench(world).threads) == 1
+
+
+# ---------------------------------------------------------------------- changed
+
+
+def test_what_is_noted_stays_until_something_else_is_noted() -> None:
+    world = World()
+    thread = begin(world, approach="Ask everybody")
+    noted = changes.fields({"progress": "Half", "blocking": "Finance"})
+    world.app.threads.change(REACH, thread.id, noted)
+    after = world.app.threads.change(REACH, thread.id, changes.fields({"blocking": ""}))
+    assert (after.approach, after.progress, after.blocking) == ("Ask everybody", "Half", None)
+    assert after.version == 3
+
+
+def test_a_change_that_does_not_fit_changes_nothing() -> None:
+    world = World()
+    thread = begin(world)
+    with pytest.raises(Unprocessable):
+        world.app.threads.change(REACH, thread.id, changes.fields({"priority": 0}))
+    assert world.app.threads.get(REACH, thread.id) == thread
+
+
+def test_attaching_and_binding_twice_is_attaching_and_binding_once() -> None:
+    world = World()
+    write(world, "plan")
+    thread = begin(world)
+    for change in (changes.attached("plan"), changes.bound("writing")):
+        once = world.app.threads.change(REACH, thread.id, change)
+        assert world.app.threads.change(REACH, thread.id, change) == once
+    after = world.app.threads.get(REACH, thread.id)
+    assert (after.documents, after.bound_skills) == (("plan",), ("writing",))
+    for change in (changes.detached("plan"), changes.unbound("writing")):
+        once = world.app.threads.change(REACH, thread.id, change)
+        assert world.app.threads.change(REACH, thread.id, change) == once
+    after = world.app.threads.get(REACH, thread.id)
+    assert (after.documents, after.bound_skills) == ((), ())
+
+
+def test_what_is_attached_or_bound_must_be_there_but_what_is_taken_off_need_not() -> None:
+    world = World()
+    thread = begin(world)
+    with pytest.raises(NotFound):
+        world.app.threads.change(REACH, thread.id, changes.attached("plan"))
+    with pytest.raises(NotFound):
+        world.app.threads.change(REACH, thread.id, changes.bound("cooking"))
+    assert world.app.threads.change(REACH, thread.id, changes.detached("plan")) == thread
+
+
+def test_a_document_that_is_gone_can_still_be_detached() -> None:
+    world = World()
+    write(world, "plan")
+    thread = begin(world, documents=["plan"])
+    world.app.documents.delete(DocumentReach(folders=(FOLDER,)), "plan")
+    assert world.app.threads.change(REACH, thread.id, changes.detached("plan")).documents == ()
+
+
+def test_an_effect_that_was_carried_out_is_not_carried_out_again() -> None:
+    world = World()
+    thread = begin(world)
+    maker = Maker(effect="effect-1")
+    said = changes.fields({"progress": "Half"})
+    world.app.threads.change(REACH, thread.id, said, maker=maker)
+    world.app.threads.change(REACH, thread.id, changes.fields({"progress": "Nearly"}))
+    again = world.app.threads.change(REACH, thread.id, said, maker=maker)
+    assert again.progress == "Nearly"
+
+
+# ---------------------------------------------------------------------- ended
+
+
+def test_a_completed_thread_keeps_its_evidence_and_leaves_the_bench() -> None:
+    world = World()
+    thread = begin(world)
+    world.app.threads.switch(REACH, thread.id)
+    done = changes.ended("completed", NOON, evidence="Signed", learned="Ask early")
+    after = world.app.threads.change(REACH, thread.id, done)
+    assert (after.status, after.evidence, after.learned) == ("completed", "Signed", "Ask early")
+    assert (after.completed_at, after.archived_at) == (NOON, None)
+    assert bench(world).threads == ()
+    assert world.app.threads.active_id(REACH) is None
+    assert world.app.threads.get(REACH, thread.id) == after
+
+
+def test_what_has_ended_is_changed_and_taken_up_no_more() -> None:
+    world = World()
+    thread = begin(world)
+    world.app.threads.change(REACH, thread.id, changes.ended("archived", NOON))
+    with pytest.raises(Conflict, match="this thread is archived"):
+        world.app.threads.change(REACH, thread.id, changes.fields({"progress": "x"}))
+    with pytest.raises(Conflict, match="this thread is archived"):
+        world.app.threads.switch(REACH, thread.id)
+
+
+def test_deleting_a_thread_leaves_nothing_of_it() -> None:
+    world = World()
+    maker = Maker(source_run_id="run_1_chat_1", source_chat_id="chat_1")
+    for end in (False, True):
+        thread = begin(world)
+        world.app.threads.switch(REACH, thread.id, maker=maker)
+        if end:
+            world.app.threads.change(REACH, thread.id, changes.ended("completed", NOON))
+        world.app.threads.delete(REACH, thread.id)
+        with pytest.raises(NotFound):
+            world.app.threads.get(REACH, thread.id)
+        left = [item["sk"] for item in world.table.query(f"{TENANT}#AGENT#agt_a").items]
+        assert not [sk for sk in left if thread.id in sk]
+        assert world.app.threads.active_id(REACH) is None
+
+
+# ---------------------------------------------------------------------- taken up
+
+
+def test_a_thread_that_is_taken_up_belongs_to_the_chat_and_knows_the_run() -> None:
+    world = World()
+    thread = begin(world)
+    maker = Maker(source_run_id="run_1_chat_1", source_chat_id="chat_1", activation=2)
+    world.app.threads.switch(REACH, thread.id, maker=maker)
+    assert world.app.threads.active_id(REACH) == thread.id
+    assert world.app.threads.get(REACH, thread.id).chat_ids == ("chat_1",)
+    key = Stint.key_of(TENANT, "agt_a", None, thread.id, "run_1_chat_1", 2)
+    stint = Stint.from_item(world.table.get(key) or {})
+    assert (stint.run_id, stint.activation, stint.audience) == ("run_1_chat_1", 2, OPEN)
+
+
+def test_an_unknown_thread_is_not_taken_up() -> None:
+    with pytest.raises(NotFound, match="no such thread"):
+        World().app.threads.switch(REACH, "thr_nowhere")
+
+
+def test_operators_can_let_no_thread_be_active() -> None:
+    world = World()
+    thread = begin(world)
+    world.app.threads.switch(REACH, thread.id)
+    assert world.app.threads.switch(REACH, None) is None
+    assert world.app.threads.active_id(REACH) is None
+
+
+def test_a_retried_switch_does_not_take_back_what_another_run_switched_to_since() -> None:
+    world = World()
+    one, other = begin(world), begin(world)
+    maker = Maker(effect="effect-1", source_run_id="run_1_chat_1")
+    world.app.threads.switch(REACH, one.id, maker=maker)
+    world.app.threads.switch(REACH, other.id, maker=Maker(effect="effect-2"))
+    world.app.threads.switch(REACH, one.id, maker=maker)
+    assert world.app.threads.active_id(REACH) == other.id
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_thread_that_is_begun_as_another_one_is_loses_neither(before: int) -> None:
+    table = MeanwhileTable()
+    world = World(overrides={"table": table})
+    for n in range(before):
+        begin(world, f"Number {n}")
+    table.before = ("ON#WORKBENCH", lambda: begin(world, "The other one"))
+    begin(world, "This one")
+    reach = Reach(tenant=TENANT, agent_id="agt_a")
+    concerns = {thread.concern for thread in world.app.threads.list(reach).items}
+    assert {"This one", "The other one"} <= concerns
+    assert len(concerns) == before + 2
+
+
+def test_two_that_switch_and_two_that_write_at_once_all_get_through() -> None:
+    world = World()
+    threads = [begin(world) for _ in range(3)]
+
+    def do(n: int) -> None:
+        thread = threads[n % 3]
+        world.app.threads.switch(REACH, thread.id, maker=Maker(effect=f"switch-{n}"))
+        noted = changes.fields({("approach", "progress", "blocking")[n // 3 % 3]: f"note {n}"})
+        world.app.threads.change(REACH, thread.id, noted, maker=Maker(effect=f"note-{n}"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(do, range(9)))
+    left = bench(world)
+    assert [thread.id for thread in left.threads] == [thread.id for thread in threads]
+    assert left.active_thread_id in {thread.id for thread in threads}
+    for n, thread in enumerate(left.threads):
+        said = (thread.approach, thread.progress, thread.blocking)
+        assert said == (f"note {n}", f"note {n + 3}", f"note {n + 6}")
+
+
+# ---------------------------------------------------------------------- who may be shown them
+
+
+def test_what_is_at_work_with_one_person_does_not_show_elsewhere() -> None:
+    world = World()
+    thread = begin(world, owner=HERS)
+    ben = Audience(open=False, people=("usr_ben",))
+    everywhere = WITH_ANN.model_copy(update={"place": ben})
+    with pytest.raises(NotFound):
+        world.app.threads.get(everywhere, thread.id)
+    with pytest.raises(NotFound):
+        world.app.threads.switch(everywhere, thread.id)
+    assert world.app.threads.get(WITH_ANN, thread.id) == thread
+
+
+def test_an_open_thread_is_taken_up_in_private_without_being_touched() -> None:
+    world = World()
+    thread = begin(world)
+    maker = Maker(audience=ANN, source_run_id="run_1_chat_1", source_chat_id="chat_1")
+    world.app.threads.switch(WITH_ANN, thread.id, maker=maker)
+    assert world.app.threads.active_id(WITH_ANN) == thread.id
+    assert world.app.threads.active_id(REACH) is None
+    assert world.app.threads.get(REACH, thread.id) == thread
+    stints = world.table.query(f"{TENANT}#AGENT#agt_a", first="STINT#", last="STINT#~")
+    assert stints.items == ()  # its export shows nothing that was said in private
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        changes.fields({"progress": "Ann is worried"}),
+        changes.ended("completed", NOON, evidence="Ann said so"),
+        changes.bound("writing"),
+        changes.unbound("writing"),
+        changes.detached("plan"),
+    ],
+)
+def test_an_open_thread_is_not_changed_in_private(change: changes.Change) -> None:
+    world = World()
+    thread = begin(world)
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.threads.change(WITH_ANN, thread.id, change)
+    assert world.app.threads.get(REACH, thread.id) == thread
+
+
+def test_change_from_what_fewer_people_heard_is_refused() -> None:
+    world = World()
+    both = Audience(open=False, people=("usr_ann", "usr_ben"))
+    owner = HERS.model_copy(update={"scope": "chat:chat_1", "audience": both})
+    thread = begin(world, owner=owner)
+    noted = changes.fields({"progress": "Half"})
+    reach = owner.reach.model_copy(update={"place": both, "content": ANN})
+    with pytest.raises(Conflict, match="not changed"):
+        world.app.threads.change(reach, thread.id, noted, maker=Maker(audience=ANN))
+    assert world.app.threads.get(reach, thread.id) == thread
+
+
+# ---------------------------------------------------------------------- lists
+
+
+def test_a_list_has_the_open_ones_first_then_the_others_page_by_page() -> None:
+    world = World(Settings(max_open_threads=4))
+    threads = [begin(world) for _ in range(4)]
+    for thread, status in zip(threads[:2], ("completed", "archived"), strict=True):
+        world.app.threads.change(REACH, thread.id, changes.ended(status, NOON))  # type: ignore[arg-type]
+    expected = [threads[2].id, threads[3].id, threads[0].id, threads[1].id]
+    for limit in range(1, 5):
+        found: list[str] = []
+        cursor: str | None = None
+        for _ in range(6):
+            page = world.app.threads.list(REACH, limit=limit, cursor=cursor)
+            assert len(page.items) <= limit
+            found += [thread.id for thread in page.items]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        assert cursor is None
+        assert found == expected
+
+
+def test_a_list_of_one_status_holds_no_other() -> None:
+    world = World()
+    one, other = begin(world), begin(world)
+    world.app.threads.change(REACH, one.id, changes.ended("completed", NOON))
+    listed = {
+        status: [thread.id for thread in world.app.threads.list(REACH, status=status).items]
+        for status in ("open", "completed", "archived")
+    }
+    assert listed == {"open": [other.id], "completed": [one.id], "archived": []}
