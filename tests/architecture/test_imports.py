@@ -1,30 +1,27 @@
-"""The rooms of the house, and which way its doors open."""
+"""Imports run one way, and importing reads and opens nothing.
+
+The contracts are in `pyproject.toml` (`[tool.importlinter]`).
+"""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "shared" / "skein"
-
-# Each room may import itself and what stands to its right.
-ORDER = ["functions", "bootstrap", "agent", "services", "ports", "models", "errors"]
-BESIDE = {  # what stands beside the row, and from where it may be imported
-    "correlation": {"logs", "agent", "services"},
-    "masking": {"functions", "logs", "agent", "services"},
-    "prompts": {"agent", "services"},
-    "settings": {"functions", "bootstrap", "agent", "services", "adapters", "local"},
-    "adapters": {"bootstrap", "local"},
-    "http": {"functions"},
-    "invocations": {"functions"},
-    "sqs_events": {"functions"},
-    "logs": {"functions", "local"},
-}
 OUTSIDE = {"boto3", "botocore", "openai", "tiktoken", "twilio", "xllamacpp", "ministack"}
+
+
+def _files(*folders: Path) -> list[Path]:
+    found = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    assert found
+    return found
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -36,51 +33,42 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _room(path: Path) -> str:
-    if path.is_relative_to(PACKAGE):
-        return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    return path.relative_to(ROOT).parts[0]
+def test_imports_keep_the_contracts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(str(ROOT / "shared"))
+    assert lint_imports(cache_dir=None) == 0
 
 
-def _files(*folders: Path) -> list[Path]:
-    found = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
-    assert found
-    return found
+@pytest.mark.parametrize("path", _files(ROOT / "functions"), ids=lambda p: str(p.relative_to(ROOT)))
+def test_functions_know_no_adapters_and_no_outside(path: Path) -> None:
+    names = list(_imports(path))
+    assert not [name for name in names if name.startswith("skein.adapters")]
+    assert not {name.split(".")[0] for name in names} & OUTSIDE
 
 
-@pytest.mark.parametrize(
-    "path", _files(PACKAGE, ROOT / "functions"), ids=lambda p: str(p.relative_to(ROOT))
+PACKAGES = sorted(
+    init.parent
+    for layer in ("services", "agent")
+    for init in (PACKAGE / layer).glob("*/__init__.py")
+    if "tools" not in init.parts
 )
-def test_imports_run_one_way(path: Path) -> None:
-    room = _room(path)
-    for name in _imports(path):
-        parts = name.split(".")
-        if parts[0] != "skein" or len(parts) < 2:
-            continue
-        target = parts[1]
-        if target == room:
-            continue
-        if target in BESIDE:
-            assert room in BESIDE[target], f"{room} may not import {name}"
-        elif room in ORDER:
-            assert ORDER.index(room) < ORDER.index(target), f"{room} may not import {name}"
-        else:
-            allowed = {"ports", "models", "errors"} | ({"bootstrap"} if room == "logs" else set())
-            assert target in allowed, f"{room} may not import {name}"
 
 
-@pytest.mark.parametrize(
-    "path", _files(PACKAGE, ROOT / "functions"), ids=lambda p: str(p.relative_to(ROOT))
-)
-def test_only_adapters_touch_the_outside(path: Path) -> None:
-    if _room(path) != "adapters":
-        assert not {name.split(".")[0] for name in _imports(path)} & OUTSIDE
-
-
-def test_only_the_composition_root_and_the_local_stack_know_adapters() -> None:
-    for path in _files(PACKAGE, ROOT / "functions"):
-        if _room(path) not in {"bootstrap", "adapters"}:
-            assert not any(name.startswith("skein.adapters") for name in _imports(path)), path
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda p: f"{p.parent.name}.{p.name}")
+def test_packages_name_the_modules_that_others_use(package: Path) -> None:
+    """`__all__` of a package lists its modules that are imported from outside it, and no others."""
+    name = ".".join(package.relative_to(ROOT / "shared").parts)
+    used = {
+        module[len(name) + 1 :].split(".")[0]
+        for path in _files(PACKAGE, ROOT / "functions", ROOT / "local", ROOT / "bench")
+        if not path.is_relative_to(package)
+        for module in _imports(path)
+        if module.startswith(f"{name}.")
+    }
+    tree = ast.parse((package / "__init__.py").read_text())
+    said = re.search(r"^__all__ = \[(.*?)\]", ast.unparse(tree), flags=re.MULTILINE)
+    assert set(re.findall(r"'(\w+)'", said[1] if said else "")) == used
+    assert ast.get_docstring(tree)
 
 
 def test_importing_everything_reads_no_environment_and_opens_no_connection() -> None:

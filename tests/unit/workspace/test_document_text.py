@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from skein.agent.prompt.documents import (
     SHOWN_CHARACTERS,
-    OnShow,
     document_text,
     global_documents,
     missing_text,
 )
 from skein.agent.prompt.section import SEPARATOR
+from skein.agent.reading.shown_documents import OnShow
 from skein.models.audience import OPEN
 from skein.models.document import Document
 from tests.support.builders import NOON, TENANT, tokens

@@ -7,5 +7,4 @@ __all__ = [
     "threads",
     "timeline",
     "token_cache",
-    "user_profile",
 ]

@@ -7,9 +7,9 @@ do not, so nothing in it can pass for one of those.
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from skein.agent.prompt.section import SEPARATOR, Section
+from skein.agent.reading.shown_documents import OnShow
 from skein.models.document import Document
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted
@@ -21,19 +21,6 @@ STEPS = (5_000, 2_500, 1_200, 600, 300, 100, 0)  # how much of each is left wher
 PLAIN_NAME = re.compile(r"\w(?:[\w ./+@~-]*\w)?")
 KEPT = frozenset("\t\u200c\u200d")  # not printable, but part of ordinary code and scripts
 UNSEEN = "\ufffd"
-
-
-class OnShow(NamedTuple):
-    """A document in a prompt.
-
-    Attributes:
-        document: None where there is none of this name any more.
-        of_chat: The active chat owns it.
-    """
-
-    name: str
-    document: Document | None
-    of_chat: bool = False
 
 
 def document_head(document: Document) -> str:

@@ -5,14 +5,9 @@ from typing import Any
 
 from skein.agent.prompt.section import Section, listing
 from skein.models.agent import Agent
-from skein.models.audience import Audience, may_show
-from skein.models.base import NamedMember
-from skein.models.chat import Chat
-from skein.models.storage import Key
 from skein.models.user import User
 from skein.ports import TokenCounter
 from skein.prompts import render
-from skein.services.chat_state.audience import destination_of
 from skein.services.common.quoting import quoted, quoted_id, quoted_json
 
 NOTING = "update_profile"
@@ -21,29 +16,6 @@ CUT = " [...]"
 
 # See `sections` for the order in which they give way.
 PROFILE_GIVES_WAY = 4
-
-
-def person_at(chat: Chat | None) -> NamedMember | None:
-    """The one person of a direct chat with an agent; None elsewhere."""
-    if chat is None or chat.kind != "direct":
-        return None
-    people = [member for member in chat.roster if member.kind == "user"]
-    return people[0] if len(people) == 1 else None
-
-
-def profile_audience(user_id: str) -> Audience:
-    """Who may be shown a person's profile: they themselves."""
-    return Audience(open=False, people=(user_id,))
-
-
-def keys_of_person(chat: Chat | None) -> list[Key]:
-    """Where the record of a direct chat's person stands, if they alone read what is said there."""
-    person = person_at(chat)
-    if chat is None or person is None:
-        return []
-    if not may_show(profile_audience(person.id), destination_of(chat)):
-        return []
-    return [User.key_of(chat.tenant, person.id)]
 
 
 def user_profile(

@@ -6,7 +6,9 @@ __all__ = [
     "open_threads",
     "other_chats",
     "past_summaries",
+    "person",
     "prefetch",
     "reader",
+    "shown_documents",
     "trigger",
 ]

@@ -7,8 +7,8 @@ the roll-out of context has not reached yet get the plain prompt.
 import logging
 from collections.abc import Callable
 
-from skein.agent.prompt.user_profile import person_at
 from skein.agent.reading.fallback import can_do_alone, read_alone, without_context
+from skein.agent.reading.person import person_at
 from skein.agent.reading.reader import NOTHING, Reader, Reading
 from skein.errors import Rejected, Unavailable
 from skein.models.chat import Chat, Membership

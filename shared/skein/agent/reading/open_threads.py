@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skein.agent.prompt.documents import OnShow
+from skein.agent.reading.shown_documents import OnShow
 from skein.models.audience import Audience, may_show
 from skein.models.chat import Chat, Membership
 from skein.models.intent import owned_partition

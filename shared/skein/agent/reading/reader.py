@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 
-from skein.agent.prompt.documents import OnShow
-from skein.agent.prompt.user_profile import keys_of_person
 from skein.agent.reading.cache import ContextCache
 from skein.agent.reading.kept_reads import KeptReads
 from skein.agent.reading.open_threads import NO_THREADS, OpenThreads, open_threads
@@ -26,6 +24,8 @@ from skein.agent.reading.other_chats import (
     own_chats,
 )
 from skein.agent.reading.past_summaries import fuller_summary, summary_before
+from skein.agent.reading.person import keys_of_person
+from skein.agent.reading.shown_documents import OnShow
 from skein.agent.reading.trigger import found_trigger, keys_of_trigger
 from skein.agent.reading.workspace import material_of
 from skein.errors import NotFound

@@ -8,8 +8,8 @@ and a chat knows its own. So they are fetched together with all else that is rea
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skein.agent.prompt.documents import OnShow
 from skein.agent.reading.open_threads import OpenThreads
+from skein.agent.reading.shown_documents import OnShow
 from skein.models.audience import Audience
 from skein.models.chat import Chat
 from skein.models.document import SHELF, Document, DocumentReach, Folder, Shelf

@@ -8,12 +8,12 @@ from pydantic import Field
 from skein.agent.prompt.documents import (
     SHOWN_CHARACTERS,
     STEPS,
-    OnShow,
     document_text,
     named,
 )
 from skein.agent.prompt.skills import skill_text
 from skein.agent.prompt.threads import thread_text
+from skein.agent.reading.shown_documents import OnShow
 from skein.agent.tools.arguments import (
     MAY_BE_EMPTY,
     Aim,
