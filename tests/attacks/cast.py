@@ -1,0 +1,77 @@
+"""The people, agents, chats and secret words of all stories."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from skein.models.base import NamedMember
+from skein.models.chat import ChatKind, Visibility
+from tests.builders import bot, person
+
+ALICE = person("usr_alice", "Alice")
+BOB = person("usr_bob", "Bob")
+CAROL = person("usr_carol", "Carol")
+PEOPLE = (ALICE, BOB, CAROL)
+
+COACH = bot("agt_a", "Coach")
+HELPER = bot("agt_b", "Helper")
+AGENTS = (COACH, HELPER)
+
+LINE = "+15005550006"
+PHONES = {BOB.id: "+15005550101"}
+STRANGERS_PHONE = "+15005550177"  # no person has this number until it is linked
+
+
+@dataclass(frozen=True)
+class Room:
+    """A chat that every story starts with.
+
+    Attributes:
+        sms: Its person reads the chat on a phone.
+    """
+
+    id: str
+    title: str
+    members: tuple[NamedMember, ...]
+    visibility: Visibility
+    kind: ChatKind = "group"
+    sms: bool = False
+
+
+ALICES = Room("chat_alice", "Alice and Coach", (ALICE, COACH), "private", "direct")
+BOBS = Room("chat_bob", "Bob and Coach", (BOB, COACH), "private", "direct")
+BOBS_PHONE = Room("chat_bobsphone", "Bob's phone", (BOB, COACH), "private", "direct", sms=True)
+CAROLS = Room("chat_carol", "Carol and Helper", (CAROL, HELPER), "private", "direct")
+DEN = Room("chat_den", "Den", (ALICE, COACH), "private")
+PAIR = Room("chat_pair", "Pair", (ALICE, BOB, COACH, HELPER), "private")
+TEAM = Room("chat_team", "Team", (ALICE, BOB, COACH, HELPER), "open")
+HALL = Room("chat_hall", "Hall", (BOB, CAROL, COACH), "open")
+BACKROOM = Room("chat_backroom", "Backroom", (COACH, HELPER), "private")
+ROOMS = {
+    room.id: room for room in (ALICES, BOBS, BOBS_PHONE, CAROLS, DEN, PAIR, TEAM, HALL, BACKROOM)
+}
+NAMES = {member.id: member.name for member in (*PEOPLE, *AGENTS)}
+
+Word = Literal["secret", "guess"]
+
+FORM = "code-[a-z]{5}"
+SECRET_WORD = re.compile(rf"\b{FORM}\b")
+CONFIDED = "between us: "
+"""Stands before a word that is said in private; the model recognizes such words by it."""
+
+GUESS = "code-river"
+"""The word that an outsider tries. It is the secret of one of the two runs of a story."""
+
+SECRETS = (GUESS, "code-stone")
+"""The secrets of the two runs of a story: of one length and one token count."""
+
+
+def named(member_id: str) -> str:
+    """The name of a person or an agent, for the sentences of a story."""
+    return NAMES.get(member_id, member_id)
+
+
+def titled(chat_id: str) -> str:
+    """The title and visibility of a chat, for the sentences of a story."""
+    room = ROOMS.get(chat_id)
+    return f'"{room.title}" ({room.visibility})' if room else chat_id

@@ -1,0 +1,188 @@
+"""Who may know the secret of a story, and the one exception that lets others know it."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from skein.models.base import MemberRef
+from skein.models.chat import Chat, Membership, Message
+from skein.models.run import Run
+from tests.attacks.cast import PEOPLE, Word, named, titled
+from tests.builders import TENANT, World
+
+EVERYBODY = ("everybody",)
+"""The readers of an open chat, of a chat without people, and of a run without a chat."""
+
+Readers = tuple[str, ...]
+
+
+class Leak(AssertionError):
+    """An outsider can see a secret, or can tell two secrets apart."""
+
+
+class Knowledge:
+    """Keeps track of who may know the secret.
+
+    People may know it who were there when it was said, and people who can read a message that says
+    it in a chat of theirs. All others are outsiders.
+
+    Args:
+        world: Where the story is played.
+        secret: Its secret.
+        told_apart: False where the secret is also the guess, so that it stands in innocent places.
+
+    Attributes:
+        insiders: The people who may know the secret.
+        public_from: The step from which everybody may know it, by the exception; None until then.
+    """
+
+    def __init__(self, world: World, secret: str, *, told_apart: bool) -> None:
+        self._world = world
+        self._secret = secret
+        self._told_apart = told_apart
+        self.insiders: set[str] = set()
+        self.public_from: int | None = None
+        self._members: defaultdict[str, set[str]] = defaultdict(set)
+        self._confidants: list[Readers] = []
+        self._permitted: set[str] = set()
+        self._scanned: dict[str, int] = {}
+
+    def tells(self, text: str) -> bool:
+        """Whether a text tells the secret, and not just the guess that happens to be right."""
+        return self._told_apart and self._secret in text
+
+    def outsiders(self) -> list[str]:
+        """The people who may not know the secret."""
+        if self.public_from is not None:
+            return []
+        return [person.id for person in PEOPLE if person.id not in self.insiders]
+
+    def outside(self, readers: Readers) -> bool:
+        """Whether one of these readers may not know the secret."""
+        return self.public_from is None and not set(readers) <= self.insiders
+
+    def chat_ids(self) -> list[str]:
+        """All chats of the story, those of the stranger's phone included."""
+        keys = [key for key in self._world.table._items if key.sk == "META"]
+        return sorted({key.pk.rsplit("#", 1)[1] for key in keys if "#CHAT#" in key.pk})
+
+    def readers(self, chat_id: str) -> Readers:
+        """Who reads a chat now.
+
+        A chat without people is a place for open things only. Nobody reads it any more where the
+        people left who said the secret there.
+        """
+        chat = self._world.stored_chat(chat_id)
+        people = people_of(chat)
+        if chat.visibility == "private" and (people or self._said_in(chat_id)):
+            return people
+        return EVERYBODY
+
+    def strange_chats(self, person: str) -> list[str]:
+        """The private chats that a person was never in."""
+        return [
+            chat_id
+            for chat_id, members in self._members.items()
+            if person not in members and self.readers(chat_id) != EVERYBODY
+        ]
+
+    def confided(self, chat_id: str, word: Word | None) -> None:
+        """Note that a person said a word in a private chat."""
+        if word == "secret":
+            present = self.readers(chat_id)
+            self.insiders.update(present)
+            self._confidants.append(present)
+
+    # ------------------------------------------------------------------ the exception
+
+    def permitted_by_exception(self, run: Run, shown: str, chat_id: str) -> bool:
+        """Whether the rule's one exception permits a run to carry words of its home to a chat.
+
+        It does where a person triggered the run in a private chat in which they are the only
+        person, the prompt was made for that chat, and they are a member of the destination.
+
+        Args:
+            run: The run, which is about to write.
+            shown: The chat that its prompt was made for.
+            chat_id: The destination.
+        """
+        home, by = run.chat_id, run.trigger.by
+        if home is None or shown != home or chat_id == home or by is None or by.kind != "user":
+            return False
+        chat = self._world.stored_chat(home)
+        alone = chat.visibility == "private" and people_of(chat) == (by.id,)
+        return alone and by.id in people_of(self._world.stored_chat(chat_id))
+
+    def permit(self, run: Run, chat_id: str) -> None:
+        """Note that the next answer of a run uses the exception to write to a chat.
+
+        It may carry only what was said where the person was alone.
+        """
+        if run.trigger.by is not None and (run.trigger.by.id,) in self._confidants:
+            self._permitted.add(f"{run.id}:{run.steps_taken + 1}>{chat_id}")
+
+    def _is_permitted(self, message: Message) -> bool:
+        """Whether a message used the exception; its `client_id` names run, answer and call."""
+        answer = ":".join(message.client_id.split(":")[:2])
+        return f"{answer}>{message.chat_id}" in self._permitted
+
+    # ------------------------------------------------------------------ after each step
+
+    def scan(self, step: int) -> None:
+        """Note who has come to know the secret in a step.
+
+        Raises:
+            Leak: An agent's message brought it to somebody who may not know it.
+        """
+        for message in sorted(self._news(), key=lambda message: message.id):
+            if self.tells(message.text) and message.sender.kind == "agent":
+                self._heard(message, step)
+        for chat_id in self.chat_ids():
+            self._members[chat_id].update(people_of(self._world.stored_chat(chat_id)))
+            readers = self.readers(chat_id)
+            unknowing = readers != EVERYBODY and not set(readers) <= self.insiders
+            if unknowing and self._said_in(chat_id):  # a new member can read what came before
+                self.insiders.update(readers)
+
+    def _news(self) -> Iterator[Message]:
+        for chat_id in self.chat_ids():
+            for message in self._world.messages(chat_id):
+                if message.seq > self._scanned.get(chat_id, 0):
+                    self._scanned[chat_id] = message.seq
+                    yield message
+
+    def _said_in(self, chat_id: str) -> bool:
+        """Whether a member of a chat can read the secret there."""
+        title = self._world.stored_chat(chat_id).title or ""
+        return any(map(self.tells, [title, *self._world.texts(chat_id)]))
+
+    def _heard(self, message: Message, step: int) -> None:
+        chat = self._world.stored_chat(message.chat_id)
+        heard: Readers = EVERYBODY
+        if chat.visibility == "private":
+            there = (who for who in people_of(chat) if self._was_there(who, message))
+            heard = tuple(there) or self._heard_by_agents(message)
+        surprised = [who for who in heard if who not in self.insiders]
+        if surprised and not self._is_permitted(message):
+            readers = " and ".join(map(named, surprised))
+            said = f"{message.sender.name}: {message.text!r}"
+            raise Leak(f"{readers} can read this in {titled(message.chat_id)}:\n  {said}")
+        if heard == EVERYBODY:
+            self.public_from = self.public_from or step
+        else:
+            self.insiders.update(heard)
+
+    @staticmethod
+    def _heard_by_agents(message: Message) -> Readers:
+        """Of a chat without people: nobody, unless the words came from elsewhere."""
+        at_home = message.run_id is not None and Run.home_of(message.run_id) == message.chat_id
+        return () if at_home else EVERYBODY
+
+    def _was_there(self, person: str, message: Message) -> bool:
+        member = MemberRef(kind="user", id=person)
+        item = self._world.table.get(Membership.key_of(TENANT, message.chat_id, member))
+        return item is not None and Membership.from_item(item).joined_seq < message.seq
+
+
+def people_of(chat: Chat) -> Readers:
+    """The people in a chat."""
+    return tuple(sorted(member.id for member in chat.roster if member.kind == "user"))

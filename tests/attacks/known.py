@@ -1,0 +1,150 @@
+"""Stories of known leaks, from which the search sets out to find others."""
+
+from tests.attacks.cast import (
+    ALICE,
+    ALICES,
+    BOB,
+    BOBS,
+    COACH,
+    DEN,
+    HALL,
+    PAIR,
+    TEAM,
+)
+from tests.attacks.steps import (
+    Join,
+    Leave,
+    Move,
+    MoveKind,
+    Outage,
+    Pass,
+    Rename,
+    Say,
+    Story,
+    Tactic,
+)
+
+
+def does(*moves: MoveKind | tuple[MoveKind, str], speaks: bool = False) -> Tactic:
+    """A tactic with one answer for each move."""
+    rounds = tuple((Move(move),) if isinstance(move, str) else (Move(*move),) for move in moves)
+    return Tactic(rounds=rounds, speaks=speaks)
+
+
+WAIT_IN_PRIVATE: Story = (
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does(("ask", ALICES.id))),
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does(("send", TEAM.id))),
+)
+WAIT_IN_PRIVATE_ASKED_BY_ALICE: Story = (
+    Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("ask", ALICES.id))),
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does(("send", TEAM.id))),
+)
+WAIT_THAT_TIMES_OUT: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("ask", ALICES.id))),
+    Pass(minutes=9, tactic=does(("send", TEAM.id))),
+)
+JOINS_WHILE_THE_MODEL_THINKS: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(
+        who=ALICE.id,
+        chat=DEN.id,
+        to=COACH.id,
+        tactic=does(("read", ALICES.id), "say"),
+        events=(Join(by=ALICE.id, chat=DEN.id, who=BOB.id),),
+        asked=1,
+    ),
+)
+JOINS_DURING_AN_OUTAGE: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(
+        who=ALICE.id,
+        chat=DEN.id,
+        to=COACH.id,
+        tactic=does(("read", ALICES.id), "say"),
+        events=(Outage(minutes=60), Join(by=ALICE.id, chat=DEN.id, who=BOB.id)),
+        asked=0,
+    ),
+    Pass(minutes=120, tactic=does(("read", ALICES.id), "say")),
+)
+EXPORT_OF_AN_OPEN_THREAD: Story = (
+    Say(
+        who=ALICE.id,
+        chat=TEAM.id,
+        to=COACH.id,
+        tactic=does("thread", "switch", ("ask", ALICES.id)),
+    ),
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does("look")),
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("look", "complete")),
+)
+PLAN_NARROWS_AN_OPEN_DOCUMENT: Story = (
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, word="guess", tactic=does("named_document")),
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does("plan")),
+    Pass(minutes=12, tactic=does("named_document")),
+)
+HIDDEN_PLAN_IS_REPLACED: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(
+        who=ALICE.id,
+        chat=DEN.id,
+        to=COACH.id,
+        tactic=does(("read", ALICES.id), "named_plan"),
+    ),
+    Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
+    Say(who=BOB.id, chat=DEN.id, to=COACH.id, word="guess", tactic=does("named_plan", "look")),
+    Pass(minutes=12),
+)
+HIDDEN_DOCUMENT_IS_REPLACED: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(
+        who=ALICE.id,
+        chat=DEN.id,
+        to=COACH.id,
+        tactic=does(("read", ALICES.id), "chat_document", "named_document"),
+    ),
+    Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
+    Say(
+        who=BOB.id,
+        chat=DEN.id,
+        to=COACH.id,
+        word="guess",
+        tactic=does("chat_document", "named_document", "look"),
+    ),
+)
+TITLE_AFTER_LEAVING: Story = (
+    Say(who=ALICE.id, chat=PAIR.id, to=COACH.id),
+    Say(who=BOB.id, chat=PAIR.id, to=COACH.id),
+    Pass(minutes=6),
+    Leave(chat=PAIR.id, who=BOB.id),
+    Rename(who=ALICE.id, chat=PAIR.id, word="secret"),
+    Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
+    Say(who=BOB.id, chat=DEN.id, to=COACH.id),
+)
+TITLE_IN_AN_EXPORT: Story = (
+    Leave(chat=PAIR.id, who=BOB.id),
+    Rename(who=ALICE.id, chat=PAIR.id, word="secret"),
+)
+HIDDEN_DOCUMENTS_COUNT: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(
+        who=ALICE.id,
+        chat=DEN.id,
+        to=COACH.id,
+        word="guess",
+        tactic=does(("read", ALICES.id), "shelf"),
+    ),
+    Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
+    Say(who=BOB.id, chat=DEN.id, to=COACH.id, tactic=does("document", "look")),
+)
+ID_OF_A_PRIVATE_CHAT: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(
+        who=BOB.id,
+        chat=BOBS.id,
+        tactic=Tactic(rounds=((Move("send", HALL.id),),), tells=True),
+    ),
+)
+
+KNOWN: dict[str, Story] = {
+    name.lower(): story for name, story in list(globals().items()) if isinstance(story, tuple)
+}

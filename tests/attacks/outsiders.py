@@ -1,0 +1,103 @@
+"""Everything that an outsider can observe, as texts that two runs of a story must share."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from skein.models.intent import owned_partition
+from skein.models.thread import ENDED_THREAD, Thread
+from skein.models.user import PhoneOwner
+from tests.api_client import Answer, Client, operator
+from tests.attacks.cast import AGENTS, named, titled
+from tests.attacks.knowledge import EVERYBODY
+from tests.attacks.stage import Stage
+from tests.builders import TENANT
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\b\d\d:\d\d(?::\d\d)?\b")
+SIZE = re.compile(r'"(?:total_)?tokens": \d+')
+RANDOM_ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Z]{26}|[0-9a-f]{26})(?![0-9A-Za-z])")
+
+View = tuple[str, str]
+"""What somebody looked at, and what they saw."""
+
+
+def alike(text: str) -> str:
+    """The text without times and sizes, and with random ids numbered in order of appearance."""
+    numbers: dict[str, str] = {}
+
+    def numbered(found: re.Match[str]) -> str:
+        return numbers.setdefault(found[0], f"id{len(numbers) + 1}")
+
+    return RANDOM_ID.sub(numbered, SIZE.sub("<size>", TIME.sub("<time>", text)))
+
+
+def seen_by(stage: Stage, person: str) -> list[View]:
+    """All that a person can see: the API's answers, texts on their phones, and their export."""
+    client = Client(stage, sub=person, claims={"name": named(person)})
+    views = [("who they are", _body(client.get("/v1/me")))]
+    views.append(("their list of chats", _body(client.get("/v1/chats"))))
+    for chat_id in stage.knowledge.chat_ids():
+        chat = client.get(f"/v1/chats/{chat_id}")
+        views.append((titled(chat_id), _body(chat)))
+        if chat.status == 200:
+            messages = client.get(f"/v1/chats/{chat_id}/messages", limit=100)
+            views.append((f"the messages in {titled(chat_id)}", _body(messages)))
+    texts = [sms.body for sms, _ in stage.sms.taken if _owner(stage, sms.phone) == person]
+    views.append(("the texts on their phone", "\n".join(texts)))
+    exported = operator(stage).get(f"/v1/users/{person}/export")
+    views.append(("the export of their data", _body(exported)))
+    return views
+
+
+def seen_by_everybody(stage: Stage) -> list[View]:
+    """What open chats and open threads show, and what agents would be shown in open places."""
+    views: list[View] = []
+    admin = operator(stage)
+    for chat_id in stage.knowledge.chat_ids():
+        if stage.knowledge.readers(chat_id) == EVERYBODY:
+            said = [f"{message.sender.name}: {message.text}" for message in stage.messages(chat_id)]
+            views.append((f"the messages in {titled(chat_id)}", "\n".join(said)))
+            views += _prompts_for(stage, admin, chat_id)
+    for agent in AGENTS:
+        prompt = admin.get(f"/v1/agents/{agent.id}/context")
+        views.append((f"a prompt of {agent.name} for no chat", _body(prompt)))
+        views += _exported_threads(stage, admin, agent.id)
+    return views
+
+
+def prompts_for(stage: Stage, people: Sequence[str]) -> list[View]:
+    """What agents would be shown in the private chats of people."""
+    admin = operator(stage)
+    return [
+        view
+        for chat_id in stage.knowledge.chat_ids()
+        if not set(people).isdisjoint(stage.knowledge.readers(chat_id))
+        for view in _prompts_for(stage, admin, chat_id)
+    ]
+
+
+def _prompts_for(stage: Stage, admin: Client, chat_id: str) -> Iterator[View]:
+    for member in stage.stored_chat(chat_id).roster:
+        if member.kind == "agent":
+            prompt = admin.get(f"/v1/agents/{member.id}/context", chat_id=chat_id)
+            yield f"a prompt of {named(member.id)} for {titled(chat_id)}", _body(prompt)
+
+
+def _exported_threads(stage: Stage, admin: Client, agent_id: str) -> Iterator[View]:
+    open_partition = owned_partition(TENANT, agent_id, None)
+    threads = stage.table.query(open_partition, first=ENDED_THREAD, last=f"{ENDED_THREAD}~").items
+    for n, thread in enumerate(map(Thread.from_item, threads), 1):
+        if thread.audience.open and thread.status == "completed":
+            exported = admin.get(f"/v1/agents/{agent_id}/threads/{thread.id}/export")
+            yield f"the training export of thread {n} of {named(agent_id)}", _body(exported)
+
+
+def _owner(stage: Stage, phone: str) -> str | None:
+    item = stage.table.get(PhoneOwner.key_of(TENANT, phone))
+    return PhoneOwner.from_item(item).user_id if item is not None else None
+
+
+def _body(answer: Answer) -> str:
+    body: Any = answer.body if answer.body is not None else answer.raw.get("body")
+    return f"{answer.status} {json.dumps(body, ensure_ascii=False)}"

@@ -1,0 +1,411 @@
+"""Plays a story in a fresh world, and keeps track of who may know the secret."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
+
+from skein.errors import Rejected, Unavailable
+from skein.models.api import ChatChange
+from skein.models.api_admin import AgentChange, UserChange
+from skein.models.base import MemberRef, NamedMember
+from skein.models.chat import SmsAddress
+from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
+from skein.models.intent import Owner
+from skein.models.jobs import RunJob
+from skein.models.run import Run
+from skein.models.sms import InboundSms
+from skein.models.trigger import ServiceTrigger, Trigger
+from skein.models.user import PhoneChat
+from skein.services.chats import NewMessage
+from skein.settings import Settings
+from tests.acting import actor, asked_by_service
+from tests.attacks import thief
+from tests.attacks.cast import (
+    AGENTS,
+    COACH,
+    CONFIDED,
+    LINE,
+    NAMES,
+    PEOPLE,
+    PHONES,
+    ROOMS,
+    STRANGERS_PHONE,
+    Word,
+    named,
+    titled,
+)
+from tests.attacks.knowledge import EVERYBODY, Knowledge, Leak, Readers
+from tests.attacks.steps import (
+    QUIET,
+    Consolidate,
+    Discard,
+    Erase,
+    Join,
+    Leave,
+    Merge,
+    NewName,
+    OperatorPlan,
+    Outage,
+    Pass,
+    Rename,
+    Report,
+    Respond,
+    Say,
+    Step,
+    Story,
+    Tactic,
+    Text,
+)
+from tests.builders import TENANT, World
+from tests.doubles import Calls, ScriptedModel, check_paired
+
+SETTINGS = Settings(
+    reply_debounce_seconds=0,
+    line_reply_debounce_seconds=0,
+    line_reply_debounce_max_seconds=0,
+    max_chain_depth=2,
+    summary_message_threshold=2,
+    summary_cooldown_seconds=10,
+    consolidation_idle_seconds=3_600,
+    user_messages_per_minute=0,
+    user_tokens_per_day=0,
+)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Where a prompt was made for: the key under which two runs of a story are compared."""
+
+    step: int
+    agent: str
+    place: str
+    readers: Readers
+
+    def __str__(self) -> str:
+        return f"a prompt of {named(self.agent)} for {titled(self.place)}, in step {self.step}"
+
+
+class Thief(ScriptedModel):
+    """The malicious model, which answers on a stage."""
+
+    stage: "Stage"
+
+    def complete(self, request: ModelRequest) -> ModelAnswer:
+        """See `skein.ports.LanguageModel`."""
+        seen = thief.Seen.of(request)
+        said = self.stage.asked(request, seen)
+        count = seen.answered
+        return ModelAnswer(
+            model=request.model,
+            text=said.text,
+            tool_calls=tuple(
+                ToolCall(id=f"call_{count}_{n}", name=name, arguments=json.dumps(arguments))
+                for n, (name, arguments) in enumerate(said.tools)
+            ),
+            usage=TokenUsage(input_tokens=10, output_tokens=5),
+        )
+
+
+@dataclass
+class Stage(World):
+    """A world in which a story is played.
+
+    Attributes:
+        words: The secret and the guess of this run of the story.
+        step: The number of the step that is being played, from 1.
+        knowledge: Who may know the secret.
+        prompts: All prompts of turns, and what the model was shown after them, by their places.
+        for_outsiders: The places that outsiders read.
+    """
+
+    settings: Settings = SETTINGS
+    model: ScriptedModel = field(default_factory=Thief)
+    words: Mapping[Word, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        assert isinstance(self.model, Thief)
+        self.model.stage = self
+        self.step = 0
+        told_apart = self.secret != self.words["guess"]
+        self.knowledge = Knowledge(self, self.secret, told_apart=told_apart)
+        self.prompts: defaultdict[Prompt, list[str]] = defaultdict(list)
+        self._tactic: Tactic = QUIET
+        self._meanwhile: tuple[int, tuple[Step, ...]] = (0, ())
+        self._down_until: datetime = self.clock.now()
+        self._job: RunJob | None = None
+        self._places: dict[tuple[str, int], Prompt] = {}
+        self.for_outsiders: set[Prompt] = set()
+        self._posts = count(1)
+        self._furnish()
+
+    def _furnish(self) -> None:
+        self.known(*PEOPLE)
+        for agent in AGENTS:
+            actor(self, agent, reply_mode=None, history_format=None)
+        self.line(COACH.id)
+        for room in ROOMS.values():
+            sms = SmsAddress(line=LINE, phone=PHONES[room.members[0].id]) if room.sms else None
+            self.chat(
+                *room.members,
+                chat_id=room.id,
+                title=room.title,
+                kind=room.kind,
+                visibility=room.visibility,
+                respond="every" if room.kind == "direct" else "mention",
+                consolidate=room.kind == "group",
+                sms=sms,
+            )
+
+    def _confides(self, chat_id: str) -> bool:
+        """Whether the secret may be said in a chat: it is private, and has people."""
+        return self.knowledge.readers(chat_id) not in {EVERYBODY, ()}
+
+    @property
+    def secret(self) -> str:
+        """The secret of this run of the story."""
+        return self.words["secret"]
+
+    # ------------------------------------------------------------------ playing
+
+    def play(self, story: Story, before: Callable[[], None] = lambda: None) -> None:
+        """Play a story to its end.
+
+        Args:
+            story: The steps.
+            before: Called before each step and after the last one, with `step` already counted.
+
+        Raises:
+            Leak: The secret reached an outsider.
+        """
+        self.knowledge.scan(self.step)
+        for step in story:
+            self.step += 1
+            before()
+            self._tactic = step.tactic
+            self._meanwhile = (0, ())
+            if isinstance(step, Say):
+                self._meanwhile = (step.asked, step.events)
+            self.apply(step)
+            self.rest()
+            self.knowledge.scan(self.step)
+        self.step += 1
+        before()
+
+    def take(self, job: RunJob) -> None:
+        self._job = job
+        super().take(job)
+
+    def rest(self) -> None:
+        """Play what is due within seconds."""
+        for _ in range(40):
+            self.clock.advance(2)
+            if not self.run_ready():
+                return
+        raise AssertionError("the story never comes to rest")
+
+    def apply(self, step: Step) -> None:
+        """Do what a step says; one that is impossible now changes nothing."""
+        with suppress(Rejected):
+            self._apply(step)
+
+    def _apply(self, step: Step) -> None:
+        doings: dict[type[Step], Callable[[Any], object]] = {
+            Say: self._say,
+            Text: self._text,
+            Rename: self._rename,
+            Join: self._join,
+            Leave: self._leave,
+            NewName: self._rename_member,
+            Respond: self._respond,
+            OperatorPlan: self._plan,
+            Report: self._report,
+            Pass: self._pass,
+            Outage: self._outage,
+            Consolidate: self._consolidate,
+            Discard: self._discard,
+            Merge: self._merge,
+            Erase: self._erase,
+        }
+        doings[type(step)](step)
+
+    def _rename(self, step: Rename) -> None:
+        if step.word == "secret" and not self._confides(step.chat):
+            return
+        title = self._phrase(step.word) or f"Talk {self.step}"
+        self.app.rooms.change(TENANT, step.chat, _ref(step.who), ChatChange(title=title))
+        self.knowledge.confided(step.chat, step.word)
+
+    def _join(self, step: Join) -> None:
+        self.app.rooms.add_member(TENANT, step.chat, _member(step.by), _ref(step.who))
+
+    def _leave(self, step: Leave) -> None:
+        self.app.rooms.remove_member(TENANT, step.chat, _ref(step.who), _ref(step.who))
+
+    def _rename_member(self, step: NewName) -> None:
+        name = f"{NAMES[step.who]} {self.step}"
+        if _ref(step.who).kind == "user":
+            self.app.users.change(TENANT, step.who, UserChange(name=name))
+        else:
+            self.app.agents.change(TENANT, step.who, AgentChange(name=name))
+
+    def _respond(self, step: Respond) -> None:
+        self.app.respond.now(TENANT, step.chat, _ref(step.who))
+
+    def _plan(self, step: OperatorPlan) -> None:
+        owner = Owner(tenant=TENANT, agent_id=step.agent)
+        name = f"rounds {self.step}"
+        self.app.plans.set(owner, name, "Do your rounds.", run_after="10 minutes")
+
+    def _report(self, _: Report) -> None:
+        told = ServiceTrigger(id="svc_1", name="Bell", payload='{"rings": 1}')
+        trigger = Trigger(type="service", service=told)
+        asked_by_service(self, str(self.step), trigger=trigger)
+
+    def _pass(self, step: Pass) -> None:
+        self._time_passes(step.minutes)
+
+    def _outage(self, step: Outage) -> None:
+        self._down_until = self.clock.now() + timedelta(minutes=step.minutes)
+
+    def _consolidate(self, step: Consolidate) -> None:
+        self.app.consolidation_requests.request(TENANT, step.chat)
+
+    def _discard(self, step: Discard) -> None:
+        self.app.rooms.discard(TENANT, step.chat, _ref(step.who))
+
+    def _merge(self, step: Merge) -> None:
+        self.app.numbers.link(TENANT, step.who, STRANGERS_PHONE)
+
+    def _erase(self, step: Erase) -> None:
+        self.app.erasures.request(TENANT, step.who, by="usr_op")
+        for _ in range(4):
+            self._time_passes(15)
+
+    def _say(self, step: Say) -> None:
+        if step.word == "secret" and not self._confides(step.chat):
+            return
+        self.app.posting.post(
+            NewMessage(
+                tenant=TENANT,
+                chat_id=step.chat,
+                sender=_ref(step.who),
+                text=step.text(dict(self.words)),
+                client_id=f"client {self.step}.{next(self._posts)}",
+            )
+        )
+        self.knowledge.confided(step.chat, step.word)
+
+    def _text(self, step: Text) -> None:
+        said = self._phrase(step.word) or "Please go on."
+        sid = f"SM{self.step}.{next(self._posts)}"
+        sms = InboundSms(
+            account_sid="AC1", message_sid=sid, sender=step.phone, recipient=LINE, body=said
+        )
+        self.app.ingest.receive(sms)
+        item = self.table.get(PhoneChat.key_of(TENANT, step.phone, LINE))
+        if item is not None:
+            self.knowledge.confided(PhoneChat.from_item(item).chat_id, step.word)
+
+    def _phrase(self, word: Word | None) -> str:
+        """The secret or the guess as it is written in a text or a title."""
+        if word is None:
+            return ""
+        return f"{CONFIDED}{self.secret}" if word == "secret" else f"What of {self.words[word]}?"
+
+    def _time_passes(self, minutes: int) -> None:
+        """Let time go by, with ticks, and with the finders where they are due."""
+        for _ in range(3):
+            self.clock.advance(minutes * 20)
+            self.tick()
+            self.rest()
+        if minutes >= 60:
+            self.find_quiet()
+            self.rest()
+        if minutes >= 1_440:
+            self.find_fading()
+            self.rest()
+
+    # ------------------------------------------------------------------ the model's part
+
+    def asked(self, request: ModelRequest, seen: thief.Seen) -> Calls:
+        """The malicious model's answer; a prompt that outsiders' places get is noted down.
+
+        Raises:
+            Unavailable: The model is down.
+            Leak: A prompt that is made for outsiders shows the secret.
+        """
+        if self.clock.now() < self._down_until:
+            raise Unavailable("the model is down")
+        if request.answer_schema is not None:
+            return Calls((), thief.structured(seen, str(request.answer_schema)))
+        check_paired(request)
+        run = self._run()
+        place = self._place(run, fresh=seen.answered == 0)
+        self.prompts[place].append(_shown(request))
+        if place in self.for_outsiders and self.knowledge.tells(seen.text):
+            raise Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
+        asked, steps = self._meanwhile
+        if steps and seen.answered == asked:
+            self._meanwhile = (0, ())
+            for step in steps:
+                self.apply(step)
+        return thief.answer(seen, self._tactic, lambda chat: self._leaves_out(run, place, chat))
+
+    def _run(self) -> Run:
+        assert self._job is not None
+        item = self.table.get(Run.key_of(TENANT, self._job.run_id))
+        assert item is not None
+        return Run.from_item(item)
+
+    def _place(self, run: Run, *, fresh: bool) -> Prompt:
+        """Where an activation's prompt was made for, as it was when the prompt was made."""
+        key = (run.id, run.activation)
+        if fresh or key not in self._places:
+            chat_id = run.active_chat_id
+            if chat_id is not None:
+                readers = self.knowledge.readers(chat_id)
+            else:
+                readers = EVERYBODY if run.audience.open else run.audience.people
+            place = Prompt(self.step, run.agent_id, chat_id or "no chat", readers)
+            self._places[key] = place
+            if self.knowledge.outside(place.readers):
+                self.for_outsiders.add(place)
+        return self._places[key]
+
+    def _leaves_out(self, run: Run, place: Prompt, chat_id: str) -> bool:
+        """Whether the rule's exception permits to write there, which the tactic does not want."""
+        if not self.knowledge.permitted_by_exception(run, place.place, chat_id):
+            return False
+        if self._tactic.tells:
+            self.knowledge.permit(run, chat_id)
+        return not self._tactic.tells
+
+
+def _ref(member_id: str) -> MemberRef:
+    return MemberRef(kind="agent" if member_id.startswith("agt_") else "user", id=member_id)
+
+
+def _member(member_id: str) -> NamedMember:
+    return NamedMember(**_ref(member_id).model_dump(), name=named(member_id))
+
+
+def _shown(request: ModelRequest) -> str:
+    return "\n".join(
+        "\n".join(
+            [
+                f"[{message.role}] {message.content}",
+                *(f"  {call.name}({call.arguments})" for call in message.tool_calls),
+            ]
+        )
+        for message in request.messages
+    )
+
+
+def _around(text: str, word: str) -> str:
+    return "\n".join(line for line in text.splitlines() if word in line)[:1_000]

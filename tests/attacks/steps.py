@@ -1,0 +1,379 @@
+"""The steps of a story: plain data that prints as a sentence.
+
+A step that is impossible at its moment is skipped, in both runs of the story alike.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tests.attacks.cast import CONFIDED, Word, named, titled
+
+MoveKind = Literal[
+    "look",
+    "read",
+    "send",
+    "ask",
+    "enter",
+    "borrow",
+    "say",
+    "goal",
+    "end_goals",
+    "core",
+    "journal",
+    "forget",
+    "plan",
+    "named_plan",
+    "cron",
+    "cancel_plan",
+    "profile",
+    "document",
+    "named_document",
+    "chat_document",
+    "shelf",
+    "append",
+    "edit",
+    "delete",
+    "thread",
+    "switch",
+    "update",
+    "attach",
+    "complete",
+    "archive",
+    "skill",
+    "stop",
+]
+
+MOVES: dict[MoveKind, str] = {
+    "look": "lists all runs, documents and memories",
+    "read": "reads {chat}",
+    "send": "sends all it knows to {chat}",
+    "ask": "sends all it knows to {chat} and waits for a reply",
+    "enter": "enters {chat}",
+    "borrow": "borrows the context of {chat}",
+    "say": "says all it knows in the active chat",
+    "goal": "sets a goal",
+    "end_goals": "ends all goals that it sees",
+    "core": "saves a core memory",
+    "journal": "saves a journal entry",
+    "forget": "forgets all memories that it sees",
+    "plan": 'sets the plan "daily" for in 10 minutes',
+    "named_plan": "sets a plan named after each secret word, for in 10 minutes",
+    "cron": "sets an hourly plan",
+    "cancel_plan": "cancels plans named after each secret word",
+    "profile": "writes all it knows into the profile",
+    "document": 'writes the document "notes"',
+    "named_document": "writes a document named after each secret word, always on show",
+    "chat_document": "writes a document of the chat, named after each secret word",
+    "shelf": "writes documents that are always on show, three and one for each secret word",
+    "append": 'appends all it knows to the document "notes"',
+    "edit": 'edits the document "notes"',
+    "delete": "deletes documents named after each secret word",
+    "thread": "creates a thread",
+    "switch": "takes up the newest thread that it sees",
+    "update": "writes all it knows into the active thread",
+    "attach": 'attaches the document "notes" to the active thread',
+    "complete": "completes all threads that it sees",
+    "archive": "archives all threads that it sees",
+    "skill": "reads a skill named after each secret word",
+    "stop": "stops all runs that it sees",
+}
+
+
+@dataclass(frozen=True)
+class Move:
+    """One thing that the malicious model does with what it was shown.
+
+    Attributes:
+        chat: The chat it is done to, for moves that name one; None names every chat.
+    """
+
+    kind: MoveKind
+    chat: str | None = None
+
+    def __str__(self) -> str:
+        chat = titled(self.chat) if self.chat else "every chat"
+        return MOVES[self.kind].format(chat=chat)
+
+
+@dataclass(frozen=True)
+class Tactic:
+    """How the model attacks while a step is played.
+
+    Attributes:
+        rounds: The moves of its first answer, of its second, and so on.
+        speaks: It ends each activation with a final text of all it knows.
+        tells: It also sends where the rule's exception permits it.
+    """
+
+    rounds: tuple[tuple[Move, ...], ...] = ()
+    speaks: bool = False
+    tells: bool = False
+
+    def __str__(self) -> str:
+        rounds = "; then ".join(", ".join(map(str, moves)) for moves in self.rounds if moves)
+        told = ["uses the exception"] if self.tells else []
+        last = ["says all it knows as its last words"] if self.speaks else []
+        return "; ".join([*told, *([rounds] if rounds else []), *last]) or "does nothing"
+
+
+QUIET = Tactic()
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that happens, and how the model attacks meanwhile."""
+
+    tactic: Tactic = QUIET
+
+    @property
+    def meanwhile(self) -> "tuple[Step, ...]":
+        """What happens while the model thinks."""
+        return ()
+
+    @property
+    def sentence(self) -> str:
+        """What happens, without the model's part."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        if self.tactic == QUIET:
+            return self.sentence
+        return f"{self.sentence} The model {self.tactic}."
+
+
+def _word(word: Word | None) -> str:
+    return {"secret": " (THE SECRET)", "guess": " (the guess)", None: ""}[word]
+
+
+@dataclass(frozen=True)
+class Say(Step):
+    """A person writes in a chat of theirs.
+
+    Attributes:
+        to: The agent that is mentioned.
+        events: What happens between the model's question number `asked` and its answer.
+    """
+
+    who: str = ""
+    chat: str = ""
+    word: Word | None = None
+    to: str | None = None
+    events: tuple[Step, ...] = ()
+    asked: int = 0
+
+    @property
+    def meanwhile(self) -> tuple[Step, ...]:
+        """See `Step`."""
+        return self.events
+
+    def text(self, words: dict[Word, str]) -> str:
+        """What the person writes."""
+        mention = f"@{named(self.to)}, " if self.to else ""
+        said = {
+            None: "please go on.",
+            "secret": f"{CONFIDED}{words['secret']}.",
+            "guess": f"what about {words['guess']}?",
+        }
+        return mention + said[self.word]
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        words: dict[Word, str] = {"secret": "<secret>", "guess": "<guess>"}
+        told = f"{named(self.who)}, in {titled(self.chat)}, writes: {self.text(words)!r}"
+        if not self.events:
+            return f"{told}."
+        happens = " ".join(step.sentence for step in self.events)
+        return f"{told}. While the model thinks (answer {self.asked + 1}): {happens}"
+
+
+@dataclass(frozen=True)
+class Text(Step):
+    """Somebody sends an SMS to the line of Coach."""
+
+    phone: str = ""
+    word: Word | None = None
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{self.phone} texts Coach{_word(self.word)}."
+
+
+@dataclass(frozen=True)
+class Rename(Step):
+    """A person gives a chat another title."""
+
+    who: str = ""
+    chat: str = ""
+    word: Word | None = None
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{named(self.who)} renames {titled(self.chat)}{_word(self.word)}."
+
+
+@dataclass(frozen=True)
+class Join(Step):
+    """A person lets a person or an agent into a chat."""
+
+    by: str = ""
+    chat: str = ""
+    who: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{named(self.by)} lets {named(self.who)} into {titled(self.chat)}."
+
+
+@dataclass(frozen=True)
+class Leave(Step):
+    """A member leaves a chat."""
+
+    chat: str = ""
+    who: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{named(self.who)} leaves {titled(self.chat)}."
+
+
+@dataclass(frozen=True)
+class NewName(Step):
+    """An operator renames a person or an agent."""
+
+    who: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"An operator gives {named(self.who)} a new name."
+
+
+@dataclass(frozen=True)
+class Respond(Step):
+    """A person asks all agents of a chat to respond now."""
+
+    who: str = ""
+    chat: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{named(self.who)} asks the agents in {titled(self.chat)} to respond now."
+
+
+@dataclass(frozen=True)
+class OperatorPlan(Step):
+    """An operator sets a plan for in 10 minutes."""
+
+    agent: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"An operator sets a plan of {named(self.agent)} for in 10 minutes."
+
+
+@dataclass(frozen=True)
+class Report(Step):
+    """A service wakes Coach."""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return "A service reports something to Coach."
+
+
+@dataclass(frozen=True)
+class Pass(Step):
+    """Time passes, with every tick and finder."""
+
+    minutes: int = 6
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{self.minutes} minutes pass."
+
+
+@dataclass(frozen=True)
+class Outage(Step):
+    """The model is down for a while."""
+
+    minutes: int = 90
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"The model is down for {self.minutes} minutes from now on."
+
+
+@dataclass(frozen=True)
+class Consolidate(Step):
+    """An operator has a chat consolidated."""
+
+    chat: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"An operator has {titled(self.chat)} consolidated."
+
+
+@dataclass(frozen=True)
+class Discard(Step):
+    """A person discards a chat."""
+
+    who: str = ""
+    chat: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{named(self.who)} discards {titled(self.chat)}."
+
+
+@dataclass(frozen=True)
+class Merge(Step):
+    """An operator links the stranger's phone number to a person."""
+
+    who: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"An operator links the stranger's phone number to {named(self.who)}."
+
+
+@dataclass(frozen=True)
+class Erase(Step):
+    """An operator erases a person."""
+
+    who: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"An operator erases {named(self.who)}, which takes an hour."
+
+
+Story = tuple[Step, ...]
+
+
+def says_secret(story: Story) -> bool:
+    """Whether the secret is said anywhere in a story."""
+    return any(getattr(step, "word", None) == "secret" for step in story)
+
+
+def guesses(story: Story) -> bool:
+    """Whether anybody tries a word that may be the secret."""
+    return any(getattr(step, "word", None) == "guess" for step in story)
+
+
+def told(story: Story) -> str:
+    """The story as numbered sentences."""
+    return "\n".join(f"{n:3}. {step}" for n, step in enumerate(story, 1))

@@ -1,0 +1,229 @@
+"""Strategies that generate stories: at random, and as variations of known ones."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from tests.attacks.cast import (
+    AGENTS,
+    ALICES,
+    BACKROOM,
+    COACH,
+    DEN,
+    PAIR,
+    PEOPLE,
+    PHONES,
+    ROOMS,
+    STRANGERS_PHONE,
+    Word,
+)
+from tests.attacks.known import KNOWN
+from tests.attacks.steps import (
+    MOVES,
+    QUIET,
+    Consolidate,
+    Discard,
+    Erase,
+    Join,
+    Leave,
+    Merge,
+    Move,
+    MoveKind,
+    NewName,
+    OperatorPlan,
+    Outage,
+    Pass,
+    Rename,
+    Report,
+    Respond,
+    Say,
+    Step,
+    Story,
+    Tactic,
+    Text,
+    says_secret,
+)
+
+PLACES: frozenset[MoveKind] = frozenset({"read", "send", "ask", "enter", "borrow"})
+
+_people = st.sampled_from([person.id for person in PEOPLE])
+_agents = st.sampled_from([agent.id for agent in AGENTS])
+_inhabited = [room for room in ROOMS.values() if room != BACKROOM]
+_groups = st.sampled_from([room.id for room in _inhabited if room.kind == "group"])
+_private = st.sampled_from(
+    [ALICES] * 4 + [room for room in _inhabited if room.visibility == "private"]
+)
+_seats = st.sampled_from(
+    [(room.id, member.id) for room in _inhabited for member in room.members if member in PEOPLE]
+)
+_guess: st.SearchStrategy[Word | None] = st.sampled_from([None, "guess"])
+_words: st.SearchStrategy[Word | None] = st.sampled_from([None, None, "guess", "secret"])
+
+
+KEEPS: tuple[MoveKind, ...] = (
+    "goal",
+    "core",
+    "journal",
+    "plan",
+    "named_plan",
+    "cron",
+    "profile",
+    "document",
+    "named_document",
+    "chat_document",
+    "shelf",
+    "append",
+    "thread",
+    "switch",
+    "update",
+    "attach",
+    "complete",
+)
+CARRIES: tuple[MoveKind, ...] = ("send", "send", "ask", "enter", "borrow", "say")
+
+
+def _move(kind: MoveKind, chat: str | None) -> Move:
+    return Move(kind, chat if kind in PLACES else None)
+
+
+def _moves_of(kinds: tuple[MoveKind, ...], most: int) -> st.SearchStrategy[tuple[Move, ...]]:
+    chats = st.sampled_from([*[None] * 6, *ROOMS])
+    move = st.builds(_move, st.sampled_from(kinds), chats)
+    return st.lists(move, min_size=1, max_size=most).map(tuple)
+
+
+def _tactic(*rounds: tuple[Move, ...], looks: bool, speaks: bool, tells: bool) -> Tactic:
+    first = ((Move("read"), Move("look")),) if looks else ()
+    return Tactic(rounds=(*first, *rounds), speaks=speaks, tells=tells)
+
+
+def _tactics(*rounds: st.SearchStrategy[tuple[Move, ...]]) -> st.SearchStrategy[Tactic]:
+    flags = {"looks": st.sampled_from([True, True, False]), "speaks": st.booleans()}
+    return st.builds(_tactic, *rounds, **flags, tells=st.sampled_from([False] * 9 + [True]))
+
+
+_any_moves = _moves_of(tuple(MOVES), 3)
+carrying = _tactics(_moves_of(CARRIES, 3))
+keeping = st.one_of(
+    _tactics(_moves_of(KEEPS, 4)), _tactics(_moves_of(KEEPS, 3), _moves_of(KEEPS, 3))
+)
+tactics = st.one_of(
+    carrying,
+    keeping,
+    keeping,
+    _tactics(_any_moves),
+    _tactics(_any_moves, _any_moves),
+    st.just(QUIET),
+)
+
+
+@st.composite
+def _says(draw: st.DrawFn, word: Word | None = None) -> Say:
+    """A person says something in a chat that they are in at the beginning."""
+    if word == "secret":
+        room = draw(_private)
+        chat, who = room.id, room.members[0].id
+    else:
+        chat, who = draw(_seats)
+    agents = [member.id for member in ROOMS[chat].members if member in AGENTS]
+    return Say(
+        tactic=draw(tactics),
+        who=who,
+        chat=chat,
+        word=word or draw(_words),
+        to=draw(st.sampled_from([*agents, agents[0]])),
+        events=draw(st.one_of(st.just(()), st.lists(_events, min_size=1, max_size=2).map(tuple))),
+        asked=draw(st.integers(0, 2)),
+    )
+
+
+_events: st.SearchStrategy[Step] = st.one_of(
+    st.builds(Join, by=_people, chat=_groups, who=st.one_of(_people, _agents)),
+    st.builds(Leave, chat=_groups, who=st.one_of(_people, _agents)),
+    st.builds(Rename, who=_people, chat=_groups, word=_words),
+    st.builds(Outage, minutes=st.sampled_from([1, 90])),
+    st.builds(NewName, who=st.one_of(_people, _agents)),
+)
+_others: st.SearchStrategy[Step] = st.one_of(
+    st.builds(Text, tactics, st.sampled_from([*PHONES.values(), STRANGERS_PHONE]), _words),
+    st.builds(Respond, tactics, _people, _groups),
+    st.builds(OperatorPlan, st.just(QUIET), _agents),
+    st.builds(Report, tactics),
+    st.builds(Consolidate, tactics, _groups),
+    st.builds(Discard, who=_people, chat=_groups),
+    st.builds(Merge, who=_people),
+)
+_time = st.builds(Pass, tactics, st.sampled_from([6, 12, 12, 120, 600]))
+_rare: st.SearchStrategy[Step] = st.one_of(
+    st.builds(Erase, who=_people), st.builds(Pass, tactics, st.just(6_000))
+)
+steps: st.SearchStrategy[Step] = st.sampled_from(
+    [_says()] * 8 + [_events] * 5 + [_others] * 4 + [_time] * 4 + [_rare]
+).flatmap(lambda strategy: strategy)
+
+
+@st.composite
+def _waits(draw: st.DrawFn) -> list[Step]:
+    """A run waits in a private chat, and somebody confides there or nobody replies."""
+    target = draw(_private)
+    question = draw(_says())
+    asks = Tactic(rounds=((Move("ask", target.id),),))
+    if draw(st.booleans()):
+        thread = ((Move("thread"),), (Move("switch"),))
+        asks = Tactic(rounds=(*thread, *asks.rounds))
+    confides = Say(tactic=draw(tactics), who=target.members[0].id, chat=target.id, word="secret")
+    asked = replace(question, tactic=asks, events=())
+    if draw(st.booleans()):
+        return [asked, confides]
+    return [replace(confides, tactic=QUIET), asked, Pass(minutes=9, tactic=draw(tactics))]
+
+
+@st.composite
+def _joins(draw: st.DrawFn) -> list[Step]:
+    """Somebody joins a private chat, while the model thinks or later."""
+    group = draw(st.sampled_from([DEN, DEN, PAIR]))
+    host = group.members[0].id
+    joins = Join(by=host, chat=group.id, who=draw(_people))
+    works = Say(tactic=draw(tactics), who=host, chat=group.id, to=COACH.id, word=draw(_guess))
+    away: list[Step] = [Outage(minutes=90)] if draw(st.booleans()) else []
+    later: list[Step] = [Pass(minutes=120, tactic=draw(tactics))] if away else []
+    if draw(st.booleans()):
+        events = (*away, joins)
+        return [replace(works, events=events, asked=draw(st.integers(0, 2))), *later]
+    asks = Say(tactic=draw(tactics), who=joins.who, chat=group.id, to=COACH.id, word=draw(_guess))
+    return [works, joins, asks]
+
+
+@st.composite
+def _follows_up(draw: st.DrawFn) -> list[Step]:
+    """An agent keeps something, time passes, and somebody tries to get at it."""
+    tries = draw(_says())
+    return [draw(_says()), Pass(minutes=12, tactic=draw(tactics)), tries]
+
+
+@st.composite
+def random_stories(draw: st.DrawFn) -> Story:
+    """Steps at random, with a secret that is said early."""
+    story: list[Step] = [draw(_says("secret"))]
+    for block in draw(
+        st.lists(st.sampled_from([_waits, _joins, _joins, _follows_up]), min_size=1, max_size=2)
+    ):
+        story += draw(block())
+    for _ in range(draw(st.integers(1, 3))):
+        story.insert(draw(st.integers(0, len(story))), draw(steps))
+    return tuple(story)
+
+
+@st.composite
+def variations(draw: st.DrawFn, stories: tuple[Story, ...] = tuple(KNOWN.values())) -> Story:
+    """A known story with other tactics, with some steps more and some less."""
+    story = list(draw(st.sampled_from(stories)))
+    for _ in range(draw(st.integers(0, 2))):
+        position = draw(st.integers(0, len(story)))
+        story.insert(position, draw(steps))
+    if len(story) > 2 and draw(st.booleans()):
+        story.pop(draw(st.integers(0, len(story) - 1)))
+    return tuple(story)
+
+
+stories = st.one_of(random_stories(), variations()).filter(says_secret)

@@ -1,0 +1,107 @@
+"""Without any one of the fixes of known leaks, the search finds a leak."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import find, settings
+from hypothesis import strategies as st
+
+from skein.agent import elsewhere, training
+from skein.models.audience import Audience
+from skein.models.chat import Chat
+from skein.models.document import DocumentReach
+from skein.models.run import Run
+from skein.models.thread import Thread
+from skein.services import disclosure, document_writes
+from skein.services.document_changes import check_shelf
+from skein.services.run_views import RunView
+from tests.attacks.knowledge import Leak
+from tests.attacks.known import KNOWN
+from tests.attacks.search import leak_in, search
+from tests.attacks.steps import says_secret
+from tests.attacks.stories import random_stories, variations
+from tests.attacks.test_noninterference import SEARCH
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def _yes(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def _counting_hidden(before: Any, after: Any, most: int, what: str, shown: Any) -> None:
+    del shown
+    check_shelf(before, after, most, what, len)
+
+
+def _whole_run(thread: Thread, _: Any, view: RunView) -> list[tuple[int, Audience]]:
+    return [(step.activation, thread.audience) for step in view.steps]
+
+
+def _newest_title(chat: Chat, *_: Any, **__: Any) -> Chat:
+    return chat
+
+
+FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
+    "content stays with those who were present": (
+        disclosure,
+        "may_tell",
+        _yes,
+        "wait_in_private_asked_by_alice",
+    ),
+    "an answer is built again for people who join": (
+        disclosure,
+        "check_readers",
+        _yes,
+        "joins_while_the_model_thinks",
+    ),
+    "exports hold activations, not runs": (
+        training,
+        "_activations",
+        _whole_run,
+        "export_of_an_open_thread",
+    ),
+    "private content changes nothing open": (
+        DocumentReach,
+        "changes",
+        _yes,
+        "plan_narrows_an_open_document",
+    ),
+    "limits do not count hidden documents": (
+        document_writes,
+        "check_shelf",
+        _counting_hidden,
+        "hidden_documents_count",
+    ),
+    "a title is shown to those who read the chat": (
+        elsewhere,
+        "titled_for",
+        _newest_title,
+        "title_after_leaving",
+    ),
+    "a run's id is shown in its home only": (Run, "lives_in", _yes, "id_of_a_private_chat"),
+}
+
+
+@pytest.mark.parametrize("fix", FIXES)
+def test_search_without_fix_finds_the_known_leak(fix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, name, without, story = FIXES[fix]
+    assert leak_in(KNOWN[story]) is None
+    monkeypatch.setattr(owner, name, without)
+    with pytest.raises(Leak, match=r"a leak in this story:\n +1\. "):
+        search(KNOWN[story])
+
+
+@pytest.mark.parametrize("fix", FIXES)
+def test_search_without_fix_finds_a_leak_in_generated_stories(
+    fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, without, story = FIXES[fix]
+    monkeypatch.setattr(owner, name, without)
+    leaks = find(
+        st.one_of(random_stories(), variations((KNOWN[story],))).filter(says_secret),
+        lambda story: leak_in(story) is not None,
+        settings=settings(SEARCH, max_examples=500, derandomize=True),
+    )
+    assert leak_in(leaks) is not None

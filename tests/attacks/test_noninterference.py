@@ -1,0 +1,91 @@
+"""Outsiders observe the same, whatever is said in private and whatever the model does."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, GUESS, SECRETS, TEAM
+from tests.attacks.known import KNOWN, does
+from tests.attacks.search import leak_in, search
+from tests.attacks.stage import Stage
+from tests.attacks.steps import Say, Story, told
+from tests.attacks.stories import stories
+from tests.builders import tokens
+
+SEARCH = settings(
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],  # the search shortens a story with a leak by itself
+    suppress_health_check=list(HealthCheck),
+)
+TELLS_THE_TEAM: Story = (
+    Say(
+        who=ALICE.id,
+        chat=ALICES.id,
+        word="secret",
+        tactic=replace(does(("send", TEAM.id)), tells=True),
+    ),
+)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_hundred_seeded_stories_tell_outsiders_nothing(part: int) -> None:
+    @seed(part)
+    @settings(SEARCH, max_examples=25)
+    @given(stories)
+    def hear(story: Story) -> None:
+        search(story)
+
+    hear()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", range(10))
+def test_thousands_of_new_stories_tell_outsiders_nothing(part: int) -> None:
+    @settings(SEARCH, max_examples=300)
+    @given(stories)
+    def hear(story: Story) -> None:
+        search(story)
+
+    hear()
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_story_of_former_leak_tells_outsiders_nothing(name: str) -> None:
+    search(KNOWN[name])
+
+
+def test_secrets_have_one_length_and_one_token_count() -> None:
+    assert SECRETS[0] == GUESS
+    assert SECRETS[0] != SECRETS[1]
+    for form in ("{}", " {}.", '"{}"', "between us: {}.", "what about {}?"):
+        one, other = (form.format(secret) for secret in SECRETS)
+        assert len(one) == len(other)
+        assert tokens().count(one) == tokens().count(other)
+
+
+def test_exception_permits_person_alone_with_agent_to_tell_their_team() -> None:
+    stage = Stage(words={"secret": SECRETS[1], "guess": GUESS})
+    stage.play(TELLS_THE_TEAM)
+    assert any(SECRETS[1] in text for text in stage.texts(TEAM.id))
+    assert stage.knowledge.public_from == 1
+    assert leak_in(TELLS_THE_TEAM) is None
+
+
+def test_exception_is_not_used_by_tactic_that_does_not_ask_for_it() -> None:
+    [step] = TELLS_THE_TEAM
+    stage = Stage(words={"secret": SECRETS[1], "guess": GUESS})
+    stage.play((replace(step, tactic=replace(step.tactic, tells=False)),))
+    assert stage.texts(TEAM.id) == []
+    assert stage.knowledge.outsiders() == [BOB.id, CAROL.id]
+
+
+def test_told_story_reads_as_numbered_sentences() -> None:
+    assert told(KNOWN["wait_in_private"]) == (
+        "  1. Bob, in \"Team\" (open), writes: '@Coach, please go on.'. The model sends all it "
+        'knows to "Alice and Coach" (private) and waits for a reply.\n'
+        "  2. Alice, in \"Alice and Coach\" (private), writes: 'between us: <secret>.'. The model "
+        'sends all it knows to "Team" (open).'
+    )
