@@ -6,7 +6,7 @@ from typing import Literal
 
 from skein.models.base import NamedMember
 from skein.models.chat import ChatKind, Visibility
-from tests.builders import bot, person
+from tests.support.builders import bot, person
 
 ALICE = person("usr_alice", "Alice")
 BOB = person("usr_bob", "Bob")

@@ -7,7 +7,7 @@ from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership, Message
 from skein.models.run import Run
 from tests.attacks.cast import PEOPLE, Word, named, titled
-from tests.builders import TENANT, World
+from tests.support.builders import TENANT, World
 
 EVERYBODY = ("everybody",)
 """The readers of an open chat, of a chat without people, and of a run without a chat."""

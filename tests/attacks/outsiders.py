@@ -8,11 +8,11 @@ from typing import Any
 from skein.models.intent import owned_partition
 from skein.models.thread import ENDED_THREAD, Thread
 from skein.models.user import PhoneOwner
-from tests.api_client import Answer, Client, operator
 from tests.attacks.cast import AGENTS, named, titled
 from tests.attacks.knowledge import EVERYBODY
 from tests.attacks.stage import Stage
-from tests.builders import TENANT
+from tests.support.api_client import Answer, Client, operator
+from tests.support.builders import TENANT
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\b\d\d:\d\d(?::\d\d)?\b")
 SIZE = re.compile(r'"(?:total_)?tokens": \d+')

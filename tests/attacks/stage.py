@@ -10,8 +10,8 @@ from itertools import count
 from typing import Any
 
 from skein.errors import Rejected, Unavailable
-from skein.models.api import ChatChange
-from skein.models.api_admin import AgentChange, UserChange
+from skein.models.api.base import ChatChange
+from skein.models.api.directory import AgentChange, UserChange
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import SmsAddress
 from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
@@ -21,9 +21,8 @@ from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.trigger import ServiceTrigger, Trigger
 from skein.models.user import PhoneChat
-from skein.services.chats import NewMessage
+from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
-from tests.acting import actor, asked_by_service
 from tests.attacks import thief
 from tests.attacks.cast import (
     AGENTS,
@@ -61,8 +60,9 @@ from tests.attacks.steps import (
     Tactic,
     Text,
 )
-from tests.builders import TENANT, World
-from tests.doubles import Calls, ScriptedModel, check_paired
+from tests.support.agents import actor, asked_by_service
+from tests.support.builders import TENANT, World
+from tests.support.fakes import Calls, ScriptedModel, check_paired
 
 SETTINGS = Settings(
     reply_debounce_seconds=0,

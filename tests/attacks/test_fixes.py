@@ -7,15 +7,17 @@ import pytest
 from hypothesis import find, settings
 from hypothesis import strategies as st
 
-from skein.agent import elsewhere, training
+from skein.agent import training_export as training
+from skein.agent.prompt import other_chats as elsewhere
 from skein.models.audience import Audience
 from skein.models.chat import Chat
 from skein.models.document import DocumentReach
 from skein.models.run import Run
 from skein.models.thread import Thread
-from skein.services import disclosure, document_writes
-from skein.services.document_changes import check_shelf
-from skein.services.run_views import RunView
+from skein.services.runs import disclosure
+from skein.services.runs.run_views import RunView
+from skein.services.workspace import document_writes
+from skein.services.workspace.document_changes import check_shelf
 from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN
 from tests.attacks.search import leak_in, search

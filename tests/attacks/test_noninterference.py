@@ -11,7 +11,7 @@ from tests.attacks.search import leak_in, search
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Say, Story, told
 from tests.attacks.stories import stories
-from tests.builders import tokens
+from tests.support.builders import tokens
 
 SEARCH = settings(
     database=None,

@@ -13,7 +13,7 @@ from typing import Any
 from skein.models.completion import ModelRequest
 from tests.attacks.cast import CONFIDED, FORM, ROOMS, SECRET_WORD
 from tests.attacks.steps import Move, MoveKind, Tactic
-from tests.doubles import Calls
+from tests.support.fakes import Calls
 
 MOST_CALLS = 18  # of one answer; Skein carries out 20
 THREAD_ID = re.compile(r"\bthr_[0-9a-f]{26}\b")
