@@ -32,6 +32,22 @@ CONTEXTS = 60
 CONTEXT_MESSAGES = 1_000
 
 
+class _Watched:
+    """A part of the app, some of whose methods are measured.
+
+    Args:
+        part: The part.
+        measured: The methods that take the place of its own.
+    """
+
+    def __init__(self, part: object, **measured: Any) -> None:
+        self._part = part
+        vars(self).update(measured)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._part, name)
+
+
 @dataclass
 class Stopwatch:
     """How long parts of a worker take, in seconds.
@@ -54,8 +70,9 @@ class Stopwatch:
     def watch(self, app: App) -> None:
         """Measure a new worker's parts."""
         read, build, counter = app.contexts.fresh, app.context.build, app.remembered_tokens
-        vars(app.contexts)["fresh"] = self._timed_read(read)
-        vars(app.context)["build"] = _timed(build, self.builds.append)
+        parts = vars(app)
+        parts["contexts"] = _Watched(app.contexts, fresh=self._timed_read(read))
+        parts["context"] = _Watched(app.context, build=_timed(build, self.builds.append))
         for name in ("count", "cut"):
             timed = _timed(getattr(counter, name), self._count)
             vars(counter)[name] = timed

@@ -288,7 +288,7 @@ def test_a_worker_that_takes_over_a_recorded_answer_needs_the_whole_context(
     job = job_of(world.runs()[0])
     world.clock.advance(5)
     with monkeypatch.context() as dying:
-        dying.setattr(world.app.chats, "post_message", _dies)
+        dying.setattr(type(world.app.chats), "post_message", _dies)
         with pytest.raises(Killed):
             world.take(job)
     world.clock.advance(200)

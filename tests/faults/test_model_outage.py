@@ -278,7 +278,7 @@ def test_an_apology_that_cannot_be_said_holds_no_run_up(monkeypatch: pytest.Monk
         raise Unavailable("down")
 
     with monkeypatch.context() as broken:
-        broken.setattr(world.app.chats, "post_message", fail)
+        broken.setattr(type(world.app.chats), "post_message", fail)
         minutes_pass(world, 2)
     assert [(run.status, run.attempts) for run in world.runs()] == [("running", 0)]
     minutes_pass(world, 5)

@@ -7,6 +7,7 @@ count once; and it never repeats a transaction that met another one.
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -60,6 +61,7 @@ def dynamo_client(aws: Aws) -> "DynamoDBClient":
     return client
 
 
+@dataclass(frozen=True, slots=True)
 class DynamoTable:
     """A `Table` on DynamoDB.
 
@@ -70,28 +72,21 @@ class DynamoTable:
         jitter: Chooses a wait, in seconds, between two bounds.
     """
 
-    def __init__(
-        self,
-        client: "DynamoDBClient",
-        table_name: str,
-        clock: Clock,
-        jitter: Jitter = random.uniform,
-    ) -> None:
-        self._client = client
-        self._name = table_name
-        self._clock = clock
-        self._jitter = jitter
+    client: "DynamoDBClient"
+    table_name: str
+    clock: Clock
+    jitter: Jitter = random.uniform
 
     def get(self, key: Key) -> Item | None:
         """See `skein.ports.Table`."""
         check_key(key)
         response = self._read(
-            lambda: self._client.get_item(
-                TableName=self._name, Key=spelled_key(key), ConsistentRead=True
+            lambda: self.client.get_item(
+                TableName=self.table_name, Key=spelled_key(key), ConsistentRead=True
             )
         )
         found = [unmarshal_item(response["Item"])] if "Item" in response else []
-        return next(iter(living(found, self._clock.now())), None)
+        return next(iter(living(found, self.clock.now())), None)
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
@@ -103,7 +98,7 @@ class DynamoTable:
             if not wanted:
                 return found
             if number > 1:
-                self._clock.sleep(self._wait_seconds(number - 1))
+                self.clock.sleep(self._wait_seconds(number - 1))
             items, wanted = self._get_batch(wanted)
             found |= {Key(item["pk"], item["sk"]): item for item in items}
         if wanted:
@@ -140,14 +135,14 @@ class DynamoTable:
     def write(self, write: Write) -> None:
         """See `skein.ports.Table`."""
         check_write(write)
-        request = request_for(write, self._name)
+        request = request_for(write, self.table_name)
         match write:
             case Put():
-                self._write(lambda: self._client.put_item(**request))
+                self._write(lambda: self.client.put_item(**request))
             case Update():
-                self._write(lambda: self._client.update_item(**request))
+                self._write(lambda: self.client.update_item(**request))
             case Delete():
-                self._write(lambda: self._client.delete_item(**request))
+                self._write(lambda: self.client.delete_item(**request))
             case Check():
                 self.transact([write])
 
@@ -159,24 +154,23 @@ class DynamoTable:
         # DynamoDB carries out one token once, so that a lost answer can safely be asked for again.
         token = uuid4().hex
         items: list[Any] = [
-            {TRANSACTION_WORDS[type(write)]: request_for(write, self._name)} for write in writes
+            {TRANSACTION_WORDS[type(write)]: request_for(write, self.table_name)}
+            for write in writes
         ]
         self._write(
-            lambda: self._client.transact_write_items(
-                TransactItems=items, ClientRequestToken=token
-            ),
+            lambda: self.client.transact_write_items(TransactItems=items, ClientRequestToken=token),
             repeatable=True,
         )
 
     def _get_batch(self, wanted: Sequence[Any]) -> tuple[list[Item], Sequence[Any]]:
         response = self._read(
-            lambda: self._client.batch_get_item(
-                RequestItems={self._name: {"Keys": wanted, "ConsistentRead": True}}
+            lambda: self.client.batch_get_item(
+                RequestItems={self.table_name: {"Keys": wanted, "ConsistentRead": True}}
             )
         )
-        found = map(unmarshal_item, response["Responses"].get(self._name, ()))
-        items = living(found, self._clock.now())
-        left = response.get("UnprocessedKeys", {}).get(self._name)
+        found = map(unmarshal_item, response["Responses"].get(self.table_name, ()))
+        items = living(found, self.clock.now())
+        left = response.get("UnprocessedKeys", {}).get(self.table_name)
         return items, left["Keys"] if left else []
 
     def _query(self, query: Query) -> Page:
@@ -187,8 +181,8 @@ class DynamoTable:
         while True:
             if query.limit is not None:
                 request["Limit"] = query.limit - len(items)
-            response = self._read(lambda: self._client.query(**request))
-            items.extend(living(map(unmarshal_item, response["Items"]), self._clock.now()))
+            response = self._read(lambda: self.client.query(**request))
+            items.extend(living(map(unmarshal_item, response["Items"]), self.clock.now()))
             next_start = response.get("LastEvaluatedKey")
             if not next_start:
                 return Page(tuple(items))
@@ -207,7 +201,7 @@ class DynamoTable:
             # No key is empty, and DynamoDB refuses to compare with one that is.
             condition += f" <= {last}"
         request: Request = {
-            "TableName": self._name,
+            "TableName": self.table_name,
             "KeyConditionExpression": condition,
             "ScanIndexForward": not query.newest_first,
             **({"ConsistentRead": True} if query.index is None else {"IndexName": query.index}),
@@ -247,7 +241,7 @@ class DynamoTable:
             stop=_tried_enough,
             wait=lambda state: self._wait_seconds(state.attempt_number),
             retry=retry_if_exception(worth_another_try),
-            sleep=self._clock.sleep,
+            sleep=self.clock.sleep,
             reraise=True,
         )
         try:
@@ -259,7 +253,7 @@ class DynamoTable:
             raise
 
     def _wait_seconds(self, tries: int) -> float:
-        return self._jitter(0.0, min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (tries - 1)))
+        return self.jitter(0.0, min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (tries - 1)))
 
 
 def _tried_enough(state: RetryCallState) -> bool:

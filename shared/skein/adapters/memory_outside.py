@@ -80,17 +80,17 @@ class MemorySms:
             )
 
 
+@dataclass(frozen=True, slots=True)
 class MemorySecrets:
     """Secrets in a dictionary."""
 
-    def __init__(self, secrets: Mapping[str, Mapping[str, str]]) -> None:
-        self._secrets = secrets
+    secrets: Mapping[str, Mapping[str, str]]
 
     def get(self, name: str) -> Mapping[str, str]:
         """See `skein.ports.Secrets`."""
-        if name not in self._secrets:
+        if name not in self.secrets:
             raise MissingSecret(f"there is no secret {name!r}")
-        return self._secrets[name]
+        return self.secrets[name]
 
 
 class MemoryVerifier:

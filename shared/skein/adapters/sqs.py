@@ -1,6 +1,7 @@
 """The queues on SQS."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skein.adapters.aws import Aws
@@ -30,6 +31,7 @@ def sqs_client(aws: Aws) -> "SQSClient":
     return client
 
 
+@dataclass(frozen=True, slots=True)
 class SqsQueues:
     """`Queues` on SQS.
 
@@ -38,9 +40,8 @@ class SqsQueues:
         urls: The URL of each queue.
     """
 
-    def __init__(self, client: "SQSClient", urls: Mapping[str, str]) -> None:
-        self._client = client
-        self._urls = urls
+    client: "SQSClient"
+    urls: Mapping[str, str]
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
         """See `skein.ports.Queues`; jobs that are not accepted are offered once more."""
@@ -65,7 +66,7 @@ class SqsQueues:
 
     def _offer(self, queue: QueueName, entries: "list[Entry]") -> "list[Entry]":
         try:
-            response = self._client.send_message_batch(QueueUrl=self._urls[queue], Entries=entries)
+            response = self.client.send_message_batch(QueueUrl=self.urls[queue], Entries=entries)
         except AWS_ERRORS as error:
             meaning = meaning_of(error, writing=True)
             if meaning is error:

@@ -1,6 +1,7 @@
 """One answer of the model: asked for, and prepared to be written down."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from skein.agent.reading.reader import Reading
 from skein.agent.tools.base import Tool, Work
@@ -19,16 +20,14 @@ class ModelDown(Transient):
     """The model could not be asked; the run waits for it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
     """Asks the model."""
 
-    def __init__(
-        self, *, model: LanguageModel, clock: Clock, metrics: Metrics, settings: Settings
-    ) -> None:
-        self._model = model
-        self._clock = clock
-        self._metrics = metrics
-        self._settings = settings
+    model: LanguageModel
+    clock: Clock
+    metrics: Metrics
+    settings: Settings
 
     def ask(
         self,
@@ -51,16 +50,16 @@ class Answers:
             ModelDown: It is out of reach.
             ModelRejected: It refuses this very request.
         """
-        started_at = self._clock.now()
+        started_at = self.clock.now()
         request = ModelRequest(
-            model=reading.agent.model or self._settings.default_model,
+            model=reading.agent.model or self.settings.default_model,
             messages=tuple(messages),
             tools=tuple(tool.spec for tool in tools),
             max_output_tokens=reading.effective.reserved_response_tokens,
-            timeout_seconds=min(seconds, self._settings.model_timeout_seconds),
+            timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
         )
         try:
-            answer = self._model.complete(request)
+            answer = self.model.complete(request)
         except Transient as error:
             raise ModelDown(str(error)) from error
         n = work.run.steps_taken + 1
@@ -80,7 +79,7 @@ class Answers:
             ),
             usage=answer.usage,
             started_at=started_at,
-            ended_at=self._clock.now(),
+            ended_at=self.clock.now(),
         )
 
     def recorded(
@@ -92,7 +91,7 @@ class Answers:
         run, thread = work.run, reading.threads.active
         at_thread = thread is not None and reading.threads.here
         if "core_memories_over_budget" in prompt.marks:
-            self._metrics.count("CoreMemoriesOverBudget")
+            self.metrics.count("CoreMemoriesOverBudget")
         return recording(
             work.claim,
             step.model_copy(update={"prompt": prompt.packed(step.prompt_room)}),
@@ -101,7 +100,7 @@ class Answers:
             borrowed=reading.borrowed.shown if reading.borrowed is not None else None,
             marks=prompt.marks,
             thread=thread,
-            at_thread=[stint(thread, run.id, run.activation, reading.audience, self._clock)]
+            at_thread=[stint(thread, run.id, run.activation, reading.audience, self.clock)]
             if thread and at_thread
             else [],
         )

@@ -1,5 +1,7 @@
 """Look before you pay: the prompt that an agent would be given now."""
 
+from dataclasses import dataclass
+
 from skein.agent.prompt.builder import ContextBuilder
 from skein.agent.reading.loader import Contexts
 from skein.agent.tools import enabled
@@ -16,16 +18,14 @@ from skein.services.chat_state.audience import audience_of
 PREVIEW = "PREVIEW"  # in the place of a run's own ULID
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """Builds prompts that are sent to nobody, and changes nothing."""
 
-    def __init__(
-        self, *, table: Table, clock: Clock, contexts: Contexts, context: ContextBuilder
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._contexts = contexts
-        self._context = context
+    table: Table
+    clock: Clock
+    contexts: Contexts
+    context: ContextBuilder
 
     def show(self, tenant: str, agent_id: str, chat_id: str | None = None) -> PromptRecord:
         """What the agent would be shown if somebody asked it to respond now.
@@ -46,21 +46,21 @@ class Preview:
             chat_id=chat_id,
             trigger=Trigger(type="manual"),
             audience=audience_of(chat, since_seq=chat.last_seq + 1) if chat else OPEN,
-            created_at=self._clock.now(),
+            created_at=self.clock.now(),
         )
         try:
-            reading = self._contexts.whole(run, chat, member)
+            reading = self.contexts.whole(run, chat, member)
         except NotFound:
             raise NotFound("there is no such agent") from None
         tools = [tool.spec for tool in enabled(reading.agent.enabled_tools)]
-        return self._context.build(run, reading, tools).readable()
+        return self.context.build(run, reading, tools).readable()
 
     def _place(self, tenant: str, agent_id: str, chat_id: str) -> tuple[Chat, Membership]:
         """A chat that is open for business, and the agent's place in it."""
         agent = MemberRef(kind="agent", id=agent_id)
         chat_key = Chat.key_of(tenant, chat_id)
         member_key = Membership.key_of(tenant, chat_id, agent)
-        found = self._table.get_many([chat_key, member_key])
+        found = self.table.get_many([chat_key, member_key])
         if chat_key not in found or member_key not in found:
             raise NotFound("the agent is in no such chat")
         chat, member = Chat.from_item(found[chat_key]), Membership.from_item(found[member_key])

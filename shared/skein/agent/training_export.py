@@ -6,6 +6,7 @@ is gone from it, too.
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from skein.agent.tools import TOOLS
@@ -24,6 +25,7 @@ MOST_BYTES = 4_000_000  # an answer of Lambda's holds 6 MB
 Message = dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """Exports threads in the chat-messages format that fine-tuning APIs take.
 
@@ -31,9 +33,8 @@ class Training:
     everybody who may be shown the thread was there for.
     """
 
-    def __init__(self, *, threads: Threads, run_views: RunViews) -> None:
-        self._threads = threads
-        self._runs = run_views
+    threads: Threads
+    run_views: RunViews
 
     def unit(self, thread: Thread) -> str:
         """One line of JSON: `messages`, and the `tools` that they call.
@@ -50,7 +51,7 @@ class Training:
         parts: list[list[Message]] = []
         left = MOST_BYTES - len(_line(outcome, ()).encode())
         stints: dict[str, list[Stint]] = {}
-        for stint in self._threads.stints(thread):
+        for stint in self.threads.stints(thread):
             stints.setdefault(stint.run_id, []).append(stint)
         for run_id in reversed(list(stints)[-MOST_RUNS:]):
             part = self._worked(thread, run_id, stints[run_id])
@@ -66,7 +67,7 @@ class Training:
 
     def _worked(self, thread: Thread, run_id: str, stints: Sequence[Stint]) -> list[Message]:
         try:
-            view = self._runs.get(thread.tenant, run_id)
+            view = self.run_views.get(thread.tenant, run_id)
         except NotFound:
             return []
         shown = {

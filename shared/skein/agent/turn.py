@@ -7,7 +7,7 @@ uses the recorded answer, and what was done is not done again (DESIGN section 5,
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from skein.agent.answers import Answers, ModelDown, held_by
@@ -66,43 +66,25 @@ class Busy(Transient):
     """The agent has as many runs at work as it may; this one waits for its turn."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
     """Carries out runs."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        runs: Runs,
-        endings: Endings,
-        permits: Permits,
-        contexts: Contexts,
-        context: ContextBuilder,
-        actor: Actor,
-        answers: Answers,
-        last_words: LastWords,
-        apologies: Apologies,
-        usage: UsageBook,
-        spending: Spending,
-        notices: Notices,
-        clock: Clock,
-        settings: Settings,
-    ) -> None:
-        self._table = table
-        self._runs = runs
-        self._endings = endings
-        self._permits = permits
-        self._contexts = contexts
-        self._context = context
-        self._actor = actor
-        self._answers = answers
-        self._last_words = last_words
-        self._apologies = apologies
-        self._usage = usage
-        self._spending = spending
-        self._notices = notices
-        self._clock = clock
-        self._settings = settings
+    table: Table
+    runs: Runs
+    endings: Endings
+    permits: Permits
+    contexts: Contexts
+    context: ContextBuilder
+    actor: Actor
+    answers: Answers
+    last_words: LastWords
+    apologies: Apologies
+    usage: UsageBook
+    spending: Spending
+    notices: Notices
+    clock: Clock
+    settings: Settings
 
     @correlated()
     def take(self, job: RunJob, *, deadline: datetime) -> None:
@@ -117,7 +99,7 @@ class Turns:
         """
         work: Work | None = None
         try:
-            claim = self._runs.claim(job, lease_until=deadline + LEASE_MARGIN, beside=foreseen(job))
+            claim = self.runs.claim(job, lease_until=deadline + LEASE_MARGIN, beside=foreseen(job))
             if claim is None:
                 return
             work = Work(claim)
@@ -129,7 +111,7 @@ class Turns:
                 self._settle(work, error)
         except LostLease:
             logger.info("the run was taken over", extra={"run_id": job.run_id})
-            if work is not None and work.permit and self._runs.is_over(work.claim):
+            if work is not None and work.permit and self.runs.is_over(work.claim):
                 self._release(work)
 
     def _settle(self, work: Work, error: Exception) -> None:
@@ -137,22 +119,22 @@ class Turns:
         claim, run_id = work.claim, work.run.id
         self._release(work)
         if isinstance(error, Busy):
-            self._runs.put_off(claim, str(error), longest_seconds=BUSY_SECONDS)
+            self.runs.put_off(claim, str(error), longest_seconds=BUSY_SECONDS)
         elif isinstance(error, ModelDown):
             logger.warning("a run is put off", extra={"run_id": run_id, "why": str(error)})
-            self._apologies.late(claim)
-            self._runs.put_off(claim, str(error))
+            self.apologies.late(claim)
+            self.runs.put_off(claim, str(error))
         elif isinstance(error, OverLimit):
-            self._notices.out_of_tokens(claim, error.refusal)
-            self._endings.end(claim, "canceled", error=f"over a limit: {error}")
+            self.notices.out_of_tokens(claim, error.refusal)
+            self.endings.end(claim, "canceled", error=f"over a limit: {error}")
         elif isinstance(error, NotFound | Conflict | Forbidden):
-            self._endings.end(claim, "canceled", error=str(error))
+            self.endings.end(claim, "canceled", error=str(error))
         elif isinstance(error, Rejected | ModelRejected):
-            self._endings.end(claim, "failed", error=str(error))
+            self.endings.end(claim, "failed", error=str(error))
         else:
             # A bug must not hold the agent's slot until the lease runs out: note it, try again.
             logger.error("an attempt failed", extra={"run_id": run_id}, exc_info=error)
-            self._runs.retry_later(claim, in_our_words(error))
+            self.runs.retry_later(claim, in_our_words(error))
 
     def _carry_on_for_readers(self, work: Work, deadline: datetime, known: Known) -> None:
         """Carry a run on; if someone joins its chat meanwhile, build its activation again."""
@@ -161,9 +143,9 @@ class Turns:
                 self._carry_on(work, deadline, known)
             except ReadersChanged:
                 self._release(work)
-                work.claim = self._runs.rebuild(work.claim, work.sent)
+                work.claim = self.runs.rebuild(work.claim, work.sent)
                 if work.run.rebuilds > MAX_REBUILDS:
-                    self._endings.end(work.claim, "canceled", error=READERS_KEEP_CHANGING)
+                    self.endings.end(work.claim, "canceled", error=READERS_KEEP_CHANGING)
                     return
                 work.begin_again()
                 known = {}
@@ -172,16 +154,16 @@ class Turns:
 
     def _carry_on(self, work: Work, deadline: datetime, known: Known) -> None:
         activation = work.run.activation
-        steps = list(self._runs.steps(work.claim))
+        steps = list(self.runs.steps(work.claim))
         reading = self._read(work, steps, known)
         anew = asked_anew(work.run, reading)
         if anew is not None:
             self._answer_anew(work, steps, reading, anew)
             return
         tools = enabled(reading.agent.enabled_tools)
-        account = self._spending.account(work.run, reading.allowances, reading.tenant)
+        account = self.spending.account(work.run, reading.allowances, reading.tenant)
         self._permit(work, reading, until=deadline + LEASE_MARGIN)
-        prompt = recorded_prompt(steps) or self._context.build(
+        prompt = recorded_prompt(steps) or self.context.build(
             work.run, reading, [tool.spec for tool in tools]
         )
         work.ended = bool(steps) and ended_in(steps[-1])
@@ -195,12 +177,12 @@ class Turns:
                 break
             seconds = self._seconds_left(deadline)
             if seconds < LEAST_MODEL_SECONDS:
-                self._runs.hand_on(work.claim)
+                self.runs.hand_on(work.claim)
                 return
             asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
             account.check()
-            step = self._answers.ask(work, reading, asked, tools, seconds)
-            answer = self._answers.recorded(work, step, reading, prompt if not steps else None)
+            step = self.answers.ask(work, reading, asked, tools, seconds)
+            answer = self.answers.recorded(work, step, reading, prompt if not steps else None)
             self._take_down(work, step, reading, answer, account)
             if not step.tool_calls:
                 return
@@ -209,7 +191,7 @@ class Turns:
         if work.over:
             return
         if work.ended:
-            self._endings.end(work.claim, "done")
+            self.endings.end(work.claim, "done")
             return
         self._carry_on(work, deadline, {})  # a reply was there already: go on with a fresh prompt
 
@@ -222,12 +204,12 @@ class Turns:
         """
         try:
             if step.tool_calls:
-                work.claim = self._runs.record(answer)
+                work.claim = self.runs.record(answer)
             else:
                 self._close(work, step, reading, answer)
         finally:
             if work.run.steps_taken == step.n:  # it is recorded, whatever became of it
-                self._usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
+                self.usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
                 account.charge(step.usage)
 
     @staticmethod
@@ -247,7 +229,7 @@ class Turns:
         if steps:
             self._close(work, steps[-1], reading)
             return
-        step = fixed_step(work.run, self._clock.now())
+        step = fixed_step(work.run, self.clock.now())
         held = held_by(reading, work.run)
         answer = recording(work.claim, step, shown=shown, held=held, marks=NO_PROMPT.marks)
         self._close(work, step, reading, answer)
@@ -266,14 +248,14 @@ class Turns:
         claim = answer.claim if answer is not None else work.claim
         said = last_words(claim, step, reading)
         if answer is not None and not all_one(claim, said):
-            work.claim, answer = self._runs.record(answer), None
+            work.claim, answer = self.runs.record(answer), None
         try:
-            self._last_words.end(claim, said, answer, room=reading.room)
+            self.last_words.end(claim, said, answer, room=reading.room)
         except LostLease:
             raise
         except Exception:
             if answer is not None:  # it was paid for: whoever tries again uses it
-                work.claim = self._runs.record(answer)
+                work.claim = self.runs.record(answer)
             raise
         work.claim = claim
         self._release(work)
@@ -284,26 +266,26 @@ class Turns:
         Raises:
             Busy: As many of its runs as may are at work.
         """
-        limit = reading.agent.max_concurrent_runs or self._settings.max_concurrent_runs
+        limit = reading.agent.max_concurrent_runs or self.settings.max_concurrent_runs
         if limit is None:
             return
-        if not self._permits.take(work.run, limit, until=until):
+        if not self.permits.take(work.run, limit, until=until):
             raise Busy(f"{limit} runs of this agent are at work")
         work.permit = True
 
     def _release(self, work: Work) -> None:
         """Let another run work in this one's stead."""
         if work.permit:
-            self._permits.give_back(work.run)
+            self.permits.give_back(work.run)
             work.permit = False
 
     def _act(self, work: Work, step: Step, reading: Reading) -> Step:
         """Carry out what the model asked for."""
         work.sent.clear()
-        results = self._actor.carry_out(work, step, reading)
+        results = self.actor.carry_out(work, step, reading)
         if work.over or work.run.activation != step.activation:
             return step
-        work.claim = self._runs.keep_results(work.claim, step, results, work.sent)
+        work.claim = self.runs.keep_results(work.claim, step, results, work.sent)
         return step.model_copy(update={"results": results})
 
     def _read(self, work: Work, steps: Sequence[Step], known: Known) -> Reading:
@@ -321,12 +303,12 @@ class Turns:
         if looked_at is None:
             chat, member = None, None
         elif chat is None or chat.id != looked_at:
-            chat, member = place_elsewhere(self._table, work.claim, looked_at)
+            chat, member = place_elsewhere(self.table, work.claim, looked_at)
         if not steps:
-            return self._contexts.fresh(run, chat, member, known)
+            return self.contexts.fresh(run, chat, member, known)
         if steps[-1].tool_calls and not ended_in(steps[-1]):
             self._check_readers(run, chat)
-        reading = self._contexts.again(run, chat, member, known)
+        reading = self.contexts.again(run, chat, member, known)
         if run.held is None:
             return reading
         return replace(reading, destination=run.held.readers, audience=run.held.audience)
@@ -345,4 +327,4 @@ class Turns:
 
     def _seconds_left(self, deadline: datetime) -> float:
         model_deadline = deadline - timedelta(seconds=WRITING_SECONDS)
-        return (model_deadline - self._clock.now()).total_seconds()
+        return (model_deadline - self.clock.now()).total_seconds()

@@ -1,6 +1,7 @@
 """Ports behind circuit breakers: the same promises, but an outage is answered at once."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from skein.models.completion import ModelAnswer, ModelRequest
@@ -10,48 +11,48 @@ from skein.ports import LanguageModel, Sms, Table
 from skein.services.common.circuit_breaker import Breaker
 
 
+@dataclass(frozen=True, slots=True)
 class GuardedModel:
     """A language model behind a breaker."""
 
-    def __init__(self, model: LanguageModel, breaker: Breaker) -> None:
-        self._model = model
-        self._breaker = breaker
+    model: LanguageModel
+    breaker: Breaker
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
         """See `skein.ports.LanguageModel`."""
-        return self._breaker.call(lambda: self._model.complete(request))
+        return self.breaker.call(lambda: self.model.complete(request))
 
 
+@dataclass(frozen=True, slots=True)
 class GuardedSms:
     """An SMS provider behind a breaker."""
 
-    def __init__(self, sms: Sms, breaker: Breaker) -> None:
-        self._sms = sms
-        self._breaker = breaker
+    sms: Sms
+    breaker: Breaker
 
     def send(self, sms: OutgoingSms) -> SentSms:
         """See `skein.ports.Sms`."""
-        return self._breaker.call(lambda: self._sms.send(sms))
+        return self.breaker.call(lambda: self.sms.send(sms))
 
     def find(self, sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
         """See `skein.ports.Sms`."""
-        return self._breaker.call(lambda: self._sms.find(sms, since=since))
+        return self.breaker.call(lambda: self.sms.find(sms, since=since))
 
 
+@dataclass(frozen=True, slots=True)
 class GuardedReads:
     """A table whose reads stand behind a breaker; its writes do not."""
 
-    def __init__(self, table: Table, breaker: Breaker) -> None:
-        self._table = table
-        self._breaker = breaker
+    table: Table
+    breaker: Breaker
 
     def get(self, key: Key) -> Item | None:
         """See `skein.ports.Table`."""
-        return self._breaker.call(lambda: self._table.get(key))
+        return self.breaker.call(lambda: self.table.get(key))
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
-        return self._breaker.call(lambda: self._table.get_many(keys))
+        return self.breaker.call(lambda: self.table.get_many(keys))
 
     def query(
         self,
@@ -64,8 +65,8 @@ class GuardedReads:
         start: Item | None = None,
     ) -> Page:
         """See `skein.ports.Table`."""
-        return self._breaker.call(
-            lambda: self._table.query(
+        return self.breaker.call(
+            lambda: self.table.query(
                 pk, first=first, last=last, limit=limit, newest_first=newest_first, start=start
             )
         )
@@ -82,8 +83,8 @@ class GuardedReads:
         start: Item | None = None,
     ) -> Page:
         """See `skein.ports.Table`."""
-        return self._breaker.call(
-            lambda: self._table.query_index(
+        return self.breaker.call(
+            lambda: self.table.query_index(
                 index,
                 pk,
                 first=first,
@@ -96,8 +97,8 @@ class GuardedReads:
 
     def write(self, write: Write) -> None:
         """See `skein.ports.Table`."""
-        self._table.write(write)
+        self.table.write(write)
 
     def transact(self, writes: Sequence[Write]) -> None:
         """See `skein.ports.Table`."""
-        self._table.transact(writes)
+        self.table.transact(writes)

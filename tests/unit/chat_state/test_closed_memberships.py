@@ -131,7 +131,7 @@ def test_late_writers_make_no_open_membership_of_one_that_moved() -> None:
     world.chat(HUSAM, COACH, respond="manual")
     open_place = world.membership(COACH)
     world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
-    notes = world.app.renewing._notes
+    notes = world.app.renewing.notes
     assert notes._change_state(open_place, {"tried_seq": 1}) is None
     assert world.table.get(open_place.key) is None
 

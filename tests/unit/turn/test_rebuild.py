@@ -225,7 +225,7 @@ def test_a_last_word_posted_before_someone_joined_is_not_said_twice(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.app.endings, "end", dies)
+        patch.setattr(type(world.app.endings), "end", dies)
         with pytest.raises(Killed):
             world.run_ready()
     assert _said(world) == ["Relax."]

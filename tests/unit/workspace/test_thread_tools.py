@@ -467,7 +467,9 @@ def test_the_unit_holds_nothing_of_runs_with_another_thread() -> None:
     assert world.app.threads.stints(other) == ()
 
 
-def test_a_worker_that_takes_over_changes_the_thread_that_the_prompt_showed() -> None:
+def test_a_worker_that_takes_over_changes_the_thread_that_the_prompt_showed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Another run switches between the answer and its effect, and the first worker dies."""
     world = on_stage()
     mine, theirs = begin(world, "Mine"), begin(world, "Theirs")
@@ -475,15 +477,15 @@ def test_a_worker_that_takes_over_changes_the_thread_that_the_prompt_showed() ->
     world.model.script.extend([calls(("update_thread", {"progress": "Half"})), END])
     world.post("Go on", HUSAM)
     world.clock.advance(2)
-    real, threads = world.app.threads.change, world.app.threads
+    threads = world.app.threads
 
     def die(*_: Any, **__: Any) -> Any:
         threads.switch(OWNER.reach, theirs.id)
         raise RuntimeError("killed")
 
-    threads.change = die  # type: ignore[method-assign]
-    world.run_ready()
-    threads.change = real  # type: ignore[method-assign]
+    with monkeypatch.context() as dying:
+        dying.setattr(type(threads), "change", die)
+        world.run_ready()
     world.drain()
     run = the_run(world)
     assert (run.status, stored(world, run).active_thread_id) == ("done", mine.id)

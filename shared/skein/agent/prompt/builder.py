@@ -70,12 +70,12 @@ class Manner:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContextBuilder:
     """Makes prompts from what was read."""
 
-    def __init__(self, *, tokens: ModelTokens, settings: Settings) -> None:
-        self._tokens = tokens
-        self._settings = settings
+    tokens: ModelTokens
+    settings: Settings
 
     def build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
         """The prompt of one activation, counted as the agent's model counts.
@@ -85,9 +85,9 @@ class ContextBuilder:
             reading: What was read for it.
             tools: What the agent may use; their size counts against the prompt's limit.
         """
-        model = reading.agent.model or self._settings.default_model
-        tokens = self._tokens.for_model(reading.effective.tokenizer_model or model)
-        return ContextBuilder(tokens=tokens, settings=self._settings)._build(run, reading, tools)
+        model = reading.agent.model or self.settings.default_model
+        tokens = self.tokens.for_model(reading.effective.tokenizer_model or model)
+        return ContextBuilder(tokens=tokens, settings=self.settings)._build(run, reading, tools)
 
     def _build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
         manner = Manner.of(reading.agent, reading.chat)
@@ -96,14 +96,14 @@ class ContextBuilder:
         stable = kept(self._stable(run, reading, manner, room), run, reading)
         volatile = kept(self._volatile(run, reading, entries, manner, room), run, reading)
         head = _history_head(reading.chat)
-        around = self._tokens.count(head + SEPARATOR) if head else 0
+        around = self.tokens.count(head + SEPARATOR) if head else 0
         summary = _size_of(stable, "CONVERSATION SUMMARY")
         limit = reading.effective.max_context_tokens - summary - around
         least = min(total(entries), room // HISTORY_SHARE, limit) + around
         parts = arranged([*stable, *volatile], room - least)
         left = room - around - sum(part.tokens for part in parts)
-        block = window_of(reading.chat, self._settings) // 2 if reading.chat else 1
-        shown = fit(entries, max(min(limit, left), 0), self._tokens, block=block)
+        block = window_of(reading.chat, self.settings) // 2 if reading.chat else 1
+        shown = fit(entries, max(min(limit, left), 0), self.tokens, block=block)
         if reading.fuller is not None and left_out(entries, shown) > summed_up(reading.before):
             told = replace(reading, before=reading.fuller, fuller=None)
             return self._build(run, told, tools)
@@ -112,60 +112,60 @@ class ContextBuilder:
             return _marked(self._as_roles(stable, shown, volatile), reading)
         history = [self._timeline(head, shown)] if reading.chat is not None else []
         parts = [*stable, *history, *volatile]
-        record = _record([*parts[:-1], closing(parts[-1], self._tokens)], nudge=render(NUDGE))
+        record = _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
         return _marked(record, reading)
 
     def _room(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
         """How many tokens all sections may take: what the answer, tools and frames leave."""
-        whole = reading.agent.max_prompt_tokens or self._settings.max_prompt_tokens
-        offered = self._tokens.count(json.dumps([tool.model_dump() for tool in tools]))
-        frames = MOST_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self._tokens.count(render(NUDGE))
+        whole = reading.agent.max_prompt_tokens or self.settings.max_prompt_tokens
+        offered = self.tokens.count(json.dumps([tool.model_dump() for tool in tools]))
+        frames = MOST_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
         return max(whole - reading.effective.reserved_response_tokens - offered - frames, 0)
 
     def _stable(self, run: Run, reading: Reading, manner: Manner, room: int) -> list[Section]:
         """What stays the same from turn to turn in one chat, and so stands before its history."""
         found = [
-            sections.identity(reading.agent, self._tokens),
-            sections.instructions(manner.reply_mode, manner.history_format, self._tokens),
+            sections.identity(reading.agent, self.tokens),
+            sections.instructions(manner.reply_mode, manner.history_format, self.tokens),
             skills(
                 reading.skills,
-                min(self._settings.skill_tokens, room // LIST_SHARE),
-                self._tokens,
+                min(self.settings.skill_tokens, room // LIST_SHARE),
+                self.tokens,
                 may_read=READ_SKILL in reading.agent.enabled_tools,
             ),
-            people.user_profile(reading.person, reading.agent, room // LIST_SHARE, self._tokens),
+            people.user_profile(reading.person, reading.agent, room // LIST_SHARE, self.tokens),
             memory_sections.core_memories(
                 reading.memories,
-                min(self._settings.core_memory_tokens, room // CORE_SHARE),
-                self._tokens,
+                min(self.settings.core_memory_tokens, room // CORE_SHARE),
+                self.tokens,
             ),
-            global_documents(reading.documents, room // DOCUMENTS_SHARE, self._tokens),
+            global_documents(reading.documents, room // DOCUMENTS_SHARE, self.tokens),
             active_thread(
-                reading.threads, reading.thread_documents, room // DOCUMENTS_SHARE, self._tokens
+                reading.threads, reading.thread_documents, room // DOCUMENTS_SHARE, self.tokens
             ),
-            pending_threads(reading.threads.pending, room // LIST_SHARE, self._tokens),
-            sections.goals(reading.goals, room // LIST_SHARE, self._tokens),
+            pending_threads(reading.threads.pending, room // LIST_SHARE, self.tokens),
+            sections.goals(reading.goals, room // LIST_SHARE, self.tokens),
             memory_sections.journal(
                 reading.memories,
-                min(self._settings.journal_tokens, room // LIST_SHARE),
-                self._tokens,
+                min(self.settings.journal_tokens, room // LIST_SHARE),
+                self.tokens,
             ),
             self._your_chats(reading, room) if reading.all_chats else None,
-            sections.active_chat(reading.chat, run, self._tokens),
-            sections.conversation(reading.chat, self._tokens),
+            sections.active_chat(reading.chat, run, self.tokens),
+            sections.conversation(reading.chat, self.tokens),
             elsewhere.conversation_summary(
-                reading.before, reading.effective.max_context_tokens // SUMMARY_SHARE, self._tokens
+                reading.before, reading.effective.max_context_tokens // SUMMARY_SHARE, self.tokens
             ),
         ]
         return [part for part in found if part is not None]
 
     def _your_chats(self, reading: Reading, room: int) -> Section | None:
         share, active = room // LIST_SHARE, reading.chat
-        return sections.your_chats(reading.chats, active, reading.agent, share, self._tokens)
+        return sections.your_chats(reading.chats, active, reading.agent, share, self.tokens)
 
     def _so_far(self, run: Run, reading: Reading) -> Section | None:
         chat, current = reading.chat, current_seq(run, reading.chat)
-        return sections.conversation_so_far(chat, reading.messages, current, self._tokens)
+        return sections.conversation_so_far(chat, reading.messages, current, self.tokens)
 
     def _volatile(
         self,
@@ -175,7 +175,7 @@ class ContextBuilder:
         manner: Manner,
         room: int,
     ) -> list[Section]:
-        agent, chat, count = reading.agent, reading.chat, self._tokens
+        agent, chat, count = reading.agent, reading.chat, self.tokens
         home, message, share = reading.home, reading.trigger_message, room // LIST_SHARE
         run = run if reading.told else untold(run)
         current = next((one.seq for one in entries if one.current), None)
@@ -217,7 +217,7 @@ class ContextBuilder:
             counted(
                 message.seq,
                 message.text,
-                self._tokens,
+                self.tokens,
                 frame=_Line(message, run, reading, roles=roles),
                 own=message.sender.ref == agent,
                 current=message.seq == current,
@@ -230,11 +230,11 @@ class ContextBuilder:
     def _timeline(self, head: str, entries: Sequence[Entry]) -> Section:
         """The history as one section; a token never reaches over the end of an entry's line."""
         if not entries:
-            return Section(HISTORY, head.rstrip("\n"), self._tokens.count(f"{head}\n"))
+            return Section(HISTORY, head.rstrip("\n"), self.tokens.count(f"{head}\n"))
         lines = "".join(one.line for one in entries).rstrip("\n")
         last = entries[-1].line.rstrip("\n")
-        size = self._tokens.count(head) + sum(one.tokens for one in entries[:-1])
-        return Section(HISTORY, head + lines, size + self._tokens.count(last + SEPARATOR))
+        size = self.tokens.count(head) + sum(one.tokens for one in entries[:-1])
+        return Section(HISTORY, head + lines, size + self.tokens.count(last + SEPARATOR))
 
     def _as_roles(
         self, stable: Sequence[Section], entries: Sequence[Entry], volatile: Sequence[Section]
@@ -249,10 +249,10 @@ class ContextBuilder:
         current = next((place for place, one in enumerate(entries) if one.current), len(turns))
         parts = [
             *stable[:-1],
-            closing(stable[-1], self._tokens),
+            closing(stable[-1], self.tokens),
             Section(HISTORY, "", sum(one.tokens for one in entries)),
             *volatile[:-1],
-            *(closing(last, self._tokens) for last in volatile[-1:]),
+            *(closing(last, self.tokens) for last in volatile[-1:]),
         ]
         record = _record(parts, nudge=render(NUDGE) if current == len(turns) else "")
         return record.model_copy(update={"stable": len(stable), "turns": turns, "current": current})

@@ -6,6 +6,7 @@ the roll-out of context has not reached yet get the plain prompt.
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from skein.agent.reading.fallback import can_do_alone, read_alone, without_context
 from skein.agent.reading.person import person_at
@@ -21,6 +22,7 @@ from skein.settings import Settings
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contexts:
     """Reads what prompts are made from.
 
@@ -33,22 +35,12 @@ class Contexts:
         settings: How long reading may take.
     """
 
-    def __init__(
-        self,
-        *,
-        reader: Reader,
-        rollout: Rollout,
-        table: Table,
-        clock: Clock,
-        metrics: Metrics,
-        settings: Settings,
-    ) -> None:
-        self._reader = reader
-        self._rollout = rollout
-        self._table = table
-        self._clock = clock
-        self._metrics = metrics
-        self._settings = settings
+    reader: Reader
+    rollout: Rollout
+    table: Table
+    clock: Clock
+    metrics: Metrics
+    settings: Settings
 
     def fresh(
         self,
@@ -79,7 +71,7 @@ class Contexts:
             NotFound: The agent is gone.
             Transient: It could not be read.
         """
-        return self._limited(run, self._reader.read(run, chat, member))
+        return self._limited(run, self.reader.read(run, chat, member))
 
     def _whole_or_alone(
         self,
@@ -89,17 +81,17 @@ class Contexts:
         known: Known,
     ) -> Reading:
         try:
-            return self._in_time(lambda: self._reader.read(run, chat, member, known))
+            return self._in_time(lambda: self.reader.read(run, chat, member, known))
         except Rejected:
             raise
         except Exception as error:
             if not can_do_alone(run, chat):
                 raise
             reading = read_alone(
-                self._table, run, chat, member, now=self._clock.now(), settings=self._settings
+                self.table, run, chat, member, now=self.clock.now(), settings=self.settings
             )
             logger.warning("a context could not be read", extra={"run_id": run.id}, exc_info=error)
-            self._metrics.count("ContextDegraded")
+            self.metrics.count("ContextDegraded")
             return reading
 
     def again(
@@ -124,12 +116,12 @@ class Contexts:
             NotFound: The agent is gone.
             Transient: It could not be read.
         """
-        return self._reader.read(run, chat, member, known)
+        return self.reader.read(run, chat, member, known)
 
     def _limited(self, run: Run, reading: Reading) -> Reading:
         """The reading, or the little of it that somebody gets whom the roll-out leaves out."""
         person = person_at(reading.chat)
-        if person is None or self._rollout.includes(run.tenant, person.id, reading.tenant):
+        if person is None or self.rollout.includes(run.tenant, person.id, reading.tenant):
             return reading
         return without_context(run, reading)
 
@@ -140,6 +132,6 @@ class Contexts:
             Unavailable: It took too long.
         """
         try:
-            return self._clock.within(self._settings.context_read_seconds, read)
+            return self.clock.within(self.settings.context_read_seconds, read)
         except TimeoutError:
             raise Unavailable("reading the context took too long") from None

@@ -160,16 +160,14 @@ class _FirstRound:
         return all(page.next_start is None for page in self.related)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
     """Reads what a run needs to know."""
 
-    def __init__(
-        self, *, table: Table, cache: ContextCache, clock: Clock, settings: Settings
-    ) -> None:
-        self._table = table
-        self._cache = cache
-        self._clock = clock
-        self._settings = settings
+    table: Table
+    cache: ContextCache
+    clock: Clock
+    settings: Settings
 
     def read(
         self,
@@ -193,7 +191,7 @@ class Reader:
         people = destination_of(chat).people
         rows = INDEX_ROWS // 2 if people else INDEX_ROWS
         agent = MemberRef(kind="agent", id=run.agent_id)
-        reads = KeptReads(self._table, self._cache, now=self._clock.now())
+        reads = KeptReads(self.table, self.cache, now=self.clock.now())
         scopes = scopes_at(scope)
         members = [agent, *(MemberRef(kind="user", id=person) for person in people[:1])]
         with ThreadPoolExecutor(PARALLEL_READS) as pool:
@@ -210,7 +208,7 @@ class Reader:
         return reading
 
     def _related(self, tenant: str, member: MemberRef, rows: int) -> Page:
-        return self._table.query_index(
+        return self.table.query_index(
             "gsi1", member_relation(tenant, member), limit=rows, newest_first=True
         )
 
@@ -219,7 +217,7 @@ class Reader:
 
     def _start(self, run: Run, chat: Chat) -> int:
         """The first message of the window; what is to be answered may be of an earlier session."""
-        start = shown_from(chat, summary_before(chat), self._settings)
+        start = shown_from(chat, summary_before(chat), self.settings)
         asked = run.trigger.from_seq if chat.id == run.chat_id else None
         if asked is None or asked >= first_of_session(chat):
             return start
@@ -250,9 +248,9 @@ class Reader:
         fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
         keys = [Key(pk, sk) for pk in fitting for sk in ("META", member_sk)]
         found = {key: item for key, item in known.items() if item is not None and key in named}
-        found |= self._table.get_many([key for key in [*named, *keys] if key not in known])
+        found |= self.table.get_many([key for key in [*named, *keys] if key not in known])
         more = material.more_keys(found)
-        found |= self._table.get_many(more) if more else {}
+        found |= self.table.get_many(more) if more else {}
         if agent_key not in found or found[agent_key].get("deleted_at"):
             raise NotFound("the agent is gone")
         home, trigger = found_trigger(run, chat, messages, found)
@@ -272,7 +270,7 @@ class Reader:
         chats = as_made([*active, *shown]) if all_chats else newest_chats(active, shown)
         goals = [Goal.from_item(item) for item in first.owned if item["sk"].startswith("GOAL#")]
         plans = [Plan.from_item(item) for item in first.owned if item["sk"].startswith("PLAN#")]
-        now = self._clock.now()
+        now = self.clock.now()
         memories = [Memory.from_item(item) for item in first.owned if item["sk"].startswith(LIVE)]
         unfaded = (memory for memory in memories if not memory.faded(now))
         lone = [
@@ -302,7 +300,7 @@ class Reader:
             plans=tuple(plan for plan in plans if may_show(plan.audience, destination)),
             live_runs=live_runs(chats, lone, homes={own.chat.id for own in (*active, *shown)}),
             now=now,
-            effective=resolved(agent, line, tenant, self._settings, chat=chat),
+            effective=resolved(agent, line, tenant, self.settings, chat=chat),
             tenant=tenant,
             allowances=found_allowances(run, found),
             all_chats=all_chats,

@@ -23,11 +23,11 @@ LONGEST_ERROR = 4_000  # characters that the model is told of a refusal
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class Actor:
     """Acts for an agent."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    desk: Desk
 
     def carry_out(self, work: Work, step: Step, reading: Reading) -> tuple[ToolResult, ...]:
         """Carry out the tools of a step in order: first those that do not wait or end the run.
@@ -82,7 +82,7 @@ class Actor:
             effect=f"{work.run.id}:{step.n}:{position}",
             work=work,
             reading=reading,
-            desk=self._desk,
+            desk=self.desk,
             may_wait=may_wait,
         )
         status: ToolStatus = "done"

@@ -8,6 +8,7 @@ in the very transaction that moves the number, and in whatever else is theirs so
 import logging
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -49,13 +50,13 @@ logger = logging.getLogger(__name__)
 _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
     """Says which numbers lead to whom."""
 
-    def __init__(self, *, table: Table, clock: Clock, settings: Settings) -> None:
-        self._table = table
-        self._clock = clock
-        self._settings = settings
+    table: Table
+    clock: Clock
+    settings: Settings
 
     def link(self, tenant: str, user_id: str, phone: str) -> User:
         """Let a number lead to a person; theirs already, nothing changes.
@@ -68,7 +69,7 @@ class Numbers:
             Conflict: The number is somebody else's, the person has 20 already, an agent is at work
                 in one of the number's chats, or these are too many for one transaction.
         """
-        user, merge = optimistic(self._clock, lambda: self._link_once(tenant, user_id, phone))
+        user, merge = optimistic(self.clock, lambda: self._link_once(tenant, user_id, phone))
         if merge is not None:
             try:
                 self._move_rest(merge)
@@ -84,9 +85,9 @@ class Numbers:
         Raises:
             NotFound: There is no such person.
         """
-        user = optimistic(self._clock, lambda: self._unlink_once(tenant, user_id, phone))
+        user = optimistic(self.clock, lambda: self._unlink_once(tenant, user_id, phone))
         if phone not in user.phones:
-            silence_elsewhere(self._table, user, {phone})
+            silence_elsewhere(self.table, user, {phone})
         return user
 
     def carry_on(self, item: Item, now: datetime) -> None:
@@ -102,18 +103,18 @@ class Numbers:
             self._move_rest(merge)
         except Conflict:
             mark = due_mark("merge", merge.key, now + RETRY)
-            self._table.write(Update(merge.key, set=mark, condition=as_read))
+            self.table.write(Update(merge.key, set=mark, condition=as_read))
             return
         last_look = merge.created_at + LATE_WRITERS
         if now >= last_look:
-            self._table.write(Delete(merge.key, as_read))
+            self.table.write(Delete(merge.key, as_read))
         else:
             mark = due_mark("merge", merge.key, last_look)
-            self._table.write(Update(merge.key, set=mark, condition=as_read))
+            self.table.write(Update(merge.key, set=mark, condition=as_read))
 
     def _link_once(self, tenant: str, user_id: str, phone: str) -> tuple[User, Merge | None]:
         user_key, owner_key = User.key_of(tenant, user_id), PhoneOwner.key_of(tenant, phone)
-        found = self._table.get_many([user_key, owner_key])
+        found = self.table.get_many([user_key, owner_key])
         if user_key not in found:
             raise NotFound("there is no such person")
         user = User.from_item(found[user_key])
@@ -127,12 +128,12 @@ class Numbers:
         if owner is None:
             new = PhoneOwner(tenant=tenant, phone=phone, user_id=user_id)
             linked, write = revise(user, {"phones": (*user.phones, phone)})
-            self._table.transact([write, Put(new.key, new.to_item(), Missing())])
+            self.table.transact([write, Put(new.key, new.to_item(), Missing())])
             return linked, None
         return self._merge(user, self._former(owner), phone)
 
     def _former(self, owner: PhoneOwner) -> User:
-        item = self._table.get(User.key_of(owner.tenant, owner.user_id))
+        item = self.table.get(User.key_of(owner.tenant, owner.user_id))
         former = User.from_item(item) if item else None
         if former is None or not former.by_phone or former.phones != (owner.phone,):
             details = {"phones": [owner.phone]}
@@ -141,7 +142,7 @@ class Numbers:
 
     def _merge(self, user: User, former: User, phone: str) -> tuple[User, Merge]:
         """Move the number, its chats and the record in one transaction."""
-        now = self._clock.now()
+        now = self.clock.now()
         merged, write = revise(
             user,
             {
@@ -153,7 +154,7 @@ class Numbers:
             },
         )
         merge = Merge(tenant=user.tenant, id=former.id, into=user.id, created_at=now)
-        look_again_at = now + timedelta(seconds=self._settings.outbox_grace_seconds)
+        look_again_at = now + timedelta(seconds=self.settings.outbox_grace_seconds)
         writes: list[Write] = [
             write,
             Delete(former.key, Is("version", former.version)),
@@ -164,16 +165,16 @@ class Numbers:
             ),
             Put(merge.key, merge.to_item(look_again_at), Missing()),
         ]
-        page = self._table.query(phone_partition(user.tenant, phone), first="LINE#", last="LINE#~")
+        page = self.table.query(phone_partition(user.tenant, phone), first="LINE#", last="LINE#~")
         for chat_id in {PhoneChat.from_item(item).chat_id for item in page.items}:
             writes.extend(self._succession(user, former.as_member.ref, chat_id))
         if len(writes) > MAX_TRANSACTION_ITEMS:
             raise Conflict("the number leads to too many chats to move them at once")
-        self._table.transact(writes)
+        self.table.transact(writes)
         return merged, merge
 
     def _unlink_once(self, tenant: str, user_id: str, phone: str) -> User:
-        item = self._table.get(User.key_of(tenant, user_id))
+        item = self.table.get(User.key_of(tenant, user_id))
         if item is None:
             raise NotFound("there is no such person")
         user = User.from_item(item)
@@ -184,7 +185,7 @@ class Numbers:
         unlinked, write = revise(user, {"phones": left, "former_phones": former})
         owner = PhoneOwner.key_of(tenant, phone)
         theirs = any_of(Missing(), Is("user_id", user_id))
-        take_away(self._table, user, {phone}, [write, Delete(owner, theirs)])
+        take_away(self.table, user, {phone}, [write, Delete(owner, theirs)])
         return unlinked
 
     def _move_rest(self, merge: Merge) -> None:
@@ -193,7 +194,7 @@ class Numbers:
         Raises:
             Conflict: An agent is at work in one of the chats; all others have moved.
         """
-        item = self._table.get(User.key_of(merge.tenant, merge.into))
+        item = self.table.get(User.key_of(merge.tenant, merge.into))
         user = User.from_item(item) if item is not None else None
         if user is None or user.erasure_id is not None:
             return
@@ -201,7 +202,7 @@ class Numbers:
         busy: list[Conflict] = []
         for chat_id in self._chats_of(merge.tenant, former):
             try:
-                optimistic(self._clock, partial(self._succeed, user, former, chat_id))
+                optimistic(self.clock, partial(self._succeed, user, former, chat_id))
             except Conflict as conflict:
                 busy.append(conflict)
         self._move_owned(merge, user)
@@ -211,14 +212,14 @@ class Numbers:
     def _succeed(self, user: User, former: MemberRef, chat_id: str) -> None:
         writes = self._succession(user, former, chat_id)
         if writes:
-            self._table.transact(writes)
+            self.table.transact(writes)
 
     def _succession(self, user: User, former: MemberRef, chat_id: str) -> list[Write]:
         try:
-            room = read_room(self._table, user.tenant, chat_id)
+            room = read_room(self.table, user.tenant, chat_id)
         except NotFound:
             return []
-        return succeed(self._table, room, former, user.as_member)
+        return succeed(self.table, room, former, user.as_member)
 
     def _move_owned(self, merge: Merge, user: User) -> None:
         """Each agent with whom the person has a private chat may have kept something."""
@@ -228,24 +229,24 @@ class Numbers:
         for chat in self._private(user.tenant, chat_ids):
             for agent in (member.id for member in chat.roster if member.kind == "agent"):
                 if chat.kind != "direct":
-                    rename = partial(rename_owned, self._table, chat, agent, *people)
-                    optimistic(self._clock, rename)
+                    rename = partial(rename_owned, self.table, chat, agent, *people)
+                    optimistic(self.clock, rename)
                 if agent not in moved:
                     moved.add(agent)
-                    move = partial(move_owned, self._table, user.tenant, agent, *people)
-                    optimistic(self._clock, move)
+                    move = partial(move_owned, self.table, user.tenant, agent, *people)
+                    optimistic(self.clock, move)
 
     def _private(self, tenant: str, chat_ids: list[str]) -> Iterator[Chat]:
         for start in range(0, len(chat_ids), ROWS):
             keys = [Chat.key_of(tenant, chat_id) for chat_id in chat_ids[start : start + ROWS]]
-            for item in self._table.get_many(keys).values():
+            for item in self.table.get_many(keys).values():
                 chat = Chat.from_item(item)
                 if chat.visibility == "private":
                     yield chat
 
     def _chats_of(self, tenant: str, person: MemberRef) -> Iterator[str]:
         relation = member_relation(tenant, person)
-        for rows in pages_of_relation(self._table, relation, newest_first=True):
+        for rows in pages_of_relation(self.table, relation, newest_first=True):
             yield from map(related_chat, rows)
 
 

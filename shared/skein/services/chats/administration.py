@@ -5,7 +5,7 @@ so that it cannot cross a message or another change.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -34,25 +34,16 @@ from skein.services.runs.waits import let_go
 from skein.settings import Settings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rooms:
     """Opens, changes and closes chats, on behalf of the people in them."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        ids: Ids,
-        dispatch: Dispatch,
-        limits: Limits,
-        settings: Settings,
-    ) -> None:
-        self._table = table
-        self._limits = limits
-        self._clock = clock
-        self._ids = ids
-        self._dispatch = dispatch
-        self._settings = settings
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
+    limits: Limits
+    settings: Settings
 
     def create(self, tenant: str, by: NamedMember, new: NewChat) -> Opened:
         """Open a chat whose first member is `by`; once, where it has a `client_id` of theirs.
@@ -67,8 +58,8 @@ class Rooms:
             Conflict: One of the people is being erased, or `by` has left the chat that they opened
                 under this `client_id`.
         """
-        refs, table = members_of(by, new), self._table
-        fresh_id, own = f"chat_{self._ids.ulid()}", new.client_id
+        refs, table = members_of(by, new), self.table
+        fresh_id, own = f"chat_{self.ids.ulid()}", new.client_id
         admit = self._admission(tenant, by)
 
         def attempt() -> Opened:
@@ -78,7 +69,7 @@ class Rooms:
             chat_id, mark = earlier.chat_id or fresh_id, None
             if own and earlier.chat_id is None:
                 mark = OpeningMark(tenant=tenant, user_id=by.id, client_id=own, chat_id=chat_id)
-            now = self._clock.now()
+            now = self.clock.now()
             chat = open_chat(
                 table,
                 tenant,
@@ -92,7 +83,7 @@ class Rooms:
             )
             return Opened(chat, created=True)
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def change(self, tenant: str, chat_id: str, by: MemberRef, change: ChatChange) -> Chat:
         """Change a chat's title, respond policy or consolidation; its visibility never changes.
@@ -110,16 +101,16 @@ class Rooms:
             if not change.given:
                 return room.chat
             chat, write = revise(room.chat, change.given)
-            now = self._clock.now()
-            mark = left_due(room._replace(chat=chat), now=now, settings=self._settings)
+            now = self.clock.now()
+            mark = left_due(room._replace(chat=chat), now=now, settings=self.settings)
             if mark is None:
-                self._table.write(write)
+                self.table.write(write)
             else:
                 due = replace(write, set={**write.set, **mark.change})
-                self._table.transact([due, mark.write])
+                self.table.transact([due, mark.write])
             return chat
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def discard(self, tenant: str, chat_id: str, by: MemberRef) -> None:
         """Close a chat for good: nothing is posted any more, and no queued run starts.
@@ -130,14 +121,14 @@ class Rooms:
         Raises:
             NotFound: No such chat, or `by` is not in it.
         """
-        jobs = optimistic(self._clock, lambda: self._discard_once(tenant, chat_id, by))
-        self._dispatch.send(jobs)
+        jobs = optimistic(self.clock, lambda: self._discard_once(tenant, chat_id, by))
+        self.dispatch.send(jobs)
 
     def _discard_once(self, tenant: str, chat_id: str, by: MemberRef) -> list[Job]:
         room = self._room(tenant, chat_id, by)
         if room.chat.discarded_at is not None:
             return []
-        now = self._clock.now()
+        now = self.clock.now()
         _, write = revise(room.chat, {"discarded_at": now}, also=NOT_DUE)
         writes: list[Write] = [write]
         jobs: list[Job] = []
@@ -150,14 +141,14 @@ class Rooms:
             if agent.queued_run is not None or agent.wait is not None:
                 change = {"queued_run": None, "wait": None}
                 writes.append(Update(agent.key, change, condition=slots_unchanged(agent)))
-        self._table.transact(writes)
+        self.table.transact(writes)
         return jobs
 
     def _released(self, place: Membership, now: datetime) -> tuple[tuple[Write, ...], list[Job]]:
         """What lets a run go on that waits at a place where nobody can answer any more."""
         if place.wait is None:
             return (), []
-        released = let_go(self._table, place, now=now, settings=self._settings)
+        released = let_go(self.table, place, now=now, settings=self.settings)
         return released.writes, [released.job] if released.job else []
 
     def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
@@ -169,7 +160,7 @@ class Rooms:
             RateLimited: `by` has changed the members of chats too often.
         """
         admit = self._admission(tenant, by)
-        return optimistic(self._clock, lambda: self._add_once(tenant, chat_id, by, member, admit))
+        return optimistic(self.clock, lambda: self._add_once(tenant, chat_id, by, member, admit))
 
     def _admission(self, tenant: str, by: MemberRef) -> Callable[[], None]:
         """Takes one change from the limit of `by`, however often it is called."""
@@ -178,7 +169,7 @@ class Rooms:
         def admit() -> None:
             nonlocal admitted
             if not admitted:
-                self._limits.admit_change(tenant, by.id)
+                self.limits.admit_change(tenant, by.id)
                 admitted = True
 
         return admit
@@ -196,15 +187,15 @@ class Rooms:
         if room.member(member) is not None:
             return room.chat
         _check_space(room.chat, member)
-        now = self._clock.now()
-        (named,) = named_members(self._table, tenant, [member], caller=by, now=now)
+        now = self.clock.now()
+        (named,) = named_members(self.table, tenant, [member], caller=by, now=now)
         admit()
         change: dict[str, Any] = {"roster": (*room.chat.roster, named)}
         if room.chat.last_seq:
             late = room.chat.joined_late | {str(named.ref): room.chat.last_seq}
             change["joined_late"] = late
         chat, write = revise(room.chat, change)
-        self._table.transact([write, *self._opened(room, named)])
+        self.table.transact([write, *self._opened(room, named)])
         return chat
 
     def _opened(self, room: Room, member: NamedMember) -> list[Write]:
@@ -225,7 +216,7 @@ class Rooms:
     def _place(self, room: Room, ref: MemberRef) -> Item | None:
         """The item of a closed membership, wherever it lies."""
         keys = place_keys(room.chat.tenant, room.chat.id, ref)
-        found = self._table.get_many(keys)
+        found = self.table.get_many(keys)
         return next((found[key] for key in keys if key in found), None)
 
     def _has_been_in(self, room: Room, ref: MemberRef) -> bool:
@@ -245,10 +236,8 @@ class Rooms:
             RateLimited: `by` has changed the members of chats too often.
         """
         admit = self._admission(tenant, by)
-        jobs = optimistic(
-            self._clock, lambda: self._remove_once(tenant, chat_id, by, member, admit)
-        )
-        self._dispatch.send(jobs)
+        jobs = optimistic(self.clock, lambda: self._remove_once(tenant, chat_id, by, member, admit))
+        self.dispatch.send(jobs)
 
     def _remove_once(
         self,
@@ -258,7 +247,7 @@ class Rooms:
         member: MemberRef,
         admit: Callable[[], None],
     ) -> list[Job]:
-        room = read_room(self._table, tenant, chat_id)
+        room = read_room(self.table, tenant, chat_id)
         if by == member and room.member(by) is None and self._has_been_in(room, by):
             return []
         _check_changeable(room.seen_by(by).chat)
@@ -266,9 +255,9 @@ class Rooms:
             return []
         if member != by:
             admit()
-        item = item_at(self._table, Membership.key_of(tenant, chat_id, member))
+        item = item_at(self.table, Membership.key_of(tenant, chat_id, member))
         place = Membership.from_item(item)
-        now = self._clock.now()
+        now = self.clock.now()
         roster = tuple(other for other in room.chat.roster if other.ref != member)
         late = {ref: seq for ref, seq in room.chat.joined_late.items() if ref != str(member)}
         _, write = revise(room.chat, {"roster": roster, "joined_late": late})
@@ -286,7 +275,7 @@ class Rooms:
             if following is not None:
                 writes.extend(following.writes)
                 jobs.extend([following.job] if following.job else [])
-        self._table.transact(writes)
+        self.table.transact(writes)
         return jobs
 
     def _following(self, place: Membership, now: datetime) -> Enqueued | None:
@@ -303,10 +292,10 @@ class Rooms:
             then=queued.then,
             created_at=now,
         )
-        return next_in_chain(self._table, run, ids=self._ids, now=now, settings=self._settings)
+        return next_in_chain(self.table, run, ids=self.ids, now=now, settings=self.settings)
 
     def _room(self, tenant: str, chat_id: str, by: MemberRef) -> Room:
-        return read_room(self._table, tenant, chat_id).seen_by(by)
+        return read_room(self.table, tenant, chat_id).seen_by(by)
 
 
 def _check_space(chat: Chat, joiner: MemberRef) -> None:

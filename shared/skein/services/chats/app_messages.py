@@ -1,5 +1,7 @@
 """What people post in the app: within their limits, and never twice."""
 
+from dataclasses import dataclass
+
 from skein.ports import Table
 from skein.services.chat_state.snapshot import read_room
 from skein.services.chats.post_message import Chats, NewMessage, Posted, marks_of
@@ -7,13 +9,13 @@ from skein.services.config.resolution import found_overrides, keys_of_overrides
 from skein.services.quotas.rate_limits import Limits, admission_keys
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
     """Lets people post."""
 
-    def __init__(self, *, table: Table, chats: Chats, limits: Limits) -> None:
-        self._table = table
-        self._chats = chats
-        self._limits = limits
+    table: Table
+    chats: Chats
+    limits: Limits
 
     def post(self, new: NewMessage) -> Posted:
         """Post a person's message, if their limit and the tenant's let it in.
@@ -25,7 +27,7 @@ class Posting:
             RateLimited: A limit is used up; nothing was stored.
             Rejected: As `Chats.post_message`.
         """
-        room = read_room(self._table, new.tenant, new.chat_id)
+        room = read_room(self.table, new.tenant, new.chat_id)
         sender = room.member(new.sender)
         marks = marks_of(new, sender.formerly if sender else ())
         wanted = [
@@ -33,8 +35,8 @@ class Posting:
             *keys_of_overrides(room.chat),
             *marks,
         ]
-        found = self._table.get_many(list(dict.fromkeys(wanted)))
+        found = self.table.get_many(list(dict.fromkeys(wanted)))
         if found.keys().isdisjoint(marks):
-            self._limits.admit(new.tenant, new.sender.id, known=found)
+            self.limits.admit(new.tenant, new.sender.id, known=found)
         said = found_overrides(room.chat, found)
-        return self._chats.post_message(new.model_copy(update={"overrides": said}), known=room)
+        return self.chats.post_message(new.model_copy(update={"overrides": said}), known=room)

@@ -6,6 +6,7 @@ SMS, a queued delivery (DESIGN section 2). Then their jobs are sent.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
@@ -92,17 +93,15 @@ class Posted(NamedTuple):
 Riders = Callable[[Room], Sequence[Write]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chats:
     """Puts messages into chats."""
 
-    def __init__(
-        self, *, table: Table, clock: Clock, ids: Ids, dispatch: Dispatch, settings: Settings
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._dispatch = dispatch
-        self._settings = settings
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
+    settings: Settings
 
     def post_message(
         self, new: NewMessage, *, riders: Riders | None = None, known: Room | None = None
@@ -128,11 +127,11 @@ class Chats:
             Contention: 20 tries were lost to other writers; nothing was stored.
         """
         check_text(new.text, new.client_id, has_media=bool(new.media))
-        message_id = f"msg_{self._ids.ulid()}"
+        message_id = f"msg_{self.ids.ulid()}"
         return optimistic_on(
-            self._clock,
+            self.clock,
             known,
-            lambda: read_room(self._table, new.tenant, new.chat_id),
+            lambda: read_room(self.table, new.tenant, new.chat_id),
             lambda room: self._post_once(new, message_id, riders, room),
         )
 
@@ -150,25 +149,25 @@ class Chats:
         if new.reply_to is not None and not 1 <= new.reply_to <= room.chat.last_seq:
             raise Unprocessable("reply_to names no message of this chat")
 
-        now = self._clock.now()
-        room = brought_up(self._table, room, sender, new.overrides)
+        now = self.clock.now()
+        room = brought_up(self.table, room, sender, new.overrides)
         message = _numbered(new, message_id, room.chat, sender, now)
-        message = message_in_session(message, room.chat, self._settings)
+        message = message_in_session(message, room.chat, self.settings)
         mark = DedupeMark.of(message)
         commit = Commit([Put(mark.key, mark.to_item(), gone(now))])
         commit.writes.extend(Check(key, gone(now)) for key in _former_marks(new, sender.formerly))
         marks = range(len(commit.writes))
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
-        moved_on = counted(room, message, now, ids=self._ids, settings=self._settings)
+        moved_on = counted(room, message, now, ids=self.ids, settings=self.settings)
         commit.writes.extend(moved_on.writes)
         commit.others.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
         if not new.quiet:
             self._wake(commit, room, message, now, texted=new.sms is not None)
-        commit.deliver(outgoing(room, message, now, ids=self._ids, settings=self._settings))
+        commit.deliver(outgoing(room, message, now, ids=self.ids, settings=self.settings))
         riding = riders(room) if riders else ()
         try:
-            self._table.transact([*commit.writes, *riding])
+            self.table.transact([*commit.writes, *riding])
         except Ambiguous:
             raise ConditionFailed(frozenset()) from None  # look again: it may be there
         except ConditionFailed as failure:
@@ -180,19 +179,19 @@ class Chats:
                 raise RiderFailed("nothing was posted") from failure
             raise
         commit.log(message)
-        debounce = debounce_in(room.chat, self._settings)
-        self._dispatch.send(commit.replies, delay_seconds=debounce.first_seconds)
-        self._dispatch.send(commit.others)
+        debounce = debounce_in(room.chat, self.settings)
+        self.dispatch.send(commit.replies, delay_seconds=debounce.first_seconds)
+        self.dispatch.send(commit.others)
         return Posted(message, created=True)
 
     def earlier(self, new: NewMessage, formerly: Sequence[str] = ()) -> Message | None:
         """The message that the sender, under any id of theirs, posted with this `client_id`."""
-        marks = map(self._table.get, marks_of(new, formerly))
+        marks = map(self.table.get, marks_of(new, formerly))
         mark = next((mark for mark in marks if mark is not None), None)
         if mark is None:
             return None
         seq = DedupeMark.from_item(mark).seq
-        item = self._table.get(Message.key_of(new.tenant, new.chat_id, seq))
+        item = self.table.get(Message.key_of(new.tenant, new.chat_id, seq))
         return Message.from_item(item) if item else None
 
     @staticmethod
@@ -229,22 +228,22 @@ class Chats:
             traced_to=message.traced_to,
         )
         audience = audience_of(room.chat, since_seq=message.seq)
-        debounce = debounce_in(room.chat, self._settings) if texted else None
-        limit = self._settings.max_chain_depth
+        debounce = debounce_in(room.chat, self.settings) if texted else None
+        limit = self.settings.max_chain_depth
         woken = woken_by(message, room.chat, room.agents, max_chain_depth=limit)
         others = [agent for agent in room.agents if agent.member.ref != message.sender.ref]
         for agent in [*woken, *(agent for agent in others if agent not in woken)]:
             wakes = agent in woken
-            pace = paced(agent, message, woken=wakes, now=now, settings=self._settings)
+            pace = paced(agent, message, woken=wakes, now=now, settings=self.settings)
             answering = {**pace.changes, **burst_with(agent, debounce, now)}
             if agent.wait is not None:
                 resumed = resumed_by(
-                    self._table,
+                    self.table,
                     agent,
                     message,
                     changes=answering,
                     now=now,
-                    settings=self._settings,
+                    settings=self.settings,
                 )
                 commit.run_ids.append(agent.wait.run_id)
                 commit.writes.extend(resumed.writes)
@@ -256,9 +255,9 @@ class Chats:
                     depth=message.depth,
                     audience=audience,
                     changes=answering,
-                    ids=self._ids,
+                    ids=self.ids,
                     now=now,
-                    settings=self._settings,
+                    settings=self.settings,
                 )
                 commit.run_ids.append(enqueued.run_id)
                 commit.writes.extend(enqueued.writes)

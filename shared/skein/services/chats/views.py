@@ -4,6 +4,7 @@ The number of reads does not depend on how long a chat is: a list is one query a
 chat one batch, a page of messages one batch and one query.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -78,12 +79,12 @@ class MessagesCursor(Cursor):
     upwards: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatViews:
     """Reads chats for the people in them."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     def chats(
         self, tenant: str, user_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
@@ -104,7 +105,7 @@ class ChatViews:
         at = ChatsCursor.decode(cursor) if cursor is not None else None
         after, end = (at.after, at.end) if at else (None, None)
         relation = member_relation(tenant, MemberRef(kind="user", id=user_id))
-        rows = rows_after(self._table, relation, after, limit=WINDOW + 1, newest_first=True)
+        rows = rows_after(self.table, relation, after, limit=WINDOW + 1, newest_first=True)
         window = [row for row in rows if end is None or row["gsi1sk"] >= end][:WINDOW]
         own = sorted(self._active(tenant, window), key=lambda seen: seen.rank, reverse=True)
         left = [seen for seen in own if at is None or at.shows(seen)]
@@ -123,7 +124,7 @@ class ChatViews:
     def _active(self, tenant: str, rows: list[Item]) -> list[OwnChat]:
         """The chats that the rows point at, as far as the person is in them and they are open."""
         places = {Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in rows}
-        found = self._table.get_many([*places, *places.values()]) if places else {}
+        found = self.table.get_many([*places, *places.values()]) if places else {}
         own = [
             OwnChat(Chat.from_item(found[chat_key]), Membership.from_item(found[place_key]))
             for chat_key, place_key in places.items()
@@ -140,7 +141,7 @@ class ChatViews:
         person = MemberRef(kind="user", id=user_id)
         chat_key = Chat.key_of(tenant, chat_id)
         place_key = Membership.key_of(tenant, chat_id, person)
-        found = self._table.get_many([chat_key, place_key])
+        found = self.table.get_many([chat_key, place_key])
         if chat_key not in found or place_key not in found:
             raise NotFound("there is no such chat")
         own = OwnChat(Chat.from_item(found[chat_key]), Membership.from_item(found[place_key]))
@@ -187,7 +188,7 @@ class ChatViews:
         highest = chat.last_seq if at.before is None else min(at.before - 1, chat.last_seq)
         if lowest > highest:
             return Listing((), None)
-        page = self._table.query(
+        page = self.table.query(
             chat_partition(tenant, chat_id),
             first=Message.key_of(tenant, chat_id, lowest).sk,
             last=Message.key_of(tenant, chat_id, highest).sk,
@@ -223,10 +224,10 @@ class ChatViews:
             # An erasure takes the place away; nothing may come to stand there again.
             there = Is("chat_id", chat_id)
             condition = all_of(there, Absent("left_seq"), higher)
-            self._table.write(Update(own.place.key, {"seen_seq": seen}, condition=condition))
+            self.table.write(Update(own.place.key, {"seen_seq": seen}, condition=condition))
             return OwnChat(own.chat, own.place.model_copy(update={"seen_seq": seen}))
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
 
 def _just_above(row: Item) -> str:

@@ -4,6 +4,7 @@ What the tenant says wins, then the operator's flags, then the deployment's sett
 """
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 from skein.models.base import stable_hash
@@ -19,6 +20,7 @@ EVERYBODY = 100  # percent
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
     """Decides whether a person's agents are given context.
 
@@ -27,9 +29,8 @@ class Rollout:
         settings: For what no flag says.
     """
 
-    def __init__(self, *, flags: Flags, settings: Settings) -> None:
-        self._flags = flags
-        self._settings = settings
+    flags: Flags
+    settings: Settings
 
     def includes(self, tenant: str, user_id: str, said: RolloutOverride) -> bool:
         """Whether this person's agents are given context; the same person, the same answer.
@@ -42,15 +43,15 @@ class Rollout:
         about = {"tenant": tenant, "user": user_id}
         enabled = said.context_enabled
         if enabled is None:
-            enabled = self._flag(ENABLED, about, self._settings.context_enabled) is True
+            enabled = self._flag(ENABLED, about, self.settings.context_enabled) is True
         percent = said.context_rollout_percent
         if percent is None:
-            percent = self._flag(PERCENT, about, self._settings.context_rollout_percent)
+            percent = self._flag(PERCENT, about, self.settings.context_rollout_percent)
         return enabled and share_of(user_id) < percent * SHARES / EVERYBODY
 
     def _flag(self, name: str, about: dict[str, str], default: Any) -> Any:
         """What a flag says; the default, too, where it says nothing that makes sense."""
-        value = self._flags.evaluate(name, about, default)
+        value = self.flags.evaluate(name, about, default)
         fits = isinstance(value, bool) if name == ENABLED else _is_percentage(value)
         if not fits:
             logger.warning("a flag has no fit value", extra={"flag": name})

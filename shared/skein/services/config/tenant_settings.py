@@ -1,5 +1,7 @@
 """What a tenant says of its settings: one item, changed field by field."""
 
+from dataclasses import dataclass
+
 from skein.models.overrides import TenantOverrides, TenantOverridesChange, TenantSettings
 from skein.models.storage import Missing, Put
 from skein.ports import Clock, Table
@@ -7,33 +9,33 @@ from skein.services.common.retrying import optimistic
 from skein.services.common.revisions import revise
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TenantBook:
     """Keeps tenants' settings."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     def get(self, tenant: str) -> TenantOverrides:
         """What a tenant says; nothing, as long as it has said nothing."""
-        return TenantSettings.found_in(self._table.get(TenantSettings.key_of(tenant)))
+        return TenantSettings.found_in(self.table.get(TenantSettings.key_of(tenant)))
 
     def change(self, tenant: str, change: TenantOverridesChange) -> TenantOverrides:
         """Say what is given from now on; a field given as None is said no more."""
-        return optimistic(self._clock, lambda: self._change_once(tenant, change))
+        return optimistic(self.clock, lambda: self._change_once(tenant, change))
 
     def _change_once(self, tenant: str, change: TenantOverridesChange) -> TenantOverrides:
-        item = self._table.get(TenantSettings.key_of(tenant))
+        item = self.table.get(TenantSettings.key_of(tenant))
         before = TenantSettings.found_in(item)
         after = change.applied_to(before)
         if after == before:
             return after
-        now = self._clock.now()
+        now = self.clock.now()
         if item is None:
             first = TenantSettings(tenant=tenant, settings=after, changed_at=now)
-            self._table.write(Put(first.key, first.to_item(), Missing()))
+            self.table.write(Put(first.key, first.to_item(), Missing()))
         else:
             known = TenantSettings.from_item(item)
             _, write = revise(known, {"settings": after, "changed_at": now})
-            self._table.write(write)
+            self.table.write(write)
         return after

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import urlencode
 
@@ -21,14 +22,14 @@ PATIENCE = timedelta(hours=1)  # after that a text rather fails than be sent twi
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
     """Settles unclear posts."""
 
-    def __init__(self, *, book: DeliveryBook, clock: Clock, sms: Sms, settings: Settings) -> None:
-        self._book = book
-        self._clock = clock
-        self._sms = sms
-        self._settings = settings
+    book: DeliveryBook
+    clock: Clock
+    sms: Sms
+    settings: Settings
 
     def settle(self, hold: Hold, index: int) -> bool:
         """Find out what became of an unclear post.
@@ -36,12 +37,12 @@ class Lookup:
         Returns:
             Whether that is settled, or has to wait; False when the part must be posted again.
         """
-        delivery, part, now = hold.delivery, hold.delivery.parts[index], self._clock.now()
+        delivery, part, now = hold.delivery, hold.delivery.parts[index], self.clock.now()
         posted_at = part.intent_at or delivery.created_at
-        later = now + timedelta(seconds=self._settings.ambiguous_post_seconds)
+        later = now + timedelta(seconds=self.settings.ambiguous_post_seconds)
         try:
             since = posted_at - CLOCK_SKEW
-            found = self._sms.find(outgoing(delivery, index, self._settings), since=since)
+            found = self.sms.find(outgoing(delivery, index, self.settings), since=since)
             free = self._unowned(delivery, index, found)
         except Transient as error:
             logger.warning("an unclear post could not be looked up: %s", error)
@@ -69,7 +70,7 @@ class Lookup:
         """
         if not found:
             return []
-        others = self._book.neighbours(delivery)
+        others = self.book.neighbours(delivery)
         body = delivery.parts[index].body
         if any(
             part.status == "sending" and part.body == body

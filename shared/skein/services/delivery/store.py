@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -47,14 +48,14 @@ class Recipient(NamedTuple):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryBook:
     """Keeps deliveries, their status, their due marks and the count of the failed."""
 
-    def __init__(self, *, table: Table, clock: Clock, metrics: Metrics, settings: Settings) -> None:
-        self._table = table
-        self._clock = clock
-        self._metrics = metrics
-        self._settings = settings
+    table: Table
+    clock: Clock
+    metrics: Metrics
+    settings: Settings
 
     def read(self, tenant: str, chat_id: str, delivery_id: str) -> Delivery:
         """Read a delivery.
@@ -62,7 +63,7 @@ class DeliveryBook:
         Raises:
             NotFound: There is none.
         """
-        item = self._table.get(Delivery.key_of(tenant, chat_id, delivery_id))
+        item = self.table.get(Delivery.key_of(tenant, chat_id, delivery_id))
         if item is None:
             raise NotFound("there is no such delivery")
         return Delivery.from_item(item)
@@ -102,11 +103,11 @@ class DeliveryBook:
             self._count(before, after)
             return after
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def neighbours(self, delivery: Delivery) -> tuple[Delivery, ...]:
         """The chat's newest other deliveries."""
-        page = self._table.query(
+        page = self.table.query(
             chat_partition(delivery.tenant, delivery.chat_id),
             first="DELIVERY#",
             last="DELIVERY#~",
@@ -118,14 +119,14 @@ class DeliveryBook:
 
     def recipient_of(self, delivery: Delivery) -> Recipient:
         """Read the recipient of a delivery."""
-        found = self._table.get_many(recipient_keys(delivery))
+        found = self.table.get_many(recipient_keys(delivery))
         return Recipient.found_in(found, delivery)
 
     def opt_out(self, delivery: Delivery) -> None:
         """Record that the person wants no texts, as the carrier says."""
-        change = {"sms_opted_out_at": rfc3339(self._clock.now())}
+        change = {"sms_opted_out_at": rfc3339(self.clock.now())}
         try:
-            self._table.write(Update(place_key(delivery), set=change, condition=Exists()))
+            self.table.write(Update(place_key(delivery), set=change, condition=Exists()))
         except ConditionFailed:
             logger.warning("an opt-out came for somebody who is gone")
 
@@ -136,7 +137,7 @@ class DeliveryBook:
         """The changed delivery with all that follows, in the precision that is stored."""
         follows: dict[str, Any] = {"status": status_of(changed)}
         settled = changed.model_copy(update=follows).settled
-        follows["ended_at"] = (before.ended_at or self._clock.now()) if settled else None
+        follows["ended_at"] = (before.ended_at or self.clock.now()) if settled else None
         if settled:
             follows["lease_until"] = None
         after = Delivery.from_item(changed.model_copy(update=follows).attributes())
@@ -152,20 +153,20 @@ class DeliveryBook:
             if old.get(name) != new.get(name)
         }
         mine = all_of(Is("version", before.version), Is("fence", before.fence))
-        self._table.write(Update(after.key, set=change | self._mark(after), condition=mine))
+        self.table.write(Update(after.key, set=change | self._mark(after), condition=mine))
 
     def _mark(self, delivery: Delivery) -> dict[str, Any]:
         at = next_look(delivery, self._grace())
         return dict(NOT_DUE) if at is None else delivery.due(at) | {"due_tries": None}
 
     def _grace(self) -> datetime:
-        return self._clock.now() + timedelta(seconds=self._settings.outbox_grace_seconds)
+        return self.clock.now() + timedelta(seconds=self.settings.outbox_grace_seconds)
 
     def _count(self, before: Delivery, after: Delivery) -> None:
         if after.status == "failed" and before.status != "failed":
             codes = [part.error_code for part in after.parts if part.lost]
             logger.error("a text failed", extra={"delivery_id": after.id, "codes": codes})
-            self._metrics.count("DeliveriesFailed")
+            self.metrics.count("DeliveriesFailed")
 
 
 class Hold:

@@ -1,5 +1,6 @@
 """The agents of a tenant: made, changed, listed, and let go without breaking what mentions them."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skein.errors import NotFound
@@ -21,24 +22,24 @@ if TYPE_CHECKING:
 NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agents:
     """Keeps the agents' records."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids, renaming: Renaming) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._renaming = renaming
+    table: Table
+    clock: Clock
+    ids: Ids
+    renaming: Renaming
 
     def create(self, tenant: str, new: "NewAgent") -> Agent:
         """Make an agent."""
         agent = Agent(
             tenant=tenant,
-            id=f"agt_{self._ids.ulid()}",
-            created_at=self._clock.now(),
+            id=f"agt_{self.ids.ulid()}",
+            created_at=self.clock.now(),
             **new.model_dump(),
         )
-        self._table.write(Put(agent.key, agent.to_item(), Missing()))
+        self.table.write(Put(agent.key, agent.to_item(), Missing()))
         return agent
 
     def get(self, tenant: str, agent_id: str) -> Agent:
@@ -65,7 +66,7 @@ class Agents:
             keys.append(User.key_of(tenant, user_id))
         if chat_id is not None:
             keys.append(Chat.key_of(tenant, chat_id))
-        found = self._table.get_many(keys)
+        found = self.table.get_many(keys)
         if keys[0] not in found or Agent.from_item(found[keys[0]]).deleted_at is not None:
             raise NotFound("there is no such agent")
         if any(key not in found for key in keys):
@@ -82,7 +83,7 @@ class Agents:
             Invalid: The cursor is not one of this list.
         """
         return list_relation(
-            self._table,
+            self.table,
             agents_relation(tenant),
             Agent,
             of="agents",
@@ -106,12 +107,12 @@ class Agents:
             if change.settings is not None:
                 given["settings"] = change.settings.applied_to(agent.settings)
             if given.get("name", agent.name) != agent.name:
-                self._renaming.announce(tenant, agent.as_member.ref)
+                self.renaming.announce(tenant, agent.as_member.ref)
             revised, write = revise(agent, given)
-            self._table.write(write)
+            self.table.write(write)
             return revised
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def delete(self, tenant: str, agent_id: str) -> None:
         """Let an agent go: it is listed no more, and its runs are canceled when they are claimed.
@@ -125,13 +126,13 @@ class Agents:
         def attempt() -> None:
             agent = self._find(tenant, agent_id)
             if agent.deleted_at is None:
-                _, write = revise(agent, {"deleted_at": self._clock.now()}, also=NOT_LISTED)
-                self._table.write(write)
+                _, write = revise(agent, {"deleted_at": self.clock.now()}, also=NOT_LISTED)
+                self.table.write(write)
 
-        optimistic(self._clock, attempt)
+        optimistic(self.clock, attempt)
 
     def _find(self, tenant: str, agent_id: str) -> Agent:
-        item = self._table.get(Agent.key_of(tenant, agent_id))
+        item = self.table.get(Agent.key_of(tenant, agent_id))
         if item is None:
             raise NotFound("there is no such agent")
         return Agent.from_item(item)

@@ -1,5 +1,7 @@
 """The lines of a tenant: phone numbers, each of which leads to one agent."""
 
+from dataclasses import dataclass
+
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.api.directory import LineChange, NewLine
 from skein.models.overrides import ChatOverrides
@@ -12,12 +14,12 @@ from skein.services.common.revisions import revise
 from skein.services.directory.agents import agent_is_there
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
     """Keeps the lines' records; a number belongs to one tenant only."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     def create(self, tenant: str, new: NewLine) -> Line:
         """Connect a number with an agent.
@@ -31,10 +33,10 @@ class Lines:
             phone=new.phone,
             agent_id=new.agent_id,
             settings=new.settings.applied_to(ChatOverrides()),
-            created_at=self._clock.now(),
+            created_at=self.clock.now(),
         )
         try:
-            self._table.transact(
+            self.table.transact(
                 [Put(line.key, line.to_item(), Missing()), agent_is_there(tenant, line.agent_id)]
             )
         except ConditionFailed as failure:
@@ -49,7 +51,7 @@ class Lines:
         Raises:
             NotFound: This number is no line of this tenant.
         """
-        item = self._table.get(Line.key_of(phone))
+        item = self.table.get(Line.key_of(phone))
         if item is None or item["tenant"] != tenant:
             raise NotFound("there is no such line")
         return Line.from_item(item)
@@ -63,7 +65,7 @@ class Lines:
             Invalid: The cursor is not one of this list.
         """
         return list_relation(
-            self._table,
+            self.table,
             lines_relation(tenant),
             Line,
             of="lines",
@@ -79,7 +81,7 @@ class Lines:
             NotFound: This number is no line of this tenant.
             Unprocessable: There is no such agent.
         """
-        return optimistic(self._clock, lambda: self._change_once(tenant, phone, change))
+        return optimistic(self.clock, lambda: self._change_once(tenant, phone, change))
 
     def _change_once(self, tenant: str, phone: str, change: LineChange) -> Line:
         line = self.get(tenant, phone)
@@ -93,7 +95,7 @@ class Lines:
         if change.agent_id is not None:
             writes.append(agent_is_there(tenant, change.agent_id))
         try:
-            self._table.transact(writes)
+            self.table.transact(writes)
         except ConditionFailed as failure:
             if 1 in failure.failed:
                 raise Unprocessable("there is no such agent") from failure
@@ -108,6 +110,6 @@ class Lines:
         """
         line = self.get(tenant, phone)
         try:
-            self._table.write(Delete(line.key, Is("tenant", tenant)))
+            self.table.write(Delete(line.key, Is("tenant", tenant)))
         except ConditionFailed as failure:
             raise NotFound("there is no such line") from failure

@@ -1,5 +1,6 @@
 """What agents note about the person they talk to."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,12 +19,12 @@ from skein.services.common.revisions import revise
 from skein.services.directory.users import changes_of
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles:
     """Writes down what agents learn of people."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     def note(
         self,
@@ -62,23 +63,23 @@ class Profiles:
         done = effect_key(tenant, agent_id, None, effect)
 
         def attempt() -> None:
-            kept_until = effect_kept_until(self._clock.now())
+            kept_until = effect_kept_until(self.clock.now())
             mark = Put(done, {"expires_at": kept_until}, Missing())
             try:
-                transact_guarded(self._table, [mark, self._change(tenant, person, change)], guard)
+                transact_guarded(self.table, [mark, self._change(tenant, person, change)], guard)
             except ConditionFailed as failure:
                 if 0 not in failure.failed:
                     raise
 
-        optimistic(self._clock, attempt)
+        optimistic(self.clock, attempt)
 
     def _change(self, tenant: str, person: NamedMember, change: UserChange) -> Write:
-        item = self._table.get(User.key_of(tenant, person.id))
+        item = self.table.get(User.key_of(tenant, person.id))
         if item is not None:
             user = User.from_item(item)
             _, write = revise(user, changes_of(user, change))
             return write
-        now = self._clock.now()
+        now = self.clock.now()
         user = User(tenant=tenant, id=person.id, name=person.name, created_at=now)
         user = user.model_copy(update=changes_of(user, change))
         return Put(user.key, user.to_item(), Missing())

@@ -1,6 +1,7 @@
 """What members are called stands in their own records; rosters hold copies, which follow here."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from skein.models.agent import Agent
 from skein.models.base import MemberRef, NamedMember
@@ -16,12 +17,12 @@ MOST_CHATS = 100  # that hear of a new name at once
 SEEN_AFTER_SECONDS = 30  # longer than a call of the API may take
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Renaming:
     """Has new names of people and agents copied into the rosters of their chats."""
 
-    def __init__(self, *, table: Table, dispatch: Dispatch) -> None:
-        self._table = table
-        self._dispatch = dispatch
+    table: Table
+    dispatch: Dispatch
 
     def announce(self, tenant: str, member: MemberRef) -> None:
         """Have the newest chats of a member looked through, once the change is surely made.
@@ -31,14 +32,14 @@ class Renaming:
         ones among them, follow when something is said there.
         """
         rows = rows_after(
-            self._table,
+            self.table,
             member_relation(tenant, member),
             None,
             limit=MOST_CHATS,
             newest_first=True,
         )
         jobs = [UpkeepJob(tenant=tenant, chat_id=related_chat(row)) for row in rows]
-        self._dispatch.send(jobs, delay_seconds=SEEN_AFTER_SECONDS)
+        self.dispatch.send(jobs, delay_seconds=SEEN_AFTER_SECONDS)
 
 
 def record_keys(chat: Chat) -> list[Key]:

@@ -1,6 +1,7 @@
 """The people of a tenant, and the phone numbers by which they are known."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -21,14 +22,14 @@ from skein.services.directory.renaming import Renaming
 _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Users:
     """Keeps people's records and, in the same transactions, whose number is whose."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids, renaming: Renaming) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._renaming = renaming
+    table: Table
+    clock: Clock
+    ids: Ids
+    renaming: Renaming
 
     def create(self, tenant: str, new: NewUser) -> User:
         """Make a person.
@@ -38,16 +39,16 @@ class Users:
         """
         user = User(
             tenant=tenant,
-            id=new.id or f"usr_{self._ids.ulid()}",
+            id=new.id or f"usr_{self.ids.ulid()}",
             name=new.name,
             phones=tuple(dict.fromkeys(new.phones)),
             time_zone=new.time_zone,
             profile=new.profile,
-            created_at=self._clock.now(),
+            created_at=self.clock.now(),
         )
         taken = [self._taken(user, phone) for phone in user.phones]
         try:
-            self._table.transact([Put(user.key, user.to_item(), Missing()), *taken])
+            self.table.transact([Put(user.key, user.to_item(), Missing()), *taken])
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise Conflict("there is a person with this id already") from failure
@@ -60,7 +61,7 @@ class Users:
         Raises:
             NotFound: There is no such person.
         """
-        item = self._table.get(User.key_of(tenant, user_id))
+        item = self.table.get(User.key_of(tenant, user_id))
         user = User.from_item(item) if item is not None else None
         if user is None or user.erasure_id is not None:
             raise NotFound("there is no such person")
@@ -71,7 +72,7 @@ class Users:
         try:
             return self.get(tenant, person.id)
         except NotFound:
-            now = self._clock.now()
+            now = self.clock.now()
             return User(tenant=tenant, id=person.id, name=person.name, created_at=now)
 
     def list(
@@ -83,7 +84,7 @@ class Users:
             Invalid: The cursor is not one of this list.
         """
         return list_relation(
-            self._table, users_relation(tenant), User, of="users", limit=limit, cursor=cursor
+            self.table, users_relation(tenant), User, of="users", limit=limit, cursor=cursor
         )
 
     def change(self, tenant: str, user_id: str, change: UserChange) -> User:
@@ -97,9 +98,9 @@ class Users:
             Conflict: One of the numbers is somebody else's.
             Unprocessable: The profile as a whole would hold too much.
         """
-        user = optimistic(self._clock, lambda: self._change_once(tenant, user_id, change))
+        user = optimistic(self.clock, lambda: self._change_once(tenant, user_id, change))
         if change.phones is not None:
-            silence_elsewhere(self._table, user, set(user.former_phones).difference(user.phones))
+            silence_elsewhere(self.table, user, set(user.former_phones).difference(user.phones))
         return user
 
     def _change_once(self, tenant: str, user_id: str, change: UserChange) -> User:
@@ -113,7 +114,7 @@ class Users:
         if gone:
             given["former_phones"] = tuple(dict.fromkeys([*user.former_phones, *gone]))
         if given.get("name", user.name) != user.name:
-            self._renaming.announce(tenant, user.as_member.ref)
+            self.renaming.announce(tenant, user.as_member.ref)
         revised, write = revise(user, given)
         writes: list[Write] = [write]
         new = [phone for phone in revised.phones if phone not in user.phones]
@@ -123,7 +124,7 @@ class Users:
             for phone in gone
         )
         try:
-            take_away(self._table, user, gone, writes)
+            take_away(self.table, user, gone, writes)
         except ConditionFailed as failure:
             if any(0 < position <= len(new) for position in failure.failed) and (
                 0 not in failure.failed

@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
@@ -33,17 +34,15 @@ CHAT_ID = re.compile(r"chat_[0-9A-Za-z]{1,64}")
 _OUTSIDE_TEXTS = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """Keeps the sources' records, and turns their deliveries into runs."""
 
-    def __init__(
-        self, *, table: Table, clock: Clock, ids: Ids, dispatch: Dispatch, settings: Settings
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._dispatch = dispatch
-        self._settings = settings
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
+    settings: Settings
 
     def create(self, tenant: str, new: "NewService") -> Source:
         """Register a service, with a secret that nobody is shown again.
@@ -53,11 +52,11 @@ class Sources:
         """
         source = Source(
             tenant=tenant,
-            id=f"svc_{self._ids.ulid()}",
+            id=f"svc_{self.ids.ulid()}",
             name=new.name,
             agent_ids=new.agent_ids,
             secret=secrets.token_hex(SECRET_BYTES),
-            created_at=self._clock.now(),
+            created_at=self.clock.now(),
         )
         self._write(Put(source.key, source.to_item(), Missing()), tenant, source.agent_ids)
         return source
@@ -68,7 +67,7 @@ class Sources:
         Raises:
             NotFound: There is no such service in this tenant.
         """
-        item = self._table.get(Source.key_of(source_id))
+        item = self.table.get(Source.key_of(source_id))
         if item is None or item["tenant"] != tenant:
             raise NotFound("there is no such service")
         return Source.from_item(item)
@@ -82,7 +81,7 @@ class Sources:
             Invalid: The cursor is not one of this list.
         """
         return list_relation(
-            self._table,
+            self.table,
             sources_relation(tenant),
             Source,
             of="services",
@@ -106,7 +105,7 @@ class Sources:
             self._write(write, tenant, change.agent_ids or ())
             return revised
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def rotate(self, tenant: str, source_id: str) -> Source:
         """Give a service a new secret; the old one counts no more.
@@ -118,10 +117,10 @@ class Sources:
         def attempt() -> Source:
             source = self.get(tenant, source_id)
             revised, write = revise(source, {"secret": secrets.token_hex(SECRET_BYTES)})
-            self._table.write(write)
+            self.table.write(write)
             return revised
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def delete(self, tenant: str, source_id: str) -> None:
         """Let a service go: its deliveries are refused from now on.
@@ -131,13 +130,13 @@ class Sources:
         """
         source = self.get(tenant, source_id)
         try:
-            self._table.write(Delete(source.key, Is("tenant", tenant)))
+            self.table.write(Delete(source.key, Is("tenant", tenant)))
         except ConditionFailed as failure:
             raise NotFound("there is no such service") from failure
 
     def _write(self, write: Write, tenant: str, agent_ids: tuple[str, ...]) -> None:
         try:
-            self._table.transact([write, *(agent_is_there(tenant, each) for each in agent_ids)])
+            self.table.transact([write, *(agent_is_there(tenant, each) for each in agent_ids)])
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise
@@ -162,9 +161,9 @@ class Sources:
         if len(body) > MAX_PAYLOAD_BYTES:
             raise TooLarge(f"the body holds more than {MAX_PAYLOAD_BYTES:,} bytes")
         known = SOURCE_ID.fullmatch(source_id)
-        item = self._table.get(Source.key_of(source_id)) if known else None
+        item = self.table.get(Source.key_of(source_id)) if known else None
         source = Source.from_item(item) if item else None
-        now = self._clock.now()
+        now = self.clock.now()
         # Who is not there is held against a secret, too, so that refusals take the same time.
         secret = source.secret if source else NO_SECRET
         delivery = verified(secret, signature, body, now)
@@ -181,17 +180,17 @@ class Sources:
                 trigger=Trigger(type="service", service=service),
                 cause=("service", source.id, delivery, agent_id),
                 now=now,
-                settings=self._settings,
+                settings=self.settings,
             )
             for agent_id in self._agents_there(source)
         ]
         if started and self._commit([write for each in started for write in each.writes]):
-            self._dispatch.send([each.job for each in started])
+            self.dispatch.send([each.job for each in started])
         return tuple(each.run.id for each in started)
 
     def _agents_there(self, source: Source) -> Sequence[str]:
         keys = {Agent.key_of(source.tenant, each): each for each in source.agent_ids}
-        found = self._table.get_many([*keys])
+        found = self.table.get_many([*keys])
         agents = {key: Agent.from_item(item) for key, item in found.items()}
         return [
             agent_id
@@ -202,7 +201,7 @@ class Sources:
     def _commit(self, writes: Sequence[Write]) -> bool:
         """Create the runs; False if a delivery that came before has created them."""
         try:
-            self._table.transact(writes)
+            self.table.transact(writes)
         except ConditionFailed:
             return False
         return True

@@ -1,6 +1,7 @@
 """Texts on their way in: whose they are, which chat they belong to, and what they ask for."""
 
 import logging
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFailed
@@ -49,27 +50,17 @@ class _Known(NamedTuple):
     is_line: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ingest:
     """Takes texts in."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        ids: Ids,
-        chats: Chats,
-        limits: Limits,
-        notices: Notices,
-        metrics: Metrics,
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._chats = chats
-        self._limits = limits
-        self._notices = notices
-        self._metrics = metrics
+    table: Table
+    clock: Clock
+    ids: Ids
+    chats: Chats
+    limits: Limits
+    notices: Notices
+    metrics: Metrics
 
     def receive(self, sms: InboundSms) -> Posted | None:
         """Put a text into the direct chat between its sender and the line's agent.
@@ -91,7 +82,7 @@ class Ingest:
         if not sms.body.strip() and not sms.media:
             return None
         line = self._line(address.line)
-        return optimistic(self._clock, lambda: self._receive_once(line, address, sms))
+        return optimistic(self.clock, lambda: self._receive_once(line, address, sms))
 
     def _receive_once(self, line: Line, address: SmsAddress, sms: InboundSms) -> Posted | None:
         """Put the text where it belongs now; that it still does when it is written is a condition.
@@ -102,7 +93,7 @@ class Ingest:
         known = self._look_up(line, address.phone)
         if known.is_line:
             logger.warning("a text from one of our own lines is ignored")
-            self._metrics.count("TextsFromOwnLines")
+            self.metrics.count("TextsFromOwnLines")
             return None
         place = _fitting(known, line=line) or self._open(line, address.phone)
         keyword = self._keyword(line, place, sms)
@@ -122,20 +113,20 @@ class Ingest:
         tenant, chat_id, sid = line.tenant, place.chat_id, _client_id(sms)
         mark = DedupeMark.key_of(tenant, chat_id, sender, sid)
         own = Membership.key_of(tenant, chat_id, sender)
-        found = self._table.get_many([*admission_keys(tenant, place.user_id), mark, own])
+        found = self.table.get_many([*admission_keys(tenant, place.user_id), mark, own])
         marks = [mark]
         if own in found:
             former = Membership.from_item(found[own]).formerly
             refs = (MemberRef(kind="user", id=user_id) for user_id in former)
             marks += [DedupeMark.key_of(tenant, chat_id, ref, sid) for ref in refs]
         if len(marks) > 1:
-            found |= self._table.get_many(marks)
+            found |= self.table.get_many(marks)
         if not found.keys().isdisjoint(marks):
-            return over_now(found, tenant, place.user_id, self._clock.now())
-        return self._limits.admit_text(tenant, place.user_id, known=found)
+            return over_now(found, tenant, place.user_id, self.clock.now())
+        return self.limits.admit_text(tenant, place.user_id, known=found)
 
     def _line(self, phone: str) -> Line:
-        item = self._table.get(Line.key_of(phone))
+        item = self.table.get(Line.key_of(phone))
         if item is None:
             raise NotFound("this number is not a line of ours")
         return Line.from_item(item)
@@ -162,7 +153,7 @@ class Ingest:
         after that still does, in case its first delivery failed before the notice was stored.
         """
         still_theirs = Is("user_id", place.user_id)
-        posted = self._chats.post_message(
+        posted = self.chats.post_message(
             NewMessage(
                 tenant=line.tenant,
                 chat_id=place.chat_id,
@@ -179,7 +170,7 @@ class Ingest:
             riders=lambda _: (Check(PhoneOwner.key_of(line.tenant, address.phone), still_theirs),),
         )
         if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
-            self._notices.over_limit(
+            self.notices.over_limit(
                 over,
                 tenant=line.tenant,
                 chat_id=place.chat_id,
@@ -190,7 +181,7 @@ class Ingest:
 
     def _opted_out(self, line: Line, place: _Place) -> bool:
         person = MemberRef(kind="user", id=place.user_id)
-        there = read_place(self._table, line.tenant, place.chat_id, person)
+        there = read_place(self.table, line.tenant, place.chat_id, person)
         return there is not None and there.sms_opted_out_at is not None
 
     def _look_up(self, line: Line, phone: str) -> _Known:
@@ -199,7 +190,7 @@ class Ingest:
         agent_key = Agent.key_of(line.tenant, line.agent_id)
         tenant_key = TenantSettings.key_of(line.tenant)
         sender_key = Line.key_of(phone)
-        found = self._table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
+        found = self.table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
         owner, chat, agent = found.get(owner_key), found.get(chat_key), found.get(agent_key)
         tenant = TenantSettings.found_in(found.get(tenant_key))
         return _Known(
@@ -212,7 +203,7 @@ class Ingest:
 
     def _open(self, line: Line, phone: str, *, instead_of: _Place | None = None) -> _Place:
         """Create the chat, and the person if need be, once however many texts come at once."""
-        return optimistic(self._clock, lambda: self._open_once(line, phone, instead_of))
+        return optimistic(self.clock, lambda: self._open_once(line, phone, instead_of))
 
     def _open_once(self, line: Line, phone: str, instead_of: _Place | None) -> _Place:
         known = self._look_up(line, phone)
@@ -220,10 +211,10 @@ class Ingest:
         place = _fitting(known, line=line, instead_of=instead_of)
         if place is not None:
             return place
-        now = self._clock.now()
+        now = self.clock.now()
         place = _Place(
-            owner.user_id if owner else f"usr_{self._ids.ulid()}",
-            f"chat_{self._ids.ulid()}",
+            owner.user_id if owner else f"usr_{self.ids.ulid()}",
+            f"chat_{self.ids.ulid()}",
             known.said,
         )
         agent, user, former_place = self._people(line, place, former)
@@ -261,7 +252,7 @@ class Ingest:
         unmoved = Is("chat_id", former.chat_id) if former else Missing()
         writes.append(Put(pointer.key, pointer.to_item(), unmoved))
         try:
-            self._table.transact(writes)
+            self.table.transact(writes)
         except Ambiguous:
             raise ConditionFailed(frozenset()) from None  # look again: it may be there
         return place
@@ -276,7 +267,7 @@ class Ingest:
         if former is not None:
             person = MemberRef(kind="user", id=place.user_id)
             keys.extend(place_keys(line.tenant, former.chat_id, person))
-        found = self._table.get_many(keys)
+        found = self.table.get_many(keys)
         agent, user, *places = (found.get(key) for key in keys)
         there = [Membership.from_item(item) for item in places if item is not None]
         if agent is None or Agent.from_item(agent).deleted_at is not None:
@@ -294,7 +285,7 @@ class Ingest:
         members: tuple[NamedMember, ...],
         retention: Retention | None,
     ) -> Chat:
-        now = self._clock.now()
+        now = self.clock.now()
         return Chat(
             tenant=line.tenant,
             id=chat_id,

@@ -5,6 +5,7 @@ Whatever goes wrong with a chunk leaves the agent's mark where it was, before th
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from skein.models.agent import Agent
@@ -48,27 +49,17 @@ class TimeLeft:
         return enough
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recollection:
     """Lets agents remember what was said in their chats."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        extractor: Extractor,
-        budget: Budget,
-        tokens: TokenCounter,
-        book: MemoryBook,
-        settings: Settings,
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._extractor = extractor
-        self._budget = budget
-        self._tokens = tokens
-        self._book = book
-        self._settings = settings
+    table: Table
+    clock: Clock
+    extractor: Extractor
+    budget: Budget
+    tokens: TokenCounter
+    book: MemoryBook
+    settings: Settings
 
     def remember(self, chat: Chat, place: Membership, *, until: int, time: TimeLeft) -> bool:
         """Let the agent at `place` remember what was said after its mark, up to message `until`.
@@ -81,9 +72,9 @@ class Recollection:
         """
         agent, since = self._agent(place), mark_of(place)
         if agent is None:
-            self._book.pass_over(place, since, Mark(until))
+            self.book.pass_over(place, since, Mark(until))
             return True
-        work = Work(chat, agent, place, Zones(self._table, agent))
+        work = Work(chat, agent, place, Zones(self.table, agent))
         at = since
         for whole in self._chunks(work, since, until):
             left, spent = [whole], TokenUsage()
@@ -97,36 +88,36 @@ class Recollection:
                     spent += failure.usage
                     parts = halves(chunk)
                     if parts is None:
-                        self._book.fail(work, at, chunk, str(failure), spent)
+                        self.book.fail(work, at, chunk, str(failure), spent)
                         return True
                     left.extend(reversed(parts))
                     continue
                 except ExtractionFailed as failure:
-                    self._book.fail(work, at, chunk, str(failure), spent + failure.usage)
+                    self.book.fail(work, at, chunk, str(failure), spent + failure.usage)
                     return True
                 except Overtaken:
                     logger.info("an agent's mark has moved", extra={"chat_id": chat.id})
                     return True
                 at, spent = chunk.mark, TokenUsage()
         if at.seq < until:
-            self._book.pass_over(place, at, Mark(until))
+            self.book.pass_over(place, at, Mark(until))
         return True
 
     # ------------------------------------------------------------------ reading
 
     def _agent(self, place: Membership) -> Agent | None:
-        item = self._table.get(Agent.key_of(place.tenant, place.member.id))
+        item = self.table.get(Agent.key_of(place.tenant, place.member.id))
         agent = Agent.from_item(item) if item else None
         return agent if agent and agent.deleted_at is None else None
 
     def _chunks(self, work: Work, since: Mark, until: int) -> Iterator[Chunk]:
-        longest = self._settings.consolidation_chunk_tokens
+        longest = self.settings.consolidation_chunk_tokens
         halvings = max(work.place.consolidation_failures - PATIENCE + 1, 0)
         return chunks(
             self._messages(work, since, until),
             since=since,
             until=until,
-            measure=lambda *part: self._tokens.count(f"{work.line(*part)}\n"),
+            measure=lambda *part: self.tokens.count(f"{work.line(*part)}\n"),
             limit=max(longest >> halvings, 1),
             longest=longest,
             joins=joins_of(work.chat),
@@ -138,7 +129,7 @@ class Recollection:
         first = Message.key_of(chat.tenant, chat.id, since.seq + 1).sk
         last = Message.key_of(chat.tenant, chat.id, until).sk
         for items in pages(
-            lambda start: self._table.query(
+            lambda start: self.table.query(
                 chat.key.pk, first=first, last=last, limit=MESSAGES_AT_ONCE, start=start
             )
         ):
@@ -159,11 +150,11 @@ class Recollection:
         """
         owner = work.owner(chunk)
         if owner.audience == NOBODY:
-            self._book.keep(work, since, chunk, owner, None, spent)
+            self.book.keep(work, since, chunk, owner, None, spent)
             return
-        self._budget.check(work.chat.tenant)
+        self.budget.check(work.chat.tenant)
         reach = reach_of(owner)
-        live = live_memories(self._table, reach, now=self._clock.now())
-        core = core_in_budget(live, self._tokens, self._settings.core_memory_tokens)
-        extracted = self._extractor.extract(work.agent, work.chat, core, work.transcript(chunk))
-        self._book.keep(work, since, chunk, owner, extracted, spent + extracted.usage)
+        live = live_memories(self.table, reach, now=self.clock.now())
+        core = core_in_budget(live, self.tokens, self.settings.core_memory_tokens)
+        extracted = self.extractor.extract(work.agent, work.chat, core, work.transcript(chunk))
+        self.book.keep(work, since, chunk, owner, extracted, spent + extracted.usage)

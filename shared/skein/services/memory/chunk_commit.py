@@ -5,7 +5,7 @@ The memories of a chunk and the agent's new mark are one transaction, conditiona
 """
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, SkeinError
@@ -46,14 +46,14 @@ class Overtaken(SkeinError):
     """It is not as it was: the agent has left, somebody else was here, or somebody is erased."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryBook:
     """Writes down what agents remember of a chat, and up to where they have come."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids, metrics: Metrics) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._metrics = metrics
+    table: Table
+    clock: Clock
+    ids: Ids
+    metrics: Metrics
 
     def keep(
         self,
@@ -89,14 +89,14 @@ class MemoryBook:
                 raise Overtaken(str(place.key))
             kept = Remembered()
             if extracted is not None and extracted.entries:
-                live = known_memories(self._table, reach_of(owner), now=self._clock.now())
+                live = known_memories(self.table, reach_of(owner), now=self.clock.now())
                 kept = remember(
                     owner,
                     extracted.entries,
                     live,
                     span=(chunk.from_seq, chunk.to_seq),
-                    now=self._clock.now(),
-                    ids=self._ids,
+                    now=self.clock.now(),
+                    ids=self.ids,
                 )
             record = self._record(work, chunk, usage, kept=kept.kept, passed_over=extracted is None)
             change = _moved(chunk.mark) | {"consolidation_failures": 0}
@@ -111,7 +111,7 @@ class MemoryBook:
                 spent = extracted.usage if extracted else TokenUsage()
                 raise TooMuch("it is more than a transaction holds", spent)
             try:
-                self._table.transact(writes)
+                self.table.transact(writes)
             except Ambiguous:
                 unclear = True
                 raise ConditionFailed(frozenset()) from None  # look again: it may be there
@@ -121,14 +121,14 @@ class MemoryBook:
                 raise
             return kept.kept
 
-        kept = optimistic(self._clock, attempt)
-        self._metrics.count("MemoriesMade", kept.core + kept.journal)
+        kept = optimistic(self.clock, attempt)
+        self.metrics.count("MemoriesMade", kept.core + kept.journal)
 
     def fail(self, work: Work, since: Mark, chunk: Chunk, why: str, usage: TokenUsage) -> None:
         """Put on record that nothing came of a chunk, and when it is to be tried again."""
 
         def attempt() -> int:
-            place, now = self._place(work.place), self._clock.now()
+            place, now = self._place(work.place), self.clock.now()
             if place is None or not place.active or mark_of(place) != since:
                 return 0
             failures = place.consolidation_failures + 1
@@ -140,7 +140,7 @@ class MemoryBook:
             unchanged = all_of(
                 _still(place), _is_or_new("consolidation_failures", place.consolidation_failures)
             )
-            self._table.transact(
+            self.table.transact(
                 [
                     Update(place.key, set=change, condition=unchanged),
                     Put(record.key, record.to_item()),
@@ -148,14 +148,14 @@ class MemoryBook:
             )
             return failures
 
-        failures = optimistic(self._clock, attempt)
+        failures = optimistic(self.clock, attempt)
         logger.warning(
             "a consolidation failed",
             extra={"chat_id": work.chat.id, "agent_id": work.agent.id, "why": why},
         )
-        self._metrics.count("ConsolidationsFailed")
+        self.metrics.count("ConsolidationsFailed")
         if failures >= PATIENCE:
-            self._metrics.count("ConsolidationsStuck")
+            self.metrics.count("ConsolidationsStuck")
 
     def pass_over(self, place: Membership, since: Mark, until: Mark) -> None:
         """Move the mark past what holds no words, or past everything for an agent that is gone."""
@@ -164,14 +164,14 @@ class MemoryBook:
             fresh = self._place(place)
             if fresh is not None and fresh.active and mark_of(fresh) == since:
                 change = _moved(until) | {"consolidation_failures": 0}
-                self._table.write(Update(fresh.key, set=change, condition=_still(fresh)))
+                self.table.write(Update(fresh.key, set=change, condition=_still(fresh)))
 
-        optimistic(self._clock, attempt)
+        optimistic(self.clock, attempt)
 
     def _read(self, place: Membership, owner: Owner) -> tuple[Membership, "_Revision"]:
         """The agent's place, and what everything that is written rests on, in one batch."""
         key = revision_key(owner.tenant, owner.agent_id, owner.scope)
-        found = self._table.get_many([place.key, key])
+        found = self.table.get_many([place.key, key])
         if place.key not in found:
             raise Overtaken(str(place.key))
         known = found.get(key, {}).get("revision")
@@ -179,7 +179,7 @@ class MemoryBook:
 
     def _place(self, place: Membership) -> Membership | None:
         """The place as it is now; None once the agent has left."""
-        item: Item | None = self._table.get(place.key)
+        item: Item | None = self.table.get(place.key)
         return Membership.from_item(item) if item is not None else None
 
     def _record(
@@ -188,13 +188,13 @@ class MemoryBook:
         values = {
             "tenant": work.chat.tenant,
             "chat_id": work.chat.id,
-            "id": f"con_{self._ids.ulid()}",
+            "id": f"con_{self.ids.ulid()}",
             "agent_id": work.agent.id,
             "from_seq": chunk.from_seq,
             "to_seq": chunk.to_seq,
             "messages": len(chunk.pieces),
             "usage": usage,
-            "at": self._clock.now(),
+            "at": self.clock.now(),
         }
         return ConsolidationRecord.model_validate(values | fields)
 

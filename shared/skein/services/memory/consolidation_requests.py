@@ -1,5 +1,6 @@
 """Consolidation as operators see it: ask for it now, and look at what came of it."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from skein.errors import Conflict, Invalid, NotFound
@@ -36,13 +37,13 @@ class HistoryCursor(Cursor):
     after: KeyText
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationRequests:
     """Has chats consolidated, and tells how that went."""
 
-    def __init__(self, *, table: Table, clock: Clock, dispatch: Dispatch) -> None:
-        self._table = table
-        self._clock = clock
-        self._dispatch = dispatch
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
 
     def request(self, tenant: str, chat_id: str) -> Requested:
         """Have what was said in a chat so far remembered now, quiet or not, consolidated or not.
@@ -51,21 +52,21 @@ class ConsolidationRequests:
             NotFound: There is no such chat.
             Conflict: It is discarded.
         """
-        requested = optimistic(self._clock, lambda: self._request_once(tenant, chat_id))
+        requested = optimistic(self.clock, lambda: self._request_once(tenant, chat_id))
         if requested.agents:
-            self._dispatch.send([ConsolidationJob(tenant=tenant, chat_id=chat_id)])
+            self.dispatch.send([ConsolidationJob(tenant=tenant, chat_id=chat_id)])
         return requested
 
     def _request_once(self, tenant: str, chat_id: str) -> Requested:
-        room = read_room(self._table, tenant, chat_id)
-        chat, now = room.chat, self._clock.now()
+        room = read_room(self.table, tenant, chat_id)
+        chat, now = room.chat, self.clock.now()
         if chat.discarded_at is not None:
             raise Conflict("the chat is discarded")
         agents = sum(wanted(agent, chat.last_seq) for agent in room.agents)
         if agents:
             beside = Consolidation(tenant=tenant, chat_id=chat_id, requested_seq=chat.last_seq)
             change = {"consolidation_at": rfc3339(now), "version": chat.version + 1}
-            self._table.transact(
+            self.table.transact(
                 [
                     Update(chat.key, set=change, condition=Is("version", chat.version)),
                     Update(beside.key, set=beside.to_item(now)),
@@ -83,18 +84,18 @@ class ConsolidationRequests:
             Invalid: The cursor is not one of this list.
         """
         key = Chat.key_of(tenant, chat_id)
-        if self._table.get(key) is None:
+        if self.table.get(key) is None:
             raise NotFound("there is no such chat")
         first = ConsolidationRecord.key_of(tenant, chat_id, "").sk
         after = HistoryCursor.decode(cursor).after if cursor is not None else None
         if after is not None and not after.startswith(first):
             raise Invalid(FOREIGN)  # beside the records stand messages, runs and more
-        page = self._table.query(
+        page = self.table.query(
             key.pk, first=first, last=after or f"{first}~", limit=limit + 2, newest_first=True
         )
         items = [item for item in page.items if item["sk"] != after]
         records = [ConsolidationRecord.from_item(item) for item in items[:limit]]
-        now = self._clock.now()
+        now = self.clock.now()
         shown = tuple(record for record in records if record.expires_at > now)
         last = records[-1].key.sk if len(items) > limit else None
         return Listing(shown, HistoryCursor(after=last).encode() if last else None)

@@ -5,7 +5,7 @@ fresh job goes on with. As long as anything is left, the chat stays due for the 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -47,25 +47,16 @@ class _Claim(NamedTuple):
     busy_until: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Consolidator:
     """What the consolidation worker does."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        dispatch: Dispatch,
-        recollection: Recollection,
-        budget: Budget,
-        settings: Settings,
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._dispatch = dispatch
-        self._recollection = recollection
-        self._budget = budget
-        self._settings = settings
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+    recollection: Recollection
+    budget: Budget
+    settings: Settings
 
     def consolidate(self, job: ConsolidationJob, *, deadline: datetime) -> None:
         """Let each agent of a chat remember what is new, if the chat is quiet or somebody asked.
@@ -73,26 +64,26 @@ class Consolidator:
         Doing it twice, late or for nothing does no harm.
         """
         try:
-            claim = optimistic(self._clock, lambda: self._claim(job, deadline))
+            claim = optimistic(self.clock, lambda: self._claim(job, deadline))
         except NotFound:
             return
         if claim is None:
             return
-        time, not_before = TimeLeft(self._clock, deadline), None
+        time, not_before = TimeLeft(self.clock, deadline), None
         try:
             for place in self._whose_turn(claim):
                 until = claim.until or 0
-                if not self._recollection.remember(claim.room.chat, place, until=until, time=time):
+                if not self.recollection.remember(claim.room.chat, place, until=until, time=time):
                     self._hand_on(job, claim)
                     return
         except OverBudget:
-            not_before = self._budget.next_day()
-        optimistic(self._clock, lambda: self._settle(job, claim, not_before))
+            not_before = self.budget.next_day()
+        optimistic(self.clock, lambda: self._settle(job, claim, not_before))
 
     def _claim(self, job: ConsolidationJob, deadline: datetime) -> _Claim | None:
-        room = read_room(self._table, job.tenant, job.chat_id)
-        item = self._table.get(Consolidation.key_of(job.tenant, job.chat_id))
-        now = self._clock.now()
+        room = read_room(self.table, job.tenant, job.chat_id)
+        item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
+        now = self.clock.now()
         if item is None or room.chat.consolidation_at is None:
             return None
         beside = Consolidation.from_item(item)
@@ -101,20 +92,20 @@ class Consolidator:
         busy_until = rfc3339(deadline)
         change = {"busy_until": busy_until} | beside.due(next_hour(now))
         unclaimed = all_of(Is("busy_until", _stored(beside.busy_until)), Present("gsi2sk"))
-        self._table.write(Update(beside.key, set=change, condition=unclaimed))
+        self.table.write(Update(beside.key, set=change, condition=unclaimed))
         until = self._until(room.chat, beside, now)
         return _Claim(room, until, beside.requested_seq, busy_until)
 
     def _until(self, chat: Chat, beside: Consolidation, now: datetime) -> int | None:
         if chat.discarded_at is not None:
             return None
-        if chat.consolidate and quiet_at(chat, self._settings) <= now:
+        if chat.consolidate and quiet_at(chat, self.settings) <= now:
             return chat.last_seq
         return beside.requested_seq
 
     def _whose_turn(self, claim: _Claim) -> Sequence[Membership]:
         """The agents that have something to remember, but for those that are to be tried later."""
-        now = self._clock.now()
+        now = self.clock.now()
         return [
             place
             for place in sorted(claim.room.agents, key=lambda place: place.member.id)
@@ -128,29 +119,29 @@ class Consolidator:
         beside = Consolidation.key_of(job.tenant, job.chat_id)
 
         def attempt() -> bool:
-            item = self._table.get(beside)
+            item = self.table.get(beside)
             if item is None or item.get("busy_until") != claim.busy_until:
                 return False
             mine = Is("busy_until", claim.busy_until)
-            self._table.write(Update(beside, set={"busy_until": None}, condition=mine))
+            self.table.write(Update(beside, set={"busy_until": None}, condition=mine))
             return True
 
-        if optimistic(self._clock, attempt):
-            self._dispatch.send([job])
+        if optimistic(self.clock, attempt):
+            self.dispatch.send([job])
 
     def _settle(
         self, job: ConsolidationJob, claim: _Claim, not_before: datetime | None = None
     ) -> None:
         """Leave the chat due for what is left, or not at all; nothing once the claim is over."""
-        room = read_room(self._table, job.tenant, job.chat_id)
-        chat, now = room.chat, self._clock.now()
-        item = self._table.get(Consolidation.key_of(job.tenant, job.chat_id))
+        room = read_room(self.table, job.tenant, job.chat_id)
+        chat, now = room.chat, self.clock.now()
+        item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
         if item is None or item.get("busy_until") != claim.busy_until:
             return
         beside = Consolidation.from_item(item)
         unmet = any(wanted(agent, beside.requested_seq) for agent in room.agents)
         requested = beside.requested_seq if unmet and chat.discarded_at is None else None
-        at = next_look(room, requested_seq=requested, now=now, settings=self._settings)
+        at = next_look(room, requested_seq=requested, now=now, settings=self.settings)
         settled = {"busy_until": None, "requested_seq": requested}
         if at is not None and not_before is not None:
             at = max(at, not_before)
@@ -160,14 +151,14 @@ class Consolidator:
         mine = all_of(Is("busy_until", claim.busy_until), Is("requested_seq", beside.requested_seq))
         mark = marked(chat, at, condition=mine)
         change = mark.change | {"version": chat.version + 1}
-        self._table.transact(
+        self.table.transact(
             [
                 Update(chat.key, set=change, condition=Is("version", chat.version)),
                 replace(mark.write, set={**mark.write.set, **settled}),
             ]
         )
         if again:
-            self._dispatch.send([job])
+            self.dispatch.send([job])
 
 
 def _stored(moment: datetime | None) -> str | None:

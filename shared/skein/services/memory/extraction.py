@@ -1,6 +1,7 @@
 """Asks an agent's own model what of a chunk of conversation is to be remembered."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.errors import ModelRejected, SkeinError, Transient
@@ -41,13 +42,13 @@ class Extracted(NamedTuple):
     usage: TokenUsage
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Extractor:
     """Asks agents' models."""
 
-    def __init__(self, *, model: LanguageModel, usage: UsageBook, settings: Settings) -> None:
-        self._model = model
-        self._usage = usage
-        self._settings = settings
+    model: LanguageModel
+    usage: UsageBook
+    settings: Settings
 
     def extract(
         self, agent: Agent, chat: Chat, core: Sequence[Memory], transcript: str
@@ -59,17 +60,17 @@ class Extractor:
             TooMuch: There are more than 40 entries, or the answer did not come to its end.
         """
         request = ModelRequest(
-            model=agent.model or self._settings.default_model,
+            model=agent.model or self.settings.default_model,
             messages=question(agent, chat, core, transcript),
-            max_output_tokens=self._settings.consolidation_answer_tokens,
+            max_output_tokens=self.settings.consolidation_answer_tokens,
             timeout_seconds=MODEL_SECONDS,
             answer_schema=SCHEMA,
         )
         try:
-            answer = self._model.complete(request)
+            answer = self.model.complete(request)
         except (Transient, ModelRejected) as error:
             raise ExtractionFailed(str(error), TokenUsage()) from error
-        self._usage.add(agent.tenant, answer.usage, spread_by=chat.id, background=True)
+        self.usage.add(agent.tenant, answer.usage, spread_by=chat.id, background=True)
         entries = entries_in(answer.text, core)
         if entries is None:
             if answer.usage.output_tokens >= request.max_output_tokens:

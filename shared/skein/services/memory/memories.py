@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -53,13 +54,13 @@ def memory_id_of(effect: str, at: datetime) -> str:
     return f"mem_{ULID(moment + hashlib.sha256(effect.encode()).digest()[:10])}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memories:
     """Keeps the agents' memories, each in the partition of those it may be shown to."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
+    table: Table
+    clock: Clock
+    ids: Ids
 
     def add(
         self,
@@ -102,21 +103,21 @@ class Memories:
                 owner,
                 kind,
                 text,
-                memory_id=memory_id or f"mem_{self._ids.ulid()}",
+                memory_id=memory_id or f"mem_{self.ids.ulid()}",
                 made_by=made_by,
-                now=self._clock.now(),
+                now=self.clock.now(),
                 span=span,
                 constitutional=constitutional,
             )
         except ValidationError as error:
             raise unfit(error) from None
-        return optimistic(self._clock, lambda: self._add_once(memory, reach or owner.reach, guard))
+        return optimistic(self.clock, lambda: self._add_once(memory, reach or owner.reach, guard))
 
     def _add_once(self, memory: Memory, reach: Reach, guard: Check | None) -> Added:
         own = Reach(tenant=memory.tenant, agent_id=memory.agent_id, scopes=(memory.scope,))
         revision = revision_key(memory.tenant, memory.agent_id, memory.scope)
         keys = _keys(own, memory.id)
-        found = self._table.get_many([*keys, revision])
+        found = self.table.get_many([*keys, revision])
         stored = next((Memory.from_item(found[key]) for key in keys if key in found), None)
         if stored is not None:
             return Added(stored, known=False)
@@ -133,7 +134,7 @@ class Memories:
         # Whoever adds the same at the same time finds the revision raised.
         as_read = found.get(revision, {}).get("revision")
         raised = Update(revision, add={"revision": 1}, condition=Is("revision", as_read))
-        transact_guarded(self._table, [*writes, Check(ended, Missing()), raised], guard)
+        transact_guarded(self.table, [*writes, Check(ended, Missing()), raised], guard)
         return Added(memory, known=False)
 
     def forget(self, reach: Reach, memory_id: str, *, guard: Check | None = None) -> Memory:
@@ -164,9 +165,9 @@ class Memories:
             check_change(reach, memory)
             if by_agent and memory.constitutional:
                 raise Conflict("this memory is constitutional: it stays")
-            return self._move(memory, guard, deleted_at=self._clock.now())
+            return self._move(memory, guard, deleted_at=self.clock.now())
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def restore(self, reach: Reach, memory_id: str) -> Memory:
         """Bring a memory back that was removed or has given way; doing it again changes nothing.
@@ -183,12 +184,12 @@ class Memories:
                 return memory
             return self._move(memory, None, deleted_at=None, superseded_by=None)
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def _move(self, memory: Memory, guard: Check | None, **changes: datetime | None) -> Memory:
         changed = memory.model_copy(update={**changes, "version": memory.version + 1})
         change = touched(memory.tenant, memory.agent_id, memory.scope)
-        transact_guarded(self._table, [*moved(memory, changed), change], guard)
+        transact_guarded(self.table, [*moved(memory, changed), change], guard)
         return changed
 
     def get(self, reach: Reach, memory_id: str) -> Memory:
@@ -198,7 +199,7 @@ class Memories:
             NotFound: There is no such memory within reach.
         """
         keys = _keys(reach, memory_id)
-        found = self._table.get_many(keys)
+        found = self.table.get_many(keys)
         memories = [Memory.from_item(found[key]) for key in keys if key in found]
         memory = next(filter(reach.shows, memories), None)
         if memory is None:
@@ -207,7 +208,7 @@ class Memories:
 
     def live(self, reach: Reach) -> list[Memory]:
         """What an agent remembers now within reach; see `known_memories`."""
-        return known_memories(self._table, reach, now=self._clock.now())
+        return known_memories(self.table, reach, now=self.clock.now())
 
     def list(
         self,
@@ -230,7 +231,7 @@ class Memories:
         Raises:
             Invalid: The cursor is not one of this list.
         """
-        now = self._clock.now()
+        now = self.clock.now()
 
         def read(item: Item) -> Memory | None:
             memory = Memory.from_item(item)
@@ -239,7 +240,7 @@ class Memories:
             return memory if wanted and reach.shows(memory) else None
 
         sections = Memory.prefixes(kind=kind, live=state != "ended", ended=state != "live")
-        return list_owned(self._table, reach, sections, read, limit=limit, cursor=cursor)
+        return list_owned(self.table, reach, sections, read, limit=limit, cursor=cursor)
 
 
 def _keys(reach: Reach, memory_id: str) -> Sequence[Key]:

@@ -5,6 +5,7 @@ Its cost depends on the entries that are due, not on how many agents or memories
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from skein.models.base import stable_hash
@@ -15,12 +16,12 @@ from skein.ports import Table
 from skein.services.outbox.due_scanner import ALL_SHARDS, Finder, move_on
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReflectionFinder:
     """Sends a job for each partition of an agent in which something fades."""
 
-    def __init__(self, *, table: Table, finder: Finder) -> None:
-        self._table = table
-        self._finder = finder
+    table: Table
+    finder: Finder
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send the jobs for what is due, until there is no more or `until` has come.
@@ -42,10 +43,10 @@ class ReflectionFinder:
             job = ReflectionJob(
                 tenant=item["tenant"], agent_id=item["agent_id"], scope=item.get("scope")
             )
-            move_on(self._table, kind, item, _next_day(now))
+            move_on(self.table, kind, item, _next_day(now))
             return job if once.first(job) else None
 
-        return self._finder.run(["fading"], handle, until=until, shards=shards)
+        return self.finder.run(["fading"], handle, until=until, shards=shards)
 
 
 class _Once:

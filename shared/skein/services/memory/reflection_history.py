@@ -1,5 +1,6 @@
 """Reflections as operators look at them."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from skein.models.intent import Reach
@@ -10,12 +11,12 @@ from skein.services.common.cursors import DEFAULT_PAGE, Listing
 from skein.services.common.owned_lists import list_owned
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReflectionViews:
     """Tells what agents have made of what they were about to forget."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     def list(
         self, reach: Reach, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
@@ -30,10 +31,10 @@ class ReflectionViews:
         Raises:
             Invalid: The cursor is not one of this list.
         """
-        since = self._clock.now() - timedelta(days=HISTORY_DAYS)
+        since = self.clock.now() - timedelta(days=HISTORY_DAYS)
 
         def read(item: Item) -> ReflectionRecord | None:
             record = ReflectionRecord.from_item(item)
             return record if record.at > since else None
 
-        return list_owned(self._table, reach, [REFLECTED], read, limit=limit, cursor=cursor)
+        return list_owned(self.table, reach, [REFLECTED], read, limit=limit, cursor=cursor)

@@ -8,6 +8,7 @@ fades, so that failures can be made good.
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby, islice
 
@@ -43,31 +44,19 @@ ANSWER_TOKENS = 1_000
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reflection:
     """Asks agents what of their journal they want to keep, and keeps it."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        ids: Ids,
-        model: LanguageModel,
-        tokens: TokenCounter,
-        usage: UsageBook,
-        budget: Budget,
-        metrics: Metrics,
-        settings: Settings,
-    ) -> None:
-        self._budget = budget
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._model = model
-        self._tokens = tokens
-        self._usage = usage
-        self._metrics = metrics
-        self._settings = settings
+    table: Table
+    clock: Clock
+    ids: Ids
+    model: LanguageModel
+    tokens: TokenCounter
+    usage: UsageBook
+    budget: Budget
+    metrics: Metrics
+    settings: Settings
 
     def reflect(self, job: ReflectionJob, *, deadline: datetime) -> None:
         """Ask an agent about what fades in one of its partitions; at most 10 entries are kept.
@@ -80,16 +69,16 @@ class Reflection:
             deadline: When the invocation ends. There is always time for one question; what there
                 is no time for comes the next day.
         """
-        item = self._table.get(Agent.key_of(job.tenant, job.agent_id))
+        item = self.table.get(Agent.key_of(job.tenant, job.agent_id))
         agent = Agent.from_item(item) if item else None
         if agent is None or agent.deleted_at is not None:
             return
         left, last = MOST_PROMOTED, deadline - timedelta(seconds=MODEL_SECONDS + 10)
         for number, fading in enumerate(self._due(job)):
-            if left == 0 or (number and self._clock.now() > last):
+            if left == 0 or (number and self.clock.now() > last):
                 return
             try:
-                self._budget.check(job.tenant)
+                self.budget.check(job.tenant)
             except OverBudget:
                 self._wait(job)
                 return
@@ -97,7 +86,7 @@ class Reflection:
 
     def _wait(self, job: ReflectionJob) -> None:
         """Keep what would fade before the next attempt until after it; the marks bring that."""
-        now = self._clock.now()
+        now = self.clock.now()
         later = now + WAITING
         near = (m for m in self._marked(job) if m.fades_at is not None and now < m.fades_at < later)
         for memory in near:
@@ -106,7 +95,7 @@ class Reflection:
             change = {name: item[name] for name in ("fades_at", "expires_at", "version")}
             as_read = all_of(Is("id", memory.id), Is("version", memory.version))
             with suppress(ConditionFailed):  # it was decided about meanwhile
-                self._table.transact(
+                self.table.transact(
                     [
                         Update(memory.key, set=change, condition=as_read),
                         touched(job.tenant, job.agent_id, job.scope),
@@ -115,7 +104,7 @@ class Reflection:
 
     def _due(self, job: ReflectionJob) -> Iterable[list[Memory]]:
         """What fades soon and was not asked about, in groups for the same people, oldest first."""
-        now = self._clock.now()
+        now = self.clock.now()
         due = islice(
             (
                 memory
@@ -134,15 +123,15 @@ class Reflection:
         """
         partition = owned_partition(job.tenant, job.agent_id, job.scope)
         journal = Memory.live_prefix("journal")
-        items = items_under(self._table, partition, journal, rows=AT_ONCE)
+        items = items_under(self.table, partition, journal, rows=AT_ONCE)
         return (Memory.from_item(item) for item in items if "gsi2sk" in item)
 
     def _questions(self, entries: Iterable[Memory]) -> Iterator[list[Memory]]:
         """The entries in questions of at most 30, and of as many tokens as a chunk of messages."""
         asked: list[Memory] = []
-        left = limit = self._settings.consolidation_chunk_tokens
+        left = limit = self.settings.consolidation_chunk_tokens
         for entry in entries:
-            size = self._tokens.count(f"{quoted(entry.text)}\n")
+            size = self.tokens.count(f"{quoted(entry.text)}\n")
             if asked and (size > left or len(asked) == MOST_ASKED):
                 yield asked
                 asked, left = [], limit
@@ -156,20 +145,20 @@ class Reflection:
     ) -> int:
         """Ask about some entries; returns how many of them are kept."""
         core = self._core(job, fading[0].audience)
-        shown = core_in_budget(core, self._tokens, self._settings.core_memory_tokens)
+        shown = core_in_budget(core, self.tokens, self.settings.core_memory_tokens)
         request = ModelRequest(
-            model=agent.model or self._settings.default_model,
+            model=agent.model or self.settings.default_model,
             messages=texts.question(agent, shown, fading),
             max_output_tokens=ANSWER_TOKENS,
             timeout_seconds=MODEL_SECONDS,
             answer_schema=texts.SCHEMA,
         )
         try:
-            answer = self._model.complete(request)
+            answer = self.model.complete(request)
         except (Transient, ModelRejected) as error:
             self._failed(job, fading, type(error).__name__, TokenUsage())
             return 0
-        self._usage.add(job.tenant, answer.usage, spread_by=agent.id, background=True)
+        self.usage.add(job.tenant, answer.usage, spread_by=agent.id, background=True)
         chosen = texts.promoted_in(answer.text, fading)
         if chosen is None:
             self._failed(job, fading, "the answer cannot be read", answer.usage)
@@ -184,7 +173,7 @@ class Reflection:
         reach = Reach(
             tenant=job.tenant, agent_id=job.agent_id, scopes=scopes_at(job.scope), place=place
         )
-        known = known_memories(self._table, reach, now=self._clock.now())
+        known = known_memories(self.table, reach, now=self.clock.now())
         return [memory for memory in known if memory.kind == "core"]
 
     def _keep(
@@ -198,12 +187,12 @@ class Reflection:
 
         Rests on a fresh reading: what was removed or is known for good meanwhile stays as it is.
         """
-        new_ids = {memory_id: f"mem_{self._ids.ulid()}" for memory_id in chosen}
-        record_id = f"ref_{self._ids.ulid()}"
+        new_ids = {memory_id: f"mem_{self.ids.ulid()}" for memory_id in chosen}
+        record_id = f"ref_{self.ids.ulid()}"
 
         def attempt() -> int:
             record = ReflectionRecord.key_of(job.tenant, job.agent_id, job.scope, record_id)
-            found = self._table.get_many([record, *(memory.key for memory in fading)])
+            found = self.table.get_many([record, *(memory.key for memory in fading)])
             if record in found:  # it was not known whether this had been written
                 return len(ReflectionRecord.from_item(found[record]).promoted)
             known = self._core(job, fading[0].audience)
@@ -225,13 +214,13 @@ class Reflection:
             if promoted:
                 writes.append(touched(job.tenant, job.agent_id, job.scope))
             try:
-                self._table.transact(writes)
+                self.table.transact(writes)
             except Ambiguous:
                 raise ConditionFailed(frozenset()) from None  # look again: it may be there
             return len(promoted)
 
-        promoted = optimistic(self._clock, attempt)
-        self._metrics.count("MemoriesPromoted", promoted)
+        promoted = optimistic(self.clock, attempt)
+        self.metrics.count("MemoriesPromoted", promoted)
         return promoted
 
     def _core_of(self, memory: Memory, memory_id: str) -> Memory:
@@ -243,7 +232,7 @@ class Reflection:
                 "made_by": "reflection",
                 "fades_at": None,
                 "promoted_from": memory.id,
-                "created_at": self._clock.now(),
+                "created_at": self.clock.now(),
                 "version": 1,
             }
         )
@@ -252,9 +241,9 @@ class Reflection:
         self, job: ReflectionJob, fading: Sequence[Memory], why: str, usage: TokenUsage
     ) -> None:
         logger.warning("a reflection failed", extra={"agent_id": job.agent_id, "why": why})
-        self._metrics.count("ReflectionsFailed")
-        record_id = f"ref_{self._ids.ulid()}"
-        self._table.write(self._record(job, fading, usage, record_id, failure=why))
+        self.metrics.count("ReflectionsFailed")
+        record_id = f"ref_{self.ids.ulid()}"
+        self.table.write(self._record(job, fading, usage, record_id, failure=why))
 
     def _record(
         self,
@@ -275,7 +264,7 @@ class Reflection:
             promoted=promoted,
             usage=usage,
             failure=failure,
-            at=self._clock.now(),
+            at=self.clock.now(),
         )
         return Put(record.key, record.to_item(), Missing())
 

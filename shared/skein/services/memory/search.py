@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from skein.models.intent import Reach
@@ -15,12 +16,12 @@ SHORTEST_STEMMED = 3  # letters
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySearch:
     """Searches what agents remember."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     def search(self, reach: Reach, query: str, *, limit: int) -> list[Memory]:
         """The memories within reach that best answer a question, the best first.
@@ -30,7 +31,7 @@ class MemorySearch:
             query: Words; each that stands in a memory counts, rare ones more.
             limit: How many to return at most.
         """
-        memories = known_memories(self._table, reach, now=self._clock.now())
+        memories = known_memories(self.table, reach, now=self.clock.now())
         return best_of(memories, query, limit)
 
 

@@ -4,6 +4,7 @@ Whatever a person typed stays inside its own quotes (DESIGN section 5, invariant
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -86,14 +87,14 @@ def wall_clock(moment: datetime, zone: ZoneInfo) -> str:
     return f"{moment.astimezone(zone):%A %Y-%m-%d %H:%M} in {zone.key}"
 
 
+@dataclass(frozen=True, slots=True)
 class Work:
     """Who remembers what of which chat."""
 
-    def __init__(self, chat: Chat, agent: Agent, place: Membership, zones: Zones) -> None:
-        self.chat = chat
-        self.agent = agent
-        self.place = place
-        self.zones = zones
+    chat: Chat
+    agent: Agent
+    place: Membership
+    zones: Zones
 
     def line(self, message: Message, start: int, end: int) -> str:
         """A message, or a part of it, in the transcript."""

@@ -3,6 +3,7 @@
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from skein.errors import Transient
 from skein.models.jobs import Job, QueueName
@@ -11,12 +12,12 @@ from skein.ports import Metrics, Queues
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
     """The quick half of the outbox; the slow half is the tick, which finds what was not sent."""
 
-    def __init__(self, *, queues: Queues, metrics: Metrics) -> None:
-        self._queues = queues
-        self._metrics = metrics
+    queues: Queues
+    metrics: Metrics
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
         """Send jobs of any kinds, to be seen after `delay_seconds`.
@@ -29,7 +30,7 @@ class Dispatch:
             by_queue[job.queue].append(job)
         for queue, batch in by_queue.items():
             try:
-                self._queues.send(batch, delay_seconds=delay_seconds)
+                self.queues.send(batch, delay_seconds=delay_seconds)
             except Transient:
                 logger.warning("jobs not sent", extra={"queue": queue, "jobs": len(batch)})
-                self._metrics.count("JobsNotSent", len(batch))
+                self.metrics.count("JobsNotSent", len(batch))

@@ -7,6 +7,7 @@ cannot be read nor an item that is broken holds up the others.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import product
@@ -47,6 +48,7 @@ class Mark(NamedTuple):
     pointer: Item
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finder:
     """Finds due items and has their jobs sent.
 
@@ -58,20 +60,11 @@ class Finder:
         at_once: How several batches are worked on.
     """
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        dispatch: Dispatch,
-        metrics: Metrics,
-        at_once: AtOnce = by_threads,
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._dispatch = dispatch
-        self._metrics = metrics
-        self._at_once = at_once
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+    metrics: Metrics
+    at_once: AtOnce = by_threads
 
     def run(
         self,
@@ -92,11 +85,11 @@ class Finder:
         Raises:
             SkeinError: Some marks or items could not be read; all others have been taken in hand.
         """
-        now, sent = self._clock.now(), 0
+        now, sent = self.clock.now(), 0
         failures: list[SkeinError] = []
         places = [Place(kind, shard) for kind, shard in product(kinds, shards)]
-        while places and self._clock.now() < until:
-            pages = self._at_once(partial(self._page, due_before(now), failures), places)
+        while places and self.clock.now() < until:
+            pages = self.at_once(partial(self._page, due_before(now), failures), places)
             found = [
                 Mark(place.kind, pointer)
                 for place, page in zip(places, pages, strict=True)
@@ -104,7 +97,7 @@ class Finder:
             ]
             found.sort(key=lambda mark: str(mark.pointer["gsi2sk"]))
             batches = [found[start : start + BATCH] for start in range(0, len(found), BATCH)]
-            sent += sum(self._at_once(partial(self._batch, handle, now, until, failures), batches))
+            sent += sum(self.at_once(partial(self._batch, handle, now, until, failures), batches))
             places = [
                 place._replace(start=page.next_start)
                 for place, page in zip(places, pages, strict=True)
@@ -116,7 +109,7 @@ class Finder:
 
     def _page(self, last: str, failures: list[SkeinError], place: Place) -> Page:
         try:
-            return self._table.query_index(
+            return self.table.query_index(
                 "gsi2",
                 due_partition(place.kind, place.shard),
                 last=last,
@@ -135,23 +128,23 @@ class Finder:
         failures: list[SkeinError],
         batch: list[Mark],
     ) -> int:
-        if self._clock.now() >= until:
+        if self.clock.now() >= until:
             return 0
         try:
-            items = self._table.get_many([key_of(mark.pointer) for mark in batch])
+            items = self.table.get_many([key_of(mark.pointer) for mark in batch])
         except SkeinError as error:
             failures.append(error)
             return 0
         jobs: list[Job] = []
         for mark in batch:
-            if self._clock.now() >= until:
+            if self.clock.now() >= until:
                 break
             item = items.get(key_of(mark.pointer))
             if item is None or item.get("gsi2sk") != mark.pointer["gsi2sk"]:
                 continue  # the index lags behind
             job = self._job(handle, mark.kind, item, now)
             jobs.extend([job] if job else [])
-        self._dispatch.send(jobs)
+        self.dispatch.send(jobs)
         return len(jobs)
 
     def _job(self, handle: Handle, kind: DueKind, item: Item, now: datetime) -> Job | None:
@@ -163,7 +156,7 @@ class Finder:
         except Exception:
             # Whatever is wrong with one item, the others are due all the same.
             logger.exception("a due item could not be sent", extra={"key": str(key_of(item))})
-            self._metrics.count("DueFailed")
+            self.metrics.count("DueFailed")
             return None
 
 

@@ -8,6 +8,7 @@ does, brings a function of its own, whose transaction moves or clears the mark.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from skein.errors import ConditionFailed, SkeinError
@@ -32,6 +33,7 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
     """Sends again, or fires, whatever is due.
 
@@ -42,18 +44,10 @@ class Tick:
         firing: The kinds that fire, each with its function.
     """
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        finder: Finder,
-        metrics: Metrics,
-        firing: Mapping[DueKind, Fire],
-    ) -> None:
-        self._table = table
-        self._metrics = metrics
-        self._firing = firing
-        self._finder = finder
+    table: Table
+    finder: Finder
+    metrics: Metrics
+    firing: Mapping[DueKind, Fire]
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send what is due now, oldest first, until there is no more or `until` has come.
@@ -68,13 +62,13 @@ class Tick:
         Raises:
             SkeinError: Some of it could not be read; all else has been sent.
         """
-        kinds = (*JOBS, *self._firing)
-        sent = self._finder.run(kinds, self._handle, until=until, shards=shards)
-        self._metrics.count("DueSent", sent)
+        kinds = (*JOBS, *self.firing)
+        sent = self.finder.run(kinds, self._handle, until=until, shards=shards)
+        self.metrics.count("DueSent", sent)
         return sent
 
     def _handle(self, kind: DueKind, item: Item, now: datetime) -> Job | None:
-        fire = self._firing.get(kind)
+        fire = self.firing.get(kind)
         if fire is None:
             job = JOBS[kind](item)
             self._move_on(kind, item, now)
@@ -92,4 +86,4 @@ class Tick:
     def _move_on(self, kind: DueKind, item: Item, now: datetime) -> None:
         tries = int(item.get("due_tries", 0))
         wait = timedelta(minutes=BACKOFF_MINUTES[min(tries, len(BACKOFF_MINUTES) - 1)])
-        move_on(self._table, kind, item, now + wait, tries=tries + 1)
+        move_on(self.table, kind, item, now + wait, tries=tries + 1)

@@ -1,6 +1,7 @@
 """What happens when a plan comes due: its run starts, once, and the plan moves on."""
 
 import logging
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from skein.models.agent import Agent
@@ -20,13 +21,13 @@ LOOKED_UP_AFTER = timedelta(days=1)
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Firing:
     """Fires plans for the tick."""
 
-    def __init__(self, *, table: Table, metrics: Metrics, settings: Settings) -> None:
-        self._table = table
-        self._metrics = metrics
-        self._settings = settings
+    table: Table
+    metrics: Metrics
+    settings: Settings
 
     def fire(self, item: Item, now: datetime) -> RunJob | None:
         """Start the run of a plan that is due.
@@ -50,13 +51,13 @@ class Firing:
         if plan.status != "active" or plan.next_at is None or plan.next_at > now:
             return None
         if not self._agent_is_there(plan):
-            self._table.transact(moved(plan, ended(plan, "canceled", now)))
+            self.table.transact(moved(plan, ended(plan, "canceled", now)))
             return None
         watched = self._watched(plan, now)
         if watched is None:
-            self._table.transact(moved(plan, ended(plan, "canceled", now)))
+            self.table.transact(moved(plan, ended(plan, "canceled", now)))
             logger.info("a plan ended: its person is away", extra={"agent_id": plan.agent_id})
-            self._metrics.count("PlansLapsed")
+            self.metrics.count("PlansLapsed")
             return None
         trigger = PlanTrigger(
             id=plan.id,
@@ -71,12 +72,12 @@ class Firing:
             trigger=Trigger(type="plan", plan=trigger, traced_to=plan.person),
             cause=("plan", plan.id, rfc3339(plan.next_at)),
             now=now,
-            settings=self._settings,
+            settings=self.settings,
             audience=plan.audience,
             scope=plan.scope,
         )
-        least = timedelta(minutes=self._settings.plan_cron_minutes)
-        self._table.transact([*started.writes, *moved(plan, fired(watched, now, least=least))])
+        least = timedelta(minutes=self.settings.plan_cron_minutes)
+        self.table.transact([*started.writes, *moved(plan, fired(watched, now, least=least))])
         return started.job
 
     def _watched(self, plan: Plan, now: datetime) -> Plan | None:
@@ -88,12 +89,12 @@ class Firing:
         known = plan.active_at or plan.created_at
         if plan.cron is None or plan.person is None or now - known < LOOKED_UP_AFTER:
             return plan
-        found = last_activity(self._table, plan.tenant, plan.person)
+        found = last_activity(self.table, plan.tenant, plan.person)
         active_at = max(known, found or known)
-        if now - active_at > timedelta(days=self._settings.plan_idle_days):
+        if now - active_at > timedelta(days=self.settings.plan_idle_days):
             return None
         return plan.model_copy(update={"active_at": active_at})
 
     def _agent_is_there(self, plan: Plan) -> bool:
-        item = self._table.get(Agent.key_of(plan.tenant, plan.agent_id))
+        item = self.table.get(Agent.key_of(plan.tenant, plan.agent_id))
         return item is not None and Agent.from_item(item).deleted_at is None

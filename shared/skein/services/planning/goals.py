@@ -1,6 +1,7 @@
 """Goals: what an agent is after, until it has it or lets it go."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,13 +19,13 @@ ACTIVE = "GOAL#"
 ENDED = "ENDED#GOAL#"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Goals:
     """Keeps the agents' goals, each in the partition of those it may be shown to."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
+    table: Table
+    clock: Clock
+    ids: Ids
 
     def set(
         self,
@@ -60,16 +61,16 @@ class Goals:
         try:
             goal = Goal(
                 **dict(owner),
-                id=goal_id or f"goal_{self._ids.ulid()}",
+                id=goal_id or f"goal_{self.ids.ulid()}",
                 text=text,
                 priority=priority,
                 long_term=long_term,
-                created_at=self._clock.now(),
+                created_at=self.clock.now(),
             )
         except ValidationError as error:
             raise unfit(error) from None
         shown = (reach or owner.reach).model_copy(update={"scopes": (owner.scope,)})
-        return optimistic(self._clock, lambda: self._set_once(goal, shown, guard))
+        return optimistic(self.clock, lambda: self._set_once(goal, shown, guard))
 
     def _set_once(self, goal: Goal, shown: Reach, guard: Check | None) -> Goal:
         own = Reach(tenant=goal.tenant, agent_id=goal.agent_id, scopes=(goal.scope,))
@@ -79,7 +80,7 @@ class Goals:
         self._check_room(shown)
         ended = Goal.ended_key_of(goal.tenant, goal.agent_id, goal.scope, goal.id)
         transact_guarded(
-            self._table,
+            self.table,
             [Put(goal.key, goal.to_item(), Missing()), Check(ended, Missing())],
             guard,
         )
@@ -87,7 +88,7 @@ class Goals:
 
     def _check_room(self, reach: Reach) -> None:
         told = f"there are {MAX_GOALS} active goals already; end one first"
-        check_room(self._table, reach, ACTIVE, Goal.from_item, most=MAX_GOALS, told=told)
+        check_room(self.table, reach, ACTIVE, Goal.from_item, most=MAX_GOALS, told=told)
 
     def complete(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
         """Mark a goal as reached; doing it again changes nothing.
@@ -119,7 +120,7 @@ class Goals:
                 raise Conflict(f"this goal is {goal.status} already")
             return self._revise(goal, {"status": status}, guard)
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def change(self, reach: Reach, goal_id: str, changes: dict[str, Any]) -> Goal:
         """Change some of a goal's `text`, `priority`, `long_term` and `status`.
@@ -139,7 +140,7 @@ class Goals:
                 self._check_room(reach.model_copy(update={"scopes": (goal.scope,)}))
             return self._revise(goal, changes, None)
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def _revise(self, goal: Goal, changes: dict[str, Any], guard: Check | None) -> Goal:
         """Write a goal with `changes` in place of the one that was read, where it then belongs."""
@@ -147,7 +148,7 @@ class Goals:
         if status == "active":
             ended_at = None
         else:
-            ended_at = goal.ended_at if status == goal.status else self._clock.now()
+            ended_at = goal.ended_at if status == goal.status else self.clock.now()
         revised = goal.model_copy(
             update={**changes, "version": goal.version + 1, "ended_at": ended_at}
         )
@@ -157,7 +158,7 @@ class Goals:
             if revised.key == goal.key
             else [Delete(goal.key, as_read), Put(revised.key, revised.to_item(), Missing())]
         )
-        transact_guarded(self._table, writes, guard)
+        transact_guarded(self.table, writes, guard)
         return revised
 
     def get(self, reach: Reach, goal_id: str) -> Goal:
@@ -177,13 +178,13 @@ class Goals:
             for scope in reach.scopes
             for key_of in (Goal.key_of, Goal.ended_key_of)
         ]
-        found = self._table.get_many(keys)
+        found = self.table.get_many(keys)
         goals = [Goal.from_item(found[key]) for key in keys if key in found]
         return next(filter(reach.shows, goals), None)
 
     def active(self, reach: Reach) -> tuple[Goal, ...]:
         """The active goals within reach, the most important first, then the oldest."""
-        goals = [Goal.from_item(item) for item in owned_items(self._table, reach, ACTIVE)]
+        goals = [Goal.from_item(item) for item in owned_items(self.table, reach, ACTIVE)]
         shown = filter(reach.shows, goals)
         return tuple(sorted(shown, key=lambda goal: (goal.priority, goal.created_at, goal.id)))
 
@@ -212,7 +213,7 @@ class Goals:
             return goal if reach.shows(goal) and status in {None, goal.status} else None
 
         sections = {"active": (ACTIVE,), None: (ACTIVE, ENDED)}.get(status, (ENDED,))
-        return list_owned(self._table, reach, sections, read, limit=limit, cursor=cursor)
+        return list_owned(self.table, reach, sections, read, limit=limit, cursor=cursor)
 
     def delete(self, reach: Reach, goal_id: str) -> None:
         """Remove a goal for good.
@@ -223,6 +224,6 @@ class Goals:
 
         def attempt() -> None:
             goal = self.get(reach, goal_id)
-            self._table.write(Delete(goal.key, Is("version", goal.version)))
+            self.table.write(Delete(goal.key, Is("version", goal.version)))
 
-        optimistic(self._clock, attempt)
+        optimistic(self.clock, attempt)

@@ -1,5 +1,6 @@
 """Plans: what will wake an agent, once or again and again; `firing` beside this one does it."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -47,13 +48,13 @@ class _Found(NamedTuple):
         return self.active or self.over
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plans:
     """Keeps the agents' plans, each in the partition of those it may be shown to."""
 
-    def __init__(self, *, table: Table, clock: Clock, settings: Settings) -> None:
-        self._table = table
-        self._settings = settings
-        self._clock = clock
+    table: Table
+    clock: Clock
+    settings: Settings
 
     def set(
         self,
@@ -102,9 +103,9 @@ class Plans:
         if len(times) != 1:
             raise Unprocessable("give exactly one of run_after, scheduled_at and cron")
         [(kind, text)] = times.items()
-        now = self._clock.now()
+        now = self.clock.now()
         next_at = first_time(kind, text, time_zone, now)
-        least = self._settings.plan_cron_minutes
+        least = self.settings.plan_cron_minutes
         if kind == "cron" and fires_too_often(text, timedelta(minutes=least), now):
             raise Unprocessable(f"cron may fire at most every {least} minutes")
         try:
@@ -123,7 +124,7 @@ class Plans:
         except ValidationError as error:
             raise unfit(error) from None
         shown = (reach or owner.reach).model_copy(update={"scopes": (owner.scope,)})
-        return optimistic(self._clock, lambda: self._set_once(plan, shown, effect, guard))
+        return optimistic(self.clock, lambda: self._set_once(plan, shown, effect, guard))
 
     def _set_once(self, plan: Plan, reach: Reach, effect: str | None, guard: Check | None) -> Plan:
         found = self._named(reach, plan.scope, plan.name, effect)
@@ -135,7 +136,7 @@ class Plans:
         earlier = standing.plan
         if standing.active is None:
             told = f"there are {MAX_PLANS} active plans already; cancel one first"
-            check_room(self._table, reach, ACTIVE, Plan.from_item, most=MAX_PLANS, told=told)
+            check_room(self.table, reach, ACTIVE, Plan.from_item, most=MAX_PLANS, told=told)
         if earlier is not None:
             plan = plan.model_copy(
                 update={"version": earlier.version + 1, "created_at": earlier.created_at}
@@ -146,7 +147,7 @@ class Plans:
             Delete(ended_key, as_read(standing.over)),
             *self._effect(plan, effect),
         ]
-        transact_guarded(self._table, writes, guard)
+        transact_guarded(self.table, writes, guard)
         return plan
 
     def cancel(
@@ -174,7 +175,7 @@ class Plans:
             ]
             return self._cancel_once(reach, found, effect, guard)
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def cancel_by_id(self, reach: Reach, plan_id: str) -> Plan:
         """Let a plan go, by its id; one that is over already stays as it is.
@@ -186,7 +187,7 @@ class Plans:
         def attempt() -> Plan:
             return self._cancel_once(reach, self._of_id(reach, plan_id), None, None)
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def _cancel_once(
         self, reach: Reach, found: list[_Found], effect: str | None, guard: Check | None
@@ -198,9 +199,9 @@ class Plans:
         check_change(reach, plan)
         if plan.status != "active":
             return plan
-        canceled = ended(plan, "canceled", self._clock.now())
+        canceled = ended(plan, "canceled", self.clock.now())
         writes = [*moved(plan, canceled), *self._effect(canceled, effect)]
-        transact_guarded(self._table, writes, guard)
+        transact_guarded(self.table, writes, guard)
         return canceled
 
     def _of_id(self, reach: Reach, plan_id: str) -> list[_Found]:
@@ -229,7 +230,7 @@ class Plans:
             place = (reach.tenant, reach.agent_id, scope)
             done = [effect_key(*place, effect)] if effect is not None else []
             keys.append((Plan.key_of(*place, each.id), Plan.ended_key_of(*place, each.id), *done))
-        found = self._table.get_many(list(dict.fromkeys(key for of_one in keys for key in of_one)))
+        found = self.table.get_many(list(dict.fromkeys(key for of_one in keys for key in of_one)))
         plans = {key: Plan.from_item(item) for key, item in found.items()}
         return [
             _Found(each.id, each.generation, *(plans.get(key) for key in of_one))
@@ -241,7 +242,7 @@ class Plans:
         if effect is None:
             return []
         key = effect_key(plan.tenant, plan.agent_id, plan.scope, effect)
-        kept_until = effect_kept_until(self._clock.now())
+        kept_until = effect_kept_until(self.clock.now())
         return [Put(key, plan.attributes() | {"expires_at": kept_until}, Missing())]
 
     def get(self, reach: Reach, plan_id: str) -> Plan:
@@ -254,7 +255,7 @@ class Plans:
 
     def active(self, reach: Reach) -> tuple[Plan, ...]:
         """The active plans within reach, the one that fires first coming first."""
-        plans = [Plan.from_item(item) for item in owned_items(self._table, reach, ACTIVE)]
+        plans = [Plan.from_item(item) for item in owned_items(self.table, reach, ACTIVE)]
         shown = filter(reach.shows, plans)
         return tuple(sorted(shown, key=lambda plan: (plan.next_at or plan.created_at, plan.id)))
 
@@ -283,7 +284,7 @@ class Plans:
             return plan if reach.shows(plan) and status in {None, plan.status} else None
 
         sections = {"active": (ACTIVE,), None: (ACTIVE, ENDED)}.get(status, (ENDED,))
-        return list_owned(self._table, reach, sections, read, limit=limit, cursor=cursor)
+        return list_owned(self.table, reach, sections, read, limit=limit, cursor=cursor)
 
 
 def _shown(reach: Reach, found: list[_Found]) -> Plan:

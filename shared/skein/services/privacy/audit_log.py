@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date
 
 from skein.errors import Ambiguous, ConditionFailed, Invalid
@@ -34,14 +35,14 @@ class AuditCursor(Cursor):
     after: KeyText
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditBook:
     """Adds entries, and shows them."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids, settings: Settings) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._settings = settings
+    table: Table
+    clock: Clock
+    ids: Ids
+    settings: Settings
 
     def add(self, tenant: str, deed: Deed) -> AuditEntry:
         """Write down what somebody did.
@@ -50,14 +51,14 @@ class AuditBook:
             Transient: It could not be written; the caller then gives no answer.
         """
         entry = AuditEntry(
-            tenant=tenant, id=f"aud_{self._ids.ulid()}", at=self._clock.now(), **deed.model_dump()
+            tenant=tenant, id=f"aud_{self.ids.ulid()}", at=self.clock.now(), **deed.model_dump()
         )
-        write = Put(entry.key, entry.to_item(days=self._settings.audit_days), Missing())
+        write = Put(entry.key, entry.to_item(days=self.settings.audit_days), Missing())
         try:
-            self._table.write(write)
+            self.table.write(write)
         except Ambiguous:
             with suppress(ConditionFailed):  # the first attempt had reached the table
-                self._table.write(write)
+                self.table.write(write)
         return entry
 
     def of_day(
@@ -82,8 +83,8 @@ class AuditBook:
         at = AuditCursor.decode(cursor) if cursor is not None else None
         if at is not None and day not in {None, at.audited}:
             raise Invalid(FOREIGN)
-        shown = at.audited if at else day or self._clock.now().date()
-        page = self._table.query(
+        shown = at.audited if at else day or self.clock.now().date()
+        page = self.table.query(
             AuditEntry.partition(tenant, shown),
             last=at.after if at else LAST,
             limit=limit + 1 + (at is not None),

@@ -6,6 +6,7 @@ for the person go together, and the raised epoch keeps back whoever is still der
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -37,13 +38,13 @@ FORGOTTEN: dict[str, None] = {"summary": None, "summary_state": None}
 WHY = "somebody who was in this chat is being erased"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
     """Finds where a person is or was, and takes them out of there."""
 
-    def __init__(self, *, table: Table, clock: Clock, endings: Endings) -> None:
-        self._table = table
-        self._clock = clock
-        self._endings = endings
+    table: Table
+    clock: Clock
+    endings: Endings
 
     def find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Take a note of every chat that they are in, or have left."""
@@ -51,7 +52,7 @@ class Places:
         for ref in sweep.subject.refs:
             relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, ref.id))
             for relation in relations:
-                for rows in pages_of_relation(self._table, relation, newest_first=True):
+                for rows in pages_of_relation(self.table, relation, newest_first=True):
                     for chat_id in map(related_chat, rows):
                         self._note(sweep, chat_id)
                         yield chat_id
@@ -62,18 +63,18 @@ class Places:
             if after is None or chat_id > after:
                 with suppress(NotFound):
                     self._stop(sweep, chat_id)
-                    optimistic(self._clock, partial(self._close_once, sweep, chat_id))
+                    optimistic(self.clock, partial(self._close_once, sweep, chat_id))
                 yield chat_id
 
     # ------------------------------------------------------------------ finding
 
     def _note(self, sweep: Sweep, chat_id: str) -> None:
         with suppress(NotFound):
-            room = read_room(self._table, sweep.tenant, chat_id, closed=True)
+            room = read_room(self.table, sweep.tenant, chat_id, closed=True)
             known = sweep.chats.get(chat_id)
             note = self._note_on(sweep, room, known)
             if note is not None and note != known:
-                self._table.write(Put(note.key, note.to_item()))
+                self.table.write(Put(note.key, note.to_item()))
                 sweep.chats[chat_id] = note
             self._learn_names(sweep, room)
 
@@ -103,7 +104,7 @@ class Places:
 
     def _said_at(self, chat: Chat, seq: int) -> datetime:
         """When message `seq` was written; 0 and one that is gone go for the chat's beginning."""
-        item = self._table.get(Message.key_of(chat.tenant, chat.id, seq)) if seq else None
+        item = self.table.get(Message.key_of(chat.tenant, chat.id, seq)) if seq else None
         return Message.from_item(item).created_at if item else chat.created_at
 
     def _learn_names(self, sweep: Sweep, room: Room) -> None:
@@ -113,7 +114,7 @@ class Places:
         phones = dict.fromkeys([*subject.phones, *(p.sms.phone for p in own if p.sms)])
         learnt = subject.model_copy(update={"names": tuple(names), "phones": tuple(phones)})
         if learnt != subject:
-            self._table.write(Put(learnt.key, learnt.to_item()))
+            self.table.write(Put(learnt.key, learnt.to_item()))
             sweep.learn(learnt)
 
     # ------------------------------------------------------------------ closing
@@ -122,7 +123,7 @@ class Places:
         """Cancel what is at work, waits or is to start for the person, whatever comes behind it."""
         stopped: set[str] = set()
         while True:
-            room = read_room(self._table, sweep.tenant, chat_id)
+            room = read_room(self.table, sweep.tenant, chat_id)
             live = [
                 run
                 for place in room.agents
@@ -136,7 +137,7 @@ class Places:
                 sweep.found.stopped += 1
                 sweep.found.counts["runs_canceled"] += 1
                 with suppress(Conflict):
-                    self._endings.cancel(run, error=WHY)
+                    self.endings.cancel(run, error=WHY)
 
     def _live(self, sweep: Sweep, chat: Chat, place: Membership) -> Iterator[Run]:
         queued = place.queued_run
@@ -145,17 +146,17 @@ class Places:
         if queued is not None and (chat.visibility == "private" or theirs):
             ids.append(queued.run_id)
         for run_id in dict.fromkeys(filter(None, ids)):
-            item = self._table.get(Run.key_of(sweep.tenant, run_id))
+            item = self.table.get(Run.key_of(sweep.tenant, run_id))
             run = Run.from_item(item) if item else None
             if run is not None and sweep.to_stop(run):
                 yield run
 
     def _close_once(self, sweep: Sweep, chat_id: str) -> None:
-        room = read_room(self._table, sweep.tenant, chat_id, closed=True)
+        room = read_room(self.table, sweep.tenant, chat_id, closed=True)
         own = [place for place in room.members if sweep.is_theirs(place.member)]
         if not own and sweep.erasure.swept_at is not None and not self._derived(sweep, room):
             return
-        now = self._clock.now()
+        now = self.clock.now()
         chat, write = revise(
             room.chat, self._closed(sweep, room.chat, now), also=self._bookkeeping(sweep, room, now)
         )
@@ -163,10 +164,10 @@ class Places:
         writes.extend(_forgotten(place) for place in room.agents)
         if chat.discarded_at is not None and room.chat.consolidation_at is not None:
             writes.append(marked(chat, None).write)
-        self._table.transact(writes)
+        self.table.transact(writes)
         for place in room.members:
             if place.member.kind == "agent" and not place.active and place.summary is not None:
-                self._table.write(Update(place.key, set=FORGOTTEN, condition=Exists()))
+                self.table.write(Update(place.key, set=FORGOTTEN, condition=Exists()))
         sweep.found.stopped += len(own)
         sweep.found.counts["memberships"] += len(own)
         summaries = [room.chat.record, room.chat.pinned, *(p.summary for p in room.members)]

@@ -1,5 +1,7 @@
 """Erasures as operators see them: ask for one, and look how far it has come."""
 
+from dataclasses import dataclass
+
 from skein.errors import Ambiguous, ConditionFailed, NotFound
 from skein.models.erasure import Erasure, Subject
 from skein.models.jobs import ErasureJob
@@ -11,14 +13,14 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_sweep import ERASED
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Erasures:
     """Begins erasures."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids, dispatch: Dispatch) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._dispatch = dispatch
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
 
     def request(self, tenant: str, user_id: str, *, by: str) -> Erasure:
         """Begin to erase a person; while that is at work, asking again gives the same erasure.
@@ -33,12 +35,12 @@ class Erasures:
         Raises:
             NotFound: There is no such person, or no more.
         """
-        erasure_id = f"era_{self._ids.ulid()}"
+        erasure_id = f"era_{self.ids.ulid()}"
         erasure = optimistic(
-            self._clock, lambda: self._request_once(tenant, user_id, by, erasure_id)
+            self.clock, lambda: self._request_once(tenant, user_id, by, erasure_id)
         )
         if erasure.finished_at is None:
-            self._dispatch.send([job_of(erasure)])
+            self.dispatch.send([job_of(erasure)])
         return erasure
 
     def get(self, tenant: str, erasure_id: str) -> Erasure:
@@ -47,16 +49,16 @@ class Erasures:
         Raises:
             NotFound: There is no such erasure.
         """
-        item = self._table.get(Erasure.key_of(tenant, erasure_id))
+        item = self.table.get(Erasure.key_of(tenant, erasure_id))
         if item is None:
             raise NotFound("there is no such erasure")
         return Erasure.from_item(item)
 
     def _request_once(self, tenant: str, user_id: str, by: str, erasure_id: str) -> Erasure:
-        item = self._table.get(User.key_of(tenant, user_id))
+        item = self.table.get(User.key_of(tenant, user_id))
         if item is None:
             raise NotFound("there is no such person")
-        user, now = User.from_item(item), self._clock.now()
+        user, now = User.from_item(item), self.clock.now()
         if user.erasure_id is not None:
             return self.get(tenant, user.erasure_id)
         erasure = Erasure(
@@ -87,7 +89,7 @@ class Erasures:
             for phone in user.phones
         )
         try:
-            self._table.transact(writes)
+            self.table.transact(writes)
         except Ambiguous:
             raise ConditionFailed(frozenset()) from None  # look again: it may be there
         return erasure

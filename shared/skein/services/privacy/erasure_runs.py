@@ -7,6 +7,7 @@ later has seen nothing of what is erased, and is let alone.
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -39,33 +40,33 @@ WHY = "somebody whose words it was shown is being erased"
 SENDING = "send_message"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEraser:
     """Takes words out of runs."""
 
-    def __init__(self, *, table: Table, endings: Endings) -> None:
-        self._table = table
-        self._endings = endings
+    table: Table
+    endings: Endings
 
     def erase(self, sweep: Sweep, run: Run) -> None:
         """Leave of a run its figures, unless it is at work and has seen nothing."""
         if sweep.to_stop(run) and sweep.erasure.swept_at is not None:
             sweep.found.stopped += 1
             with suppress(Conflict):
-                self._endings.cancel(run, error=WHY)
+                self.endings.cancel(run, error=WHY)
         elif not run.ended:
             return
-        page = self._table.query(
+        page = self.table.query(
             run.key.pk, first=f"{run.key.sk}#STEP#", last=f"{run.key.sk}#STEP#~"
         )
         steps = [Step.from_item(item) for item in page.items]
         self._untell(sweep, run, steps)
         for step in steps:
             if step.prompt is not None or step.text or step.tool_calls or step.results:
-                self._table.write(Update(step.key, set=BARE_STEP, condition=Exists()))
+                self.table.write(Update(step.key, set=BARE_STEP, condition=Exists()))
         changes = _bare(sweep, run)
         if changes:
             sweep.found.counts["runs"] += 1
-            self._table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
+            self.table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
 
     # ------------------------------------------------------------------ runs elsewhere
 
@@ -103,13 +104,13 @@ class RunEraser:
         """An agent's runs of one day: it tells in any chat what goes on in its open ones."""
         for rows in self._pages(runs_relation(sweep.tenant, agent_id, day)):
             keys = [Key(row["pk"], row["sk"]) for row in rows]
-            found = self._table.get_many(keys) if keys else {}
+            found = self.table.get_many(keys) if keys else {}
             runs = [Run.from_item(found[key]) for key in keys if key in found]
             yield from (run for run in runs if run.created_at >= since)
 
     def _told(self, sweep: Sweep, chat_id: str, told_at: datetime) -> Iterator[Run]:
         """Runs that may have been shown why somebody spoke in a chat not theirs."""
-        for item in items_under(self._table, chat_partition(sweep.tenant, chat_id), "RUN#"):
+        for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), "RUN#"):
             if "#STEP#" not in item["sk"]:
                 run = Run.from_item(item)
                 if (run.ended_at or sweep.now) >= told_at:
@@ -117,7 +118,7 @@ class RunEraser:
 
     def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
         """Runs of plans that were set in their private chats."""
-        for item in items_under(self._table, agent_partition(sweep.tenant, agent_id), "RUN#"):
+        for item in items_under(self.table, agent_partition(sweep.tenant, agent_id), "RUN#"):
             if "#STEP#" not in item["sk"]:
                 run = Run.from_item(item)
                 plan = run.trigger.plan
@@ -130,7 +131,7 @@ class RunEraser:
         for chat_id in self._private_chats(sweep, person):
             for agent_id in note.agents:
                 self.unborrow(sweep, chat_id, agent_id)
-            for item in items_under(self._table, chat_partition(sweep.tenant, chat_id), "RUN#"):
+            for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), "RUN#"):
                 if "#STEP#" not in item["sk"]:
                     run = Run.from_item(item)
                     if run.agent_id in note.agents and run.created_at >= note.since:
@@ -144,14 +145,14 @@ class RunEraser:
         chats: list[str] = []
         for start in range(0, len(ids), ROWS):
             keys = [Chat.key_of(sweep.tenant, chat_id) for chat_id in ids[start : start + ROWS]]
-            found = self._table.get_many(keys)
+            found = self.table.get_many(keys)
             there = [Chat.from_item(found[key]) for key in keys if key in found]
             chats.extend(chat.id for chat in there if chat.visibility == "private")
         return chats
 
     def _pages(self, relation: str) -> Iterator[tuple[Item, ...]]:
         return pages(
-            lambda start: self._table.query_index("gsi1", relation, limit=ROWS, start=start)
+            lambda start: self.table.query_index("gsi1", relation, limit=ROWS, start=start)
         )
 
     # ------------------------------------------------------------------ what runs have left
@@ -159,14 +160,14 @@ class RunEraser:
     def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
         """Take away what an agent has staged in a chat, if it comes from one of theirs."""
         key = Borrowed.key_of(sweep.tenant, chat_id, agent_id)
-        item = self._table.get(key)
+        item = self.table.get(key)
         staged = Borrowed.from_item(item) if item else None
         if staged is None or not (
             staged.source_chat_id in sweep.chats or sweep.mentions_them(staged.attributes())
         ):
             return
         with suppress(ConditionFailed):
-            self._table.write(Delete(key, Is("staging", staged.staging)))
+            self.table.write(Delete(key, Is("staging", staged.staging)))
             sweep.found.counts["borrowed"] += 1
 
     def _untell(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
@@ -197,16 +198,16 @@ class RunEraser:
         marks = [DedupeMark.key_of(sweep.tenant, place, agent, effect) for effect in effects]
         seqs = {sent.seq for sent in run.sent if sent.chat_id == place}
         for start in range(0, len(marks), ROWS):
-            found = self._table.get_many(marks[start : start + ROWS])
+            found = self.table.get_many(marks[start : start + ROWS])
             seqs |= {DedupeMark.from_item(item).seq for item in found.values()}
         return seqs
 
     def _unexplain(self, sweep: Sweep, chat_id: str, seq: int) -> None:
         """Take away why a message was sent; a note stays that runs there may have been shown it."""
-        item = self._table.get(Message.key_of(sweep.tenant, chat_id, seq))
+        item = self.table.get(Message.key_of(sweep.tenant, chat_id, seq))
         message = Message.from_item(item) if item else None
         if message is not None and message.traced_to in sweep.subject.ids:
-            self._table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
+            self.table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
         origin = message.origin if message else None
         note = sweep.chats.get(origin.chat_id) if origin else None
         if message is None or note is None:
@@ -215,11 +216,11 @@ class RunEraser:
         told[chat_id] = min(told.get(chat_id, message.created_at), message.created_at)
         if told != note.told:
             noted = note.model_copy(update={"told": told})
-            self._table.write(Put(noted.key, noted.to_item()))
+            self.table.write(Put(noted.key, noted.to_item()))
             sweep.chats[note.chat_id] = noted
         sweep.found.counts["origins"] += 1
         told_no_more = Update(message.key, set={"origin": None}, condition=Exists())
-        self._table.transact([told_no_more, epoch_raised(sweep.tenant, chat_id)])
+        self.table.transact([told_no_more, epoch_raised(sweep.tenant, chat_id)])
 
 
 BARE_STEP: dict[str, Any] = {"text": "", "tool_calls": [], "results": None, "prompt": None}

@@ -5,6 +5,7 @@ be short, or even empty, where much has been said by others.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, StringConstraints
@@ -81,11 +82,11 @@ class Export(NamedTuple):
 Thing = OwnPlace | Message | Delivery | Kept | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exports:
     """Gathers what is on record of people."""
 
-    def __init__(self, *, table: Table) -> None:
-        self._table = table
+    table: Table
 
     def page(self, tenant: str, user_id: str, *, cursor: str | None = None) -> Export:
         """A page of all that is on record of a person: theirs, and agents' answers to them.
@@ -100,7 +101,7 @@ class Exports:
             Invalid: The cursor is not one of an export.
         """
         at = ExportCursor.decode(cursor) if cursor is not None else ExportCursor()
-        item = self._table.get(User.key_of(tenant, user_id))
+        item = self.table.get(User.key_of(tenant, user_id))
         user = User.from_item(item) if item is not None else None
         if user is None or user.erasure_id is not None:
             raise NotFound("there is no such person")
@@ -133,7 +134,7 @@ class Exports:
     ) -> Iterator[tuple[ExportCursor, Thing]]:
         if at.row is not None and at.key is not None:
             yield from self._rest_of_chat(user, at, at.row)
-        for rows in pages_of_relation(self._table, relation, after=at.row):
+        for rows in pages_of_relation(self.table, relation, after=at.row):
             for row in rows:
                 here = ExportCursor(relation=at.relation, row=row["gsi1sk"], key="-")
                 own = self._own_place(user, related_chat(row))
@@ -151,7 +152,7 @@ class Exports:
 
     def _own_place(self, user: User, chat_id: str) -> OwnPlace | None:
         try:
-            room = read_room(self._table, user.tenant, chat_id, closed=True)
+            room = read_room(self.table, user.tenant, chat_id, closed=True)
         except NotFound:
             return None
         own = (OwnPlace(room.chat, place) for place in room.members if _is(user, place.member))
@@ -167,7 +168,7 @@ class Exports:
             if done > f"{prefix}~":
                 continue
             after = done if done.startswith(prefix) else None
-            for found in items_under(self._table, pk, prefix, after=after):
+            for found in items_under(self.table, pk, prefix, after=after):
                 position = at.model_copy(update={"key": found["sk"]})
                 yield position, _theirs(user, found, direct=direct)
 
@@ -175,9 +176,9 @@ class Exports:
         """Those who may keep something for the person alone: of their direct chats."""
         agents: set[str] = set()
         for relation in _relations(user):
-            for rows in pages_of_relation(self._table, relation):
+            for rows in pages_of_relation(self.table, relation):
                 keys = [Chat.key_of(user.tenant, related_chat(row)) for row in rows]
-                found = self._table.get_many(keys) if keys else {}
+                found = self.table.get_many(keys) if keys else {}
                 for chat in map(Chat.from_item, found.values()):
                     agents |= {member.id for member in chat.roster if member.kind == "agent"}
         return sorted(agents)
@@ -185,7 +186,7 @@ class Exports:
     def _kept(self, user: User, agent_id: str) -> Iterator[tuple[str, Kept]]:
         for number, user_id in enumerate((user.id, *user.former_ids)):
             pk = owned_partition(user.tenant, agent_id, f"user:{user_id}")
-            for item in items_under(self._table, pk, ""):
+            for item in items_under(self.table, pk, ""):
                 if not item["sk"].startswith(BOOKKEEPING):
                     yield (
                         f"{number:04d} {item['sk']}",

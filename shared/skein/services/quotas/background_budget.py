@@ -6,6 +6,7 @@ moves to the next day.
 """
 
 import logging
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from skein.errors import SkeinError
@@ -25,22 +26,22 @@ class OverBudget(SkeinError):
     """A tenant's background work has used its tokens of the day."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """Says whether background work may ask a model."""
 
-    def __init__(self, *, table: Table, clock: Clock, metrics: Metrics, settings: Settings) -> None:
-        self._table = table
-        self._clock = clock
-        self._metrics = metrics
-        self._settings = settings
+    table: Table
+    clock: Clock
+    metrics: Metrics
+    settings: Settings
 
     def spent(self, tenant: str) -> bool:
         """Whether a tenant's background work has used its tokens of the day: one batch of reads."""
         settings_key = TenantSettings.key_of(tenant)
-        counters = UsageBook.keys_of_day(tenant, self._clock.now().date())
-        found = self._table.get_many([settings_key, *counters])
+        counters = UsageBook.keys_of_day(tenant, self.clock.now().date())
+        found = self.table.get_many([settings_key, *counters])
         said = TenantSettings.found_in(found.pop(settings_key, None)).background_tokens_per_day
-        limit = self._settings.background_tokens_per_day if said is None else said
+        limit = self.settings.background_tokens_per_day if said is None else said
         used = sum(int(item.get("background_tokens", 0)) for item in found.values())
         return 0 < limit <= used
 
@@ -52,12 +53,12 @@ class Budget:
         """
         if self.spent(tenant):
             logger.warning("background work waits", extra={"tenant": tenant})
-            self._metrics.count("BackgroundOverBudget")
+            self.metrics.count("BackgroundOverBudget")
             raise OverBudget(f"{tenant} has used its background tokens of the day")
 
     def next_day(self) -> datetime:
         """When the budget of the next day begins."""
-        return self._clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+        return self.clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + DAY
 
     def next_day_of(self, chat_id: str) -> datetime:
         """When a chat that waits is looked at again: within the next day's first hour."""

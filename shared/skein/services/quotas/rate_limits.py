@@ -9,6 +9,7 @@ again.
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 from typing import NamedTuple
@@ -137,14 +138,14 @@ def refusal_of(
     return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Lets people in, and models be asked, as far as their buckets go."""
 
-    def __init__(self, *, table: Table, clock: Clock, metrics: Metrics, settings: Settings) -> None:
-        self._table = table
-        self._clock = clock
-        self._metrics = metrics
-        self._settings = settings
+    table: Table
+    clock: Clock
+    metrics: Metrics
+    settings: Settings
 
     def admit(self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None) -> None:
         """Take one message from a person's bucket and the tenant's.
@@ -159,7 +160,7 @@ class Limits:
         """
         refusal = self._ask(tenant, user_id, by_text=False, known=known)
         if isinstance(refusal, Refusal):
-            self._metrics.count("OverLimit")
+            self.metrics.count("OverLimit")
             raise OverLimit(refusal)
 
     def admit_change(self, tenant: str, user_id: str) -> None:
@@ -168,26 +169,26 @@ class Limits:
         Raises:
             RateLimited: The bucket is empty.
         """
-        optimistic(self._clock, lambda: self._admit_change_once(tenant, user_id))
+        optimistic(self.clock, lambda: self._admit_change_once(tenant, user_id))
 
     def _admit_change_once(self, tenant: str, user_id: str) -> None:
         said_key, own_key, _ = admission_keys(tenant, user_id)
-        found = self._table.get_many([said_key, own_key])
-        rate = rates_of(TenantSettings.found_in(found.get(said_key)), self._settings).changes
+        found = self.table.get_many([said_key, own_key])
+        rate = rates_of(TenantSettings.found_in(found.get(said_key)), self.settings).changes
         if not rate.limited:
             return
         allowance = Allowance.found_in(found.get(own_key), tenant, owner_of_user(user_id))
-        now = self._clock.now()
+        now = self.clock.now()
         wait = rate.waiting(allowance.changes_full_at, 1, now)
         if wait:
-            self._metrics.count("OverLimit")
+            self.metrics.count("OverLimit")
             raise RateLimited(
                 "chats are opened, and members changed, too fast",
                 retry_after_seconds=max(1, ceil(wait.total_seconds())),
             )
         full_at = rate.after(allowance.changes_full_at, 1, now)
         try:
-            self._table.write(allowance.becoming(now, changes_full_at=full_at)[1])
+            self.table.write(allowance.becoming(now, changes_full_at=full_at)[1])
         except Ambiguous:
             logger.warning("it is not clear whether a change was counted")
 
@@ -208,25 +209,25 @@ class Limits:
         answer = self._ask(tenant, user_id, by_text=True, known=known)
         if answer is None:
             return None
-        self._metrics.count("OverLimit")
+        self.metrics.count("OverLimit")
         return answer if isinstance(answer, Over) else self.go_over(tenant, user_id, answer)
 
     def go_over(self, tenant: str, user_id: str, refusal: Refusal) -> Over:
         """Note that a person on SMS is over a limit, unless that is known."""
-        return optimistic(self._clock, lambda: self._go_over_once(tenant, user_id, refusal))
+        return optimistic(self.clock, lambda: self._go_over_once(tenant, user_id, refusal))
 
     def _go_over_once(self, tenant: str, user_id: str, refusal: Refusal) -> Over:
-        now = self._clock.now()
+        now = self.clock.now()
         allowance = self._allowance(tenant, owner_of_user(user_id))
         if allowance.over is not None and now < allowance.over.until:
             return allowance.over
         over = Over(what=refusal.what, since=now, until=refusal.full_at)
-        self._table.write(allowance.becoming(now, over=over)[1])
+        self.table.write(allowance.becoming(now, over=over)[1])
         return over
 
     def told(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
         """Note that a person knows of it, so that nobody tries to tell them again."""
-        optimistic(self._clock, lambda: self._told_once(tenant, user_id, over, chat_id))
+        optimistic(self.clock, lambda: self._told_once(tenant, user_id, over, chat_id))
 
     def _told_once(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
         allowance = self._allowance(tenant, owner_of_user(user_id))
@@ -234,7 +235,7 @@ class Limits:
         if known is None or known.since != over.since or chat_id in known.told:
             return
         told = known.model_copy(update={"told": (*known.told, chat_id)})
-        self._table.write(allowance.becoming(self._clock.now(), over=told)[1])
+        self.table.write(allowance.becoming(self.clock.now(), over=told)[1])
 
     def _ask(
         self,
@@ -247,19 +248,19 @@ class Limits:
         """Take one message from a person's bucket, then from the tenant's, as far as they hold."""
         keys = admission_keys(tenant, user_id)
         if known is None:
-            known = self._table.get_many(keys)
+            known = self.table.get_many(keys)
         answer, rates = optimistic_on(
-            self._clock,
+            self.clock,
             known,
-            lambda: self._table.get_many(keys),
+            lambda: self.table.get_many(keys),
             lambda found: self._ask_person(tenant, user_id, found, by_text=by_text),
         )
         if answer is not None or not rates.limited:
             return answer
-        owner = shard_owner(rates, f"{user_id} {rfc3339(self._clock.now())}")
+        owner = shard_owner(rates, f"{user_id} {rfc3339(self.clock.now())}")
         first = Allowance.found_in(known.get(keys[2]), tenant, owner)
         return optimistic_on(
-            self._clock,
+            self.clock,
             first if owner == owner_of_shard(0) else None,
             lambda: self._allowance(tenant, owner),
             lambda shared: self._take(shared, rates.of_shard),
@@ -269,28 +270,28 @@ class Limits:
         self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_text: bool
     ) -> tuple[Refusal | Over | None, Rates]:
         said_key, own_key, _ = admission_keys(tenant, user_id)
-        rates = rates_of(TenantSettings.found_in(found.get(said_key)), self._settings)
+        rates = rates_of(TenantSettings.found_in(found.get(said_key)), self.settings)
         allowance = Allowance.found_in(found.get(own_key), tenant, owner_of_user(user_id))
         over = allowance.over
-        if by_text and over is not None and self._clock.now() < over.until:
+        if by_text and over is not None and self.clock.now() < over.until:
             return over, rates.together
         return self._take(allowance, rates.person), rates.together
 
     def _take(self, allowance: Allowance, rates: Rates) -> Refusal | None:
         """Take one message, by one write, unless there is a reason not to."""
-        now = self._clock.now()
+        now = self.clock.now()
         refusal = refusal_of(allowance, rates, now, messages=1)
         if refusal is None and rates.messages.limited:
             full_at = rates.messages.after(allowance.messages_full_at, 1, now)
             try:
-                self._table.write(allowance.becoming(now, messages_full_at=full_at)[1])
+                self.table.write(allowance.becoming(now, messages_full_at=full_at)[1])
             except Ambiguous:
                 # Nobody is turned away because their message may not have been counted.
                 logger.warning("it is not clear whether a message was counted")
         return refusal
 
     def _allowance(self, tenant: str, owner: str) -> Allowance:
-        return Allowance.found_in(self._table.get(Allowance.key_of(tenant, owner)), tenant, owner)
+        return Allowance.found_in(self.table.get(Allowance.key_of(tenant, owner)), tenant, owner)
 
 
 def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:

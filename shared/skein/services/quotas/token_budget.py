@@ -56,16 +56,14 @@ class _Purse:
     of_tenant: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Account:
     """The buckets from which one activation takes its tokens."""
 
-    def __init__(
-        self, table: Table, clock: Clock, metrics: Metrics, purses: Sequence[_Purse]
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._metrics = metrics
-        self._purses = purses
+    table: Table
+    clock: Clock
+    metrics: Metrics
+    purses: Sequence[_Purse]
 
     def check(self) -> None:
         """Find out whether a model may be asked.
@@ -73,17 +71,17 @@ class Account:
         Raises:
             OverLimit: A bucket is empty.
         """
-        now = self._clock.now()
-        for purse in self._purses:
+        now = self.clock.now()
+        for purse in self.purses:
             refusal = refusal_of(purse.allowance, purse.rates, now, messages=0)
             if refusal is not None:
-                self._metrics.count("OverLimit")
+                self.metrics.count("OverLimit")
                 raise OverLimit(refusal)
 
     def charge(self, usage: TokenUsage) -> None:
         """Take an answer's tokens. What cannot be written is given up: no answer waits for it."""
         tokens = usage.input_tokens + usage.output_tokens
-        for purse in self._purses:
+        for purse in self.purses:
             try:
                 self._take(purse, tokens)
             except Transient:
@@ -97,36 +95,36 @@ class Account:
         buckets = purse.allowance
 
         def take(known: Allowance) -> None:
-            now = self._clock.now()
+            now = self.clock.now()
             full_at = purse.rates.tokens.after(known.tokens_full_at, tokens, now)
             purse.allowance, write = known.becoming(now, tokens_full_at=full_at)
-            self._table.write(write)
+            self.table.write(write)
 
         def read() -> Allowance:
-            item = self._table.get(buckets.key)
+            item = self.table.get(buckets.key)
             return Allowance.found_in(item, buckets.tenant, buckets.owner)
 
-        optimistic_on(self._clock, buckets, read, take)
+        optimistic_on(self.clock, buckets, read, take)
         if purse.of_tenant:
             self._warn(purse, tokens)
 
     def _warn(self, purse: _Purse, tokens: int) -> None:
         """Count the charge by which a tenant's use goes over 80 % of its limit."""
         rate = purse.rates.tokens
-        used = rate.used(purse.allowance.tokens_full_at, self._clock.now())
+        used = rate.used(purse.allowance.tokens_full_at, self.clock.now())
         if used >= NEARLY * rate.size > used - tokens:
             logger.warning("a tenant nears its limit", extra={"tenant": purse.allowance.tenant})
-            self._metrics.count("TenantTokensNearLimit")
+            self.metrics.count("TenantTokensNearLimit")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
     """Opens the accounts of runs."""
 
-    def __init__(self, *, table: Table, clock: Clock, metrics: Metrics, settings: Settings) -> None:
-        self._table = table
-        self._clock = clock
-        self._metrics = metrics
-        self._settings = settings
+    table: Table
+    clock: Clock
+    metrics: Metrics
+    settings: Settings
 
     def account(self, run: Run, known: Mapping[str, Allowance], tenant: TenantLimits) -> Account:
         """The account of one activation.
@@ -136,7 +134,7 @@ class Spending:
             known: The buckets that were read, by their owners; see `found_allowances`.
             tenant: What the tenant says of its limits.
         """
-        rates = rates_of(tenant, self._settings)
+        rates = rates_of(tenant, self.settings)
         purses = []
         payer = payer_of(run)
         if payer is not None and rates.person.tokens.limited:
@@ -148,7 +146,7 @@ class Spending:
             if owner == owner_of_shard(0):
                 shared = known.get(owner) or Allowance(tenant=run.tenant, owner=owner)
             else:
-                item = self._table.get(Allowance.key_of(run.tenant, owner))
+                item = self.table.get(Allowance.key_of(run.tenant, owner))
                 shared = Allowance.found_in(item, run.tenant, owner)
             purses.append(_Purse(shared, rates.together.of_shard, of_tenant=True))
-        return Account(self._table, self._clock, self._metrics, purses)
+        return Account(self.table, self.clock, self.metrics, purses)

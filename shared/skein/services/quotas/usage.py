@@ -1,6 +1,7 @@
 """What a tenant's agents cost per day, in tokens."""
 
 import logging
+from dataclasses import dataclass
 from datetime import date
 
 from skein.errors import Transient
@@ -16,13 +17,13 @@ COUNTS = ("answers", "input_tokens", "output_tokens", "cached_tokens")
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageBook:
     """Adds up a tenant's tokens by day (UTC), spread over 16 counters so that none runs hot."""
 
-    def __init__(self, *, table: Table, clock: Clock, metrics: Metrics) -> None:
-        self._table = table
-        self._clock = clock
-        self._metrics = metrics
+    table: Table
+    clock: Clock
+    metrics: Metrics
 
     @staticmethod
     def key_of(tenant: str, day: str, shard: int) -> Key:
@@ -43,21 +44,21 @@ class UsageBook:
         exact figures stand on the runs, and no answer waits for a statistic. With `background`, it
         counts against the budget of background work, too.
         """
-        day = f"{self._clock.now():%Y-%m-%d}"
+        day = f"{self.clock.now():%Y-%m-%d}"
         key = self.key_of(tenant, day, stable_hash(spread_by) % USAGE_SHARDS)
         counts = {"answers": 1} | usage.model_dump()
         if background:
             counts["background_tokens"] = usage.input_tokens + usage.output_tokens
         try:
-            self._table.write(Update(key, add=counts))
+            self.table.write(Update(key, add=counts))
         except Transient:
             counts.pop("background_tokens", None)
             logger.warning("usage not counted", extra={"tenant": tenant, **counts})
-            self._metrics.count("UsageLost")
+            self.metrics.count("UsageLost")
 
     def of_day(self, tenant: str, day: date | None = None) -> DayUsage:
         """What the tenant's agents have used on a day (UTC); today, if none is given."""
-        day = day or self._clock.now().date()
-        items = self._table.get_many(self.keys_of_day(tenant, day)).values()
+        day = day or self.clock.now().date()
+        items = self.table.get_many(self.keys_of_day(tenant, day)).values()
         counts = {name: sum(int(item.get(name, 0)) for item in items) for name in COUNTS}
         return DayUsage(day=day, **counts)

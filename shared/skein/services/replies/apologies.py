@@ -6,6 +6,7 @@ answered them again; the agent's membership remembers that it has said so (`late
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from skein.errors import LostLease, Rejected, RiderFailed, SkeinError, Transient
 from skein.models.base import rfc3339
@@ -27,6 +28,7 @@ class _NobodyToTell(SkeinError):
     """Nobody is on SMS here, or they were told already."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Apologies:
     """Says sorry, once.
 
@@ -38,20 +40,11 @@ class Apologies:
         settings: Whether, and in which words.
     """
 
-    def __init__(
-        self,
-        *,
-        chats: Chats,
-        breaker: Breaker,
-        clock: Clock,
-        metrics: Metrics,
-        settings: Settings,
-    ) -> None:
-        self._chats = chats
-        self._breaker = breaker
-        self._clock = clock
-        self._metrics = metrics
-        self._settings = settings
+    chats: Chats
+    breaker: Breaker
+    clock: Clock
+    metrics: Metrics
+    settings: Settings
 
     def late(self, claim: Claim) -> None:
         """Say sorry for a run that is about to be put off because the model is down.
@@ -69,21 +62,21 @@ class Apologies:
             return
         if member is None or member.late_since is not None:
             return
-        if self._breaker.state == "closed" and run.put_offs < PATIENT_PUT_OFFS:
+        if self.breaker.state == "closed" and run.put_offs < PATIENT_PUT_OFFS:
             return
-        if not effective_in(chat, self._settings).apology:
+        if not effective_in(chat, self.settings).apology:
             return
         apology = NewMessage(
             tenant=run.tenant,
             chat_id=chat.id,
             sender=claim.agent,
-            text=self._settings.apology_text,
+            text=self.settings.apology_text,
             client_id=f"late:{run.id}:{run.put_offs}",
             kind="notice",
             run_id=run.id,
         )
         try:
-            posted = self._chats.post_message(apology, riders=lambda room: self._once(claim, room))
+            posted = self.chats.post_message(apology, riders=lambda room: self._once(claim, room))
         except _NobodyToTell:
             return
         except RiderFailed as error:
@@ -92,7 +85,7 @@ class Apologies:
             logger.warning("an apology was not said", extra={"run_id": run.id}, exc_info=error)
             return
         if posted.created:
-            self._metrics.count("Apologies")
+            self.metrics.count("Apologies")
 
     def _once(self, claim: Claim, room: Room) -> Sequence[Write]:
         """The run is still the worker's, and the agent says it for the first time.
@@ -110,7 +103,7 @@ class Apologies:
             raise _NobodyToTell
         said = Update(
             agent.key,
-            set={"late_since": rfc3339(self._clock.now())},
+            set={"late_since": rfc3339(self.clock.now())},
             condition=all_of(
                 Absent("late_since"), Absent("left_seq"), Is("chat_id", agent.chat_id)
             ),

@@ -40,25 +40,16 @@ class Asked:
     waiting: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
     """Lets runs ask and wait."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        chats: Chats,
-        endings: Endings,
-        dispatch: Dispatch,
-        settings: Settings,
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._chats = chats
-        self._endings = endings
-        self._dispatch = dispatch
-        self._settings = settings
+    table: Table
+    clock: Clock
+    chats: Chats
+    endings: Endings
+    dispatch: Dispatch
+    settings: Settings
 
     def ask(
         self,
@@ -91,7 +82,7 @@ class Asking:
         if claim.run.waits >= MAX_WAITS:
             raise Conflict(f"a run waits at most {MAX_WAITS} times")
         self._check_readers(claim)
-        self._endings.mark_seen(claim)
+        self.endings.mark_seen(claim)
         asked = Asked(claim, 0, waiting=True)
         jobs: list[RunJob] = []
 
@@ -110,13 +101,13 @@ class Asking:
             jobs.extend(following)
             return writes
 
-        posted = self._chats.post_message(new, riders=riders)
+        posted = self.chats.post_message(new, riders=riders)
         if posted.message.seq != asked.seq:
             # It was committed without our being told, and what we know of the run is out of date.
             raise LostLease(claim.run.id)
-        self._dispatch.send(jobs)
+        self.dispatch.send(jobs)
         if asked.waiting:
-            self._dispatch.send([claim.job], delay_seconds=self._settings.wait_seconds)
+            self.dispatch.send([claim.job], delay_seconds=self.settings.wait_seconds)
         return asked
 
     def _check_readers(self, claim: Claim) -> None:
@@ -128,7 +119,7 @@ class Asking:
         held = claim.run.held
         if held is None or held.chat_id in {None, claim.run.chat_id}:
             return
-        item = self._table.get(Chat.key_of(claim.run.tenant, str(held.chat_id)))
+        item = self.table.get(Chat.key_of(claim.run.tenant, str(held.chat_id)))
         if item is not None:
             check_readers(held, Chat.from_item(item))
 
@@ -171,7 +162,7 @@ class Asking:
             return None
         if known >= chat.last_seq:
             return None
-        page = self._table.query(
+        page = self.table.query(
             chat_partition(chat.tenant, chat.id),
             first=Message.key_of(chat.tenant, chat.id, known + 1).sk,
             last="MSG#~",
@@ -182,7 +173,7 @@ class Asking:
     def _waiting(
         self, claim: Claim, place: Membership, seq: int, changes: dict[str, Any]
     ) -> tuple[Asked, list[Write], list[RunJob]]:
-        until = self._clock.now() + timedelta(seconds=self._settings.wait_seconds)
+        until = self.clock.now() + timedelta(seconds=self.settings.wait_seconds)
         wait = Wait(run_id=claim.run.id, seq=seq, until=until)
         changes |= {
             "status": "waiting",
@@ -193,7 +184,7 @@ class Asking:
         }
         now_waiting = claim.with_run(**changes)
         asked = Asked(now_waiting, seq, waiting=True)
-        grace = timedelta(seconds=self._settings.outbox_grace_seconds)
+        grace = timedelta(seconds=self.settings.outbox_grace_seconds)
         due = claim.run.due(until + grace)
         here = {"wait": wait.model_dump(mode="json")}
         first = Update(
@@ -217,7 +208,7 @@ class Asking:
         changes: dict[str, Any],
     ) -> tuple[Asked, list[Write], list[RunJob]]:
         """A reply is there: the run goes on at once, and its SEEN mark moves as at a wait."""
-        run, now = claim.run, self._clock.now()
+        run, now = claim.run, self.clock.now()
         resume = Resume(status="reply", chat_id=place.chat_id, asked_seq=seq, seq=reply.seq)
         changes |= {
             "resumed": resume,
@@ -230,7 +221,7 @@ class Asking:
         if run.shown is not None and run.shown.chat_id == place.chat_id:
             place_changes["seen_seq"] = max(place.seen_seq, run.shown.seq)
         else:
-            self._endings.mark_seen(claim, at_home=True)
+            self.endings.mark_seen(claim, at_home=True)
         goes_on = claim.with_run(**changes)
         if run.chat_id == place.chat_id:
             goes_on = replace(goes_on, member=place.model_copy(update=place_changes))
@@ -245,4 +236,4 @@ class Asking:
     def _fresh(self, home: Membership | None) -> Membership | None:
         if home is None:
             return None
-        return read_place(self._table, home.tenant, home.chat_id, home.member.ref)
+        return read_place(self.table, home.tenant, home.chat_id, home.member.ref)

@@ -1,6 +1,7 @@
 """The end of a run: what its agent says last, and that the run is over, all or nothing."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
 
 from skein.errors import LostLease, ReadersChanged, RiderFailed
@@ -14,12 +15,12 @@ from skein.services.runs.disclosure import check_post
 from skein.services.runs.step_record import Recording
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LastWords:
     """Ends runs well, with or without a word."""
 
-    def __init__(self, *, chats: Chats, endings: Endings) -> None:
-        self._chats = chats
-        self._endings = endings
+    chats: Chats
+    endings: Endings
 
     def end(
         self,
@@ -48,7 +49,7 @@ class LastWords:
             Contention: Too many others wrote the chat at once; nothing was written.
         """
         if said is None:
-            self._endings.end(claim, "done", answer=answer)
+            self.endings.end(claim, "done", answer=answer)
             return
         jobs: list[RunJob] = []
         together = _one_transaction(claim, said)
@@ -59,23 +60,23 @@ class LastWords:
             check_post(claim.run, room)
             if not together:
                 return (claim.guard,)
-            ending = self._endings.done_in(room, claim, answer, again=next(tries) > 0)
+            ending = self.endings.done_in(room, claim, answer, again=next(tries) > 0)
             jobs[:] = ending.jobs
             return ending.writes
 
         try:
-            posted = self._chats.post_message(said, riders=riders, known=room)
+            posted = self.chats.post_message(said, riders=riders, known=room)
         except RiderFailed as error:
             raise LostLease(claim.run.id) from error
         except ReadersChanged:
-            if self._chats.earlier(said) is None:
+            if self.chats.earlier(said) is None:
                 raise
-            self._endings.end(claim, "done", answer=answer)
+            self.endings.end(claim, "done", answer=answer)
             return
         if together and posted.created:
-            self._endings.over(claim.run, "done", jobs)
+            self.endings.over(claim.run, "done", jobs)
         else:  # the words stand alone: as they were posted here, or by an earlier attempt
-            self._endings.end(claim, "done", answer=answer)
+            self.endings.end(claim, "done", answer=answer)
 
 
 def all_one(claim: Claim, said: NewMessage | None) -> bool:

@@ -1,6 +1,7 @@
 """What a person is told, once, when nobody answers for a while."""
 
 import logging
+from dataclasses import dataclass
 from datetime import timedelta
 from math import ceil
 
@@ -21,13 +22,13 @@ SINGULAR = 1
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
     """Tells people why there is silence."""
 
-    def __init__(self, *, chats: Chats, limits: Limits, clock: Clock) -> None:
-        self._chats = chats
-        self._limits = limits
-        self._clock = clock
+    chats: Chats
+    limits: Limits
+    clock: Clock
 
     def over_limit(
         self,
@@ -54,8 +55,8 @@ class Notices:
         """
         if chat_id in over.told:
             return
-        wait = in_words(over.until - self._clock.now())
-        self._chats.post_message(
+        wait = in_words(over.until - self.clock.now())
+        self.chats.post_message(
             NewMessage(
                 tenant=tenant,
                 chat_id=chat_id,
@@ -66,7 +67,7 @@ class Notices:
             ),
             riders=riders,
         )
-        self._limits.told(tenant, user_id, over, chat_id)
+        self.limits.told(tenant, user_id, over, chat_id)
 
     def out_of_tokens(self, claim: Claim, refusal: Refusal) -> None:
         """Say in a direct chat, once, that a run is not worked at because of a limit.
@@ -79,7 +80,7 @@ class Notices:
         run, chat, payer = claim.run, claim.chat, payer_of(claim.run)
         if payer is None or not run.trigger.by_person or chat is None or chat.kind != "direct":
             return
-        over = self._limits.go_over(run.tenant, payer, refusal)
+        over = self.limits.go_over(run.tenant, payer, refusal)
         try:
             self.over_limit(
                 over,

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -36,25 +36,16 @@ class Ending(NamedTuple):
     jobs: tuple[RunJob, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Endings:
     """Ends runs, each exactly once."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        ids: Ids,
-        dispatch: Dispatch,
-        metrics: Metrics,
-        settings: Settings,
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._dispatch = dispatch
-        self._metrics = metrics
-        self._settings = settings
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
+    metrics: Metrics
+    settings: Settings
 
     def end(
         self,
@@ -81,7 +72,7 @@ class Endings:
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise LostLease(claim.run.id) from failure
-            optimistic(self._clock, lambda: self._end_afresh(claim, status, error, answer))
+            optimistic(self.clock, lambda: self._end_afresh(claim, status, error, answer))
 
     def done_in(self, room: Room, claim: Claim, answer: Recording | None, *, again: bool) -> Ending:
         """What ends a run well in the very transaction that posts its last words in its own chat.
@@ -104,8 +95,8 @@ class Endings:
         """Say that a run has ended, and send those that follow it."""
         logger.info("run ended", extra={"run_id": run.id, "status": status, "reason": error})
         if status == "failed":
-            self._metrics.count("RunsFailed")
-        self._dispatch.send(jobs)
+            self.metrics.count("RunsFailed")
+        self.dispatch.send(jobs)
 
     def cancel(self, run: Run, *, error: str, guard: Check | None = None) -> None:
         """Cancel a run, whatever it is doing; a worker that is at it can do nothing more.
@@ -119,10 +110,10 @@ class Endings:
             Conflict: It has ended already.
             LostLease: The guard does not hold.
         """
-        optimistic(self._clock, lambda: self._cancel_once(run, error, guard))
+        optimistic(self.clock, lambda: self._cancel_once(run, error, guard))
 
     def _cancel_once(self, run: Run, error: str, guard: Check | None) -> None:
-        found = read_claim(self._table, run.job)
+        found = read_claim(self.table, run.job)
         if found is None or found.run.ended:
             raise Conflict("this run has ended already")
         self.mark_seen(found)
@@ -141,7 +132,7 @@ class Endings:
             return
         key = Membership.key_of(claim.run.tenant, shown.chat_id, claim.agent)
         try:
-            self._table.write(
+            self.table.write(
                 Update(key, set={"seen_seq": shown.seq}, condition=Below("seen_seq", shown.seq))
             )
         except ConditionFailed:
@@ -153,7 +144,7 @@ class Endings:
         """End on a fresh reading of what has changed meanwhile: slots, or what was borrowed."""
         member = claim.member
         place = (
-            read_place(self._table, member.tenant, member.chat_id, member.member.ref)
+            read_place(self.table, member.tenant, member.chat_id, member.member.ref)
             if member
             else None
         )
@@ -175,7 +166,7 @@ class Endings:
         answer: Recording | None = None,
     ) -> None:
         ending = self._ending(claim, status, error, answer=answer)
-        transact_guarded(self._table, ending.writes, guard)
+        transact_guarded(self.table, ending.writes, guard)
         self.over(claim.run, status, ending.jobs, error=error)
 
     def _ending(
@@ -186,7 +177,7 @@ class Endings:
         *,
         answer: Recording | None,
     ) -> Ending:
-        run, now = claim.run, self._clock.now()
+        run, now = claim.run, self.clock.now()
         recorded = answer.changes if answer is not None else {}
         writes: list[Write] = [
             _ended(claim, recorded, status, error, now),
@@ -203,7 +194,7 @@ class Endings:
             writes.append(home)
             jobs.extend(behind(run, claim.member))
             following = next_in_chain(
-                self._table, run, ids=self._ids, now=now, settings=self._settings
+                self.table, run, ids=self.ids, now=now, settings=self.settings
             )
             if following is not None:
                 writes.extend(following.writes)
@@ -216,7 +207,7 @@ class Endings:
         """The run with those stagings only that nothing has taken the place of meanwhile."""
         if not run.borrowed:
             return run
-        found = self._table.get_many(list({_staged_key(run, held) for held in run.borrowed}))
+        found = self.table.get_many(list({_staged_key(run, held) for held in run.borrowed}))
         names = {key: item.get("staging") for key, item in found.items()}
         still = [held for held in run.borrowed if names.get(_staged_key(run, held)) == held.staging]
         return run.model_copy(update={"borrowed": tuple(still)})

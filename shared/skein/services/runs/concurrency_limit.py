@@ -4,6 +4,7 @@ The count lives in an item of its own that no ingest, claim or finish touches. A
 long as its run's lease, so that a dead worker's is free again without anybody's doing.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from skein.models.agent import agent_partition
@@ -14,12 +15,12 @@ from skein.ports import Clock, Table
 from skein.services.common.retrying import optimistic
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Permits:
     """Hands out permits to work."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     @staticmethod
     def key_of(tenant: str, agent_id: str) -> Key:
@@ -31,12 +32,12 @@ class Permits:
 
         A run that has a permit keeps it, with its new end.
         """
-        return optimistic(self._clock, lambda: self._take_once(run, limit, until))
+        return optimistic(self.clock, lambda: self._take_once(run, limit, until))
 
     def _take_once(self, run: Run, limit: int, until: datetime) -> bool:
         key = self.key_of(run.tenant, run.agent_id)
-        item = self._table.get(key) or {}
-        now = rfc3339(self._clock.now())
+        item = self.table.get(key) or {}
+        now = rfc3339(self.clock.now())
         held = {name: end for name, end in item.get("held", {}).items() if end > now}
         if run.id not in held and len(held) >= limit:
             return False
@@ -45,15 +46,15 @@ class Permits:
 
     def give_back(self, run: Run) -> None:
         """Let another run have the permit of `run`, if it has one."""
-        optimistic(self._clock, lambda: self._give_back_once(run))
+        optimistic(self.clock, lambda: self._give_back_once(run))
 
     def _give_back_once(self, run: Run) -> None:
         key = self.key_of(run.tenant, run.agent_id)
-        item = self._table.get(key) or {}
+        item = self.table.get(key) or {}
         held = dict(item.get("held", {}))
         if held.pop(run.id, None) is not None:
             self._write(key, item.get("version"), held)
 
     def _write(self, key: Key, version: int | None, held: dict[str, str]) -> None:
         change = {"held": held, "version": (version or 0) + 1}
-        self._table.write(Update(key, set=change, condition=Is("version", version)))
+        self.table.write(Update(key, set=change, condition=Is("version", version)))

@@ -6,7 +6,7 @@ taken over can do nothing more (DESIGN section 5, invariants 4 to 6). `endings` 
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -51,25 +51,16 @@ LONGEST_DELAY_SECONDS = 900  # the longest that SQS knows
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
     """Claims, records and postpones runs."""
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        dispatch: Dispatch,
-        metrics: Metrics,
-        endings: Endings,
-        settings: Settings,
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._dispatch = dispatch
-        self._metrics = metrics
-        self._endings = endings
-        self._settings = settings
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+    metrics: Metrics
+    endings: Endings
+    settings: Settings
 
     def claim(
         self, job: RunJob, *, lease_until: datetime, beside: Sequence[Key] = ()
@@ -89,32 +80,32 @@ class Runs:
             elsewhere, waits, or is behind another one of the same agent in the same chat. While a
             person's texts still come, the job is sent anew for when the run may begin.
         """
-        return optimistic(self._clock, lambda: self._claim_once(job, lease_until, beside))
+        return optimistic(self.clock, lambda: self._claim_once(job, lease_until, beside))
 
     def _claim_once(
         self, job: RunJob, lease_until: datetime, beside: Sequence[Key]
     ) -> Claim | None:
-        found = read_claim(self._table, job, beside=beside)
+        found = read_claim(self.table, job, beside=beside)
         if found is not None and found.run.status == "waiting":
             over = self._wait_is_over(found)
-            found = read_claim(self._table, job, beside=beside) if over else None
+            found = read_claim(self.table, job, beside=beside) if over else None
         if found is None:
             return None
-        run, now = found.run, self._clock.now()
+        run, now = found.run, self.clock.now()
         follow(run.followed_by)
         if run.ended or (run.lease_until is not None and run.lease_until > now):
             return None
         pointless = why_pointless(found)
         if pointless is not None:
-            self._endings.end(found, "canceled", error=pointless)
+            self.endings.end(found, "canceled", error=pointless)
             return None
-        place = shown_place(self._table, found)
+        place = shown_place(self.table, found)
         if not self._may_begin(found, place, job, now):
             return None
-        if run.attempts >= self._settings.max_attempts:
+        if run.attempts >= self.settings.max_attempts:
             last = run.error or "the worker vanished each time"
             reason = f"gave up after {run.attempts} attempts: {last}"
-            self._endings.end(found, "failed", error=reason)
+            self.endings.end(found, "failed", error=reason)
             return None
         return self._take(found, place, now, lease_until)
 
@@ -126,19 +117,19 @@ class Runs:
             return False
         seconds = seconds_left(place, now) if found.run.status == "queued" else 0
         if seconds:
-            self._dispatch.send([job], delay_seconds=seconds)
+            self.dispatch.send([job], delay_seconds=seconds)
         return not seconds
 
     def _wait_is_over(self, found: Claim) -> bool:
         """Let a run go on whose time has run out; whether it had."""
-        run, now = found.run, self._clock.now()
+        run, now = found.run, self.clock.now()
         if run.wait is None or run.wait_chat_id is None or run.wait.until > now:
             return False
-        place = place_in(self._table, found, run.wait_chat_id)
+        place = place_in(self.table, found, run.wait_chat_id)
         if place is None or place.wait != run.wait:
             return False
-        over = timed_out(self._table, place, now=now, settings=self._settings)
-        self._table.transact(over.writes)
+        over = timed_out(self.table, place, now=now, settings=self.settings)
+        self.table.transact(over.writes)
         return True
 
     def _take(
@@ -189,13 +180,13 @@ class Runs:
             )
             writes.append(here)
             member = member.model_copy(update=change | {"resuming": tuple(left or ())})
-        self._table.transact(writes)
+        self.table.transact(writes)
         logger.info("a run is at work", extra={"run_id": run.id, "attempt": taken.attempts})
         return replace(found, run=taken, member=member)
 
     def is_over(self, claim: Claim) -> bool:
         """Whether a run that was taken away from its worker was stopped, not carried on."""
-        item = self._table.get(claim.run.key)
+        item = self.table.get(claim.run.key)
         return item is None or Run.from_item(item).ended
 
     def steps(self, claim: Claim) -> tuple[Step, ...]:
@@ -203,7 +194,7 @@ class Runs:
         run = claim.run
         if run.steps_taken == 0:
             return ()
-        page = self._table.query(
+        page = self.table.query(
             run.key.pk, first=f"{run.key.sk}#STEP#", last=f"{run.key.sk}#STEP#~"
         )
         steps = (Step.from_item(item) for item in page.items)
@@ -250,7 +241,7 @@ class Runs:
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        return optimistic(self._clock, lambda: self._rebuild_once(claim, sent))
+        return optimistic(self.clock, lambda: self._rebuild_once(claim, sent))
 
     def _rebuild_once(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
         run = claim.run
@@ -280,12 +271,12 @@ class Runs:
                 member = place.model_copy(update=joined.place_changes)
                 changed = replace(changed, member=member)
         try:
-            self._table.transact(writes)
+            self.table.transact(writes)
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise LostLease(run.id) from failure
             raise
-        self._metrics.count("RunsRebuilt")
+        self.metrics.count("RunsRebuilt")
         logger.info("an activation was dropped", extra={"run_id": run.id, "reason": "readers"})
         return changed
 
@@ -294,16 +285,16 @@ class Runs:
     ) -> tuple[Claim, Membership | None]:
         """Read the run's chat again, and the agent's place in the chat that it looks at."""
         if claim.chat is not None:
-            chat, member = place_elsewhere(self._table, claim, claim.chat.id)
+            chat, member = place_elsewhere(self.table, claim, claim.chat.id)
             if chat is not None:
                 claim = replace(claim, chat=chat, member=member)
         if looked_at == claim.run.chat_id:
             return claim, claim.member
-        return claim, place_in(self._table, claim, looked_at)
+        return claim, place_in(self.table, claim, looked_at)
 
     def _joined_by_rebuild(self, claim: Claim, place: Membership | None) -> Joining:
         """Merge the queued run of the chat that the new prompt shows into the rebuilt one."""
-        run, now = claim.run, self._clock.now()
+        run, now = claim.run, self.clock.now()
         if place is None or not place.active:
             return Joining({}, {}, ())
         if place.chat_id == run.chat_id:
@@ -313,7 +304,7 @@ class Runs:
     def _write(self, claim: Claim, writes: Sequence[Write], changes: dict[str, Any]) -> None:
         update = Update(claim.run.key, set=changes, condition=claim.mine)
         try:
-            self._table.transact([*writes, update])
+            self.table.transact([*writes, update])
         except ConditionFailed as failure:
             raise LostLease(claim.run.id) from failure
 
@@ -323,8 +314,8 @@ class Runs:
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        wait = self._settings.retry_base_seconds * 2 ** (claim.run.attempts - 1)
-        self._metrics.count("RunAttemptsFailed")
+        wait = self.settings.retry_base_seconds * 2 ** (claim.run.attempts - 1)
+        self.metrics.count("RunAttemptsFailed")
         self._postpone(claim, wait, {"error": reason})
 
     def put_off(
@@ -341,12 +332,12 @@ class Runs:
             LostLease: Another worker has taken the run over.
         """
         run = claim.run
-        waited = self._clock.now() - (run.joined_at or run.created_at)
-        if waited > timedelta(seconds=self._settings.max_put_off_seconds):
-            self._endings.end(claim, "failed", error=f"put off for too long: {reason}")
+        waited = self.clock.now() - (run.joined_at or run.created_at)
+        if waited > timedelta(seconds=self.settings.max_put_off_seconds):
+            self.endings.end(claim, "failed", error=f"put off for too long: {reason}")
             return
-        wait = min(self._settings.retry_base_seconds * 2**run.put_offs, longest_seconds)
-        self._metrics.count("RunsPutOff")
+        wait = min(self.settings.retry_base_seconds * 2**run.put_offs, longest_seconds)
+        self.metrics.count("RunsPutOff")
         change = {"error": reason, "attempts": run.attempts - 1, "put_offs": run.put_offs + 1}
         self._postpone(claim, wait, change)
 
@@ -360,12 +351,12 @@ class Runs:
 
     def _postpone(self, claim: Claim, wait_seconds: int, change: dict[str, object]) -> None:
         run = claim.run
-        until = self._clock.now() + timedelta(seconds=wait_seconds)
-        due = run.due(until + timedelta(seconds=self._settings.outbox_grace_seconds))
+        until = self.clock.now() + timedelta(seconds=wait_seconds)
+        due = run.due(until + timedelta(seconds=self.settings.outbox_grace_seconds))
         leased = {"lease_until": rfc3339(until)}
         try:
-            self._table.write(Update(run.key, set=change | due | leased, condition=claim.mine))
+            self.table.write(Update(run.key, set=change | due | leased, condition=claim.mine))
         except ConditionFailed as failure:
             raise LostLease(run.id) from failure
         delay = min(wait_seconds, LONGEST_DELAY_SECONDS)
-        self._dispatch.send([claim.job], delay_seconds=delay)
+        self.dispatch.send([claim.job], delay_seconds=delay)

@@ -1,5 +1,7 @@
 """A person asks agents of a chat to respond now, whatever the chat's policy."""
 
+from dataclasses import dataclass
+
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.base import MemberRef
 from skein.models.run import Run
@@ -14,17 +16,15 @@ from skein.services.runs.slots import Enqueued, enqueue
 from skein.settings import Settings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Respond:
     """Starts runs by hand."""
 
-    def __init__(
-        self, *, table: Table, clock: Clock, ids: Ids, dispatch: Dispatch, settings: Settings
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._dispatch = dispatch
-        self._settings = settings
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
+    settings: Settings
 
     def now(self, tenant: str, chat_id: str, by: MemberRef, *, agent_id: str | None = None) -> Run:
         """Let one agent respond, or all of them, one after another in the order of their ids.
@@ -45,12 +45,10 @@ class Respond:
             Conflict: The chat is discarded.
             Unprocessable: There is no agent in the chat.
         """
-        enqueued = optimistic(
-            self._clock, lambda: self._enqueue_once(tenant, chat_id, by, agent_id)
-        )
+        enqueued = optimistic(self.clock, lambda: self._enqueue_once(tenant, chat_id, by, agent_id))
         if enqueued.job is not None:
-            self._dispatch.send([enqueued.job])
-        item = self._table.get(Run.key_of(tenant, enqueued.run_id))
+            self.dispatch.send([enqueued.job])
+        item = self.table.get(Run.key_of(tenant, enqueued.run_id))
         if item is None:
             raise NotFound("the run is gone")
         return Run.from_item(item)
@@ -58,7 +56,7 @@ class Respond:
     def _enqueue_once(
         self, tenant: str, chat_id: str, by: MemberRef, agent_id: str | None
     ) -> Enqueued:
-        room = read_room(self._table, tenant, chat_id)
+        room = read_room(self.table, tenant, chat_id)
         if room.member(by) is None:
             raise NotFound("there is no such chat")
         if room.chat.discarded_at is not None:
@@ -77,10 +75,10 @@ class Respond:
             depth=0,
             audience=audience_of(room.chat, since_seq=room.chat.last_seq + 1),
             then=[member.member.id for member in rest],
-            ids=self._ids,
-            now=self._clock.now(),
-            settings=self._settings,
+            ids=self.ids,
+            now=self.clock.now(),
+            settings=self.settings,
         )
         unchanged = Check(room.chat.key, Is("version", room.chat.version))
-        self._table.transact([*enqueued.writes, unchanged])
+        self.table.transact([*enqueued.writes, unchanged])
         return enqueued

@@ -1,5 +1,6 @@
 """An agent's look at its own runs, as far as they may be shown where it works."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from skein.errors import NotFound
@@ -11,12 +12,12 @@ from skein.ports import Clock, Table
 INDEX_ROWS = 50
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRuns:
     """Reads an agent's runs of today and yesterday."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     def newest(
         self,
@@ -37,18 +38,18 @@ class OwnRuns:
             status: Only runs in this state.
             limit: How many at most.
         """
-        today = self._clock.now().date()
+        today = self.clock.now().date()
         keys = [
             Key(row["pk"], row["sk"])
             for day in (today, today - timedelta(days=1))
-            for row in self._table.query_index(
+            for row in self.table.query_index(
                 "gsi1",
                 runs_relation(tenant, agent_id, day),
                 limit=INDEX_ROWS,
                 newest_first=True,
             ).items
         ]
-        found = self._table.get_many(keys) if keys else {}
+        found = self.table.get_many(keys) if keys else {}
         runs = (Run.from_item(found[key]) for key in keys if key in found)
         shown = [
             _as_told(run, place)
@@ -64,7 +65,7 @@ class OwnRuns:
             NotFound: The agent has no such run, or it may not be shown here.
         """
         try:
-            item = self._table.get(Run.key_of(tenant, run_id))
+            item = self.table.get(Run.key_of(tenant, run_id))
         except ValueError:
             item = None
         run = Run.from_item(item) if item else None

@@ -26,12 +26,12 @@ class RunView:
     prompt: PromptRecord | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunViews:
     """Reads runs for the API."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     def get(self, tenant: str, run_id: str) -> RunView:
         """A run, its steps and its newest prompt, in one query (two while it is queued).
@@ -43,7 +43,7 @@ class RunViews:
             key = Run.key_of(tenant, run_id)
         except ValueError:
             raise NotFound("there is no such run") from None
-        page = self._table.query(key.pk, first=key.sk, last=f"{key.sk}#STEP#~")
+        page = self.table.query(key.pk, first=key.sk, last=f"{key.sk}#STEP#~")
         if not page.items or page.items[0]["sk"] != key.sk:
             raise NotFound("there is no such run")
         run = Run.from_item(page.items[0])
@@ -74,11 +74,11 @@ class RunViews:
             NotFound: There never was such an agent in this tenant.
             Invalid: The cursor is not one of this list.
         """
-        if self._table.get(Agent.key_of(tenant, agent_id)) is None:
+        if self.table.get(Agent.key_of(tenant, agent_id)) is None:
             raise NotFound("there is no such agent")
         return list_relation(
-            self._table,
-            runs_relation(tenant, agent_id, day or self._clock.now().date()),
+            self.table,
+            runs_relation(tenant, agent_id, day or self.clock.now().date()),
             Run,
             of="runs",
             limit=limit,
@@ -91,7 +91,7 @@ class RunViews:
         if run.status != "queued" or run.chat_id is None:
             return run
         agent = MemberRef(kind="agent", id=run.agent_id)
-        item = self._table.get(Membership.key_of(run.tenant, run.chat_id, agent))
+        item = self.table.get(Membership.key_of(run.tenant, run.chat_id, agent))
         slot = Membership.from_item(item).queued_run if item else None
         if slot is None or slot.run_id != run.id:
             return run

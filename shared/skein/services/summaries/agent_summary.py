@@ -6,6 +6,7 @@ for upkeep as long as a note is behind; so a crash forfeits at most that cooldow
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from skein.errors import ConditionFailed, ModelRejected, NotFound, Transient
 from skein.models.agent import Agent
@@ -33,28 +34,20 @@ ANSWER_TOKENS = 1_000
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summarizer:
     """Asks the light model for summaries."""
 
-    def __init__(
-        self,
-        *,
-        model: LanguageModel,
-        usage: UsageBook,
-        budget: Budget,
-        metrics: Metrics,
-        settings: Settings,
-    ) -> None:
-        self._model = model
-        self._budget = budget
-        self._usage = usage
-        self._metrics = metrics
-        self._settings = settings
+    model: LanguageModel
+    usage: UsageBook
+    budget: Budget
+    metrics: Metrics
+    settings: Settings
 
     def may_ask(self, tenant: str) -> bool:
         """Whether the tenant's budget of background work has tokens left today."""
         try:
-            self._budget.check(tenant)
+            self.budget.check(tenant)
         except OverBudget:
             return False
         return True
@@ -75,18 +68,18 @@ class Summarizer:
             fit: Gives the summary from the answer; None where there is none in it.
         """
         request = ModelRequest(
-            model=self._settings.light_model,
+            model=self.settings.light_model,
             messages=question,
             max_output_tokens=ANSWER_TOKENS,
             timeout_seconds=MODEL_SECONDS,
             answer_schema=schema,
         )
         try:
-            answer = self._model.complete(request)
+            answer = self.model.complete(request)
         except (Transient, ModelRejected) as error:
             self._failed(job, str(error))
             return None
-        self._usage.add(job.tenant, answer.usage, spread_by=job.chat_id, background=True)
+        self.usage.add(job.tenant, answer.usage, spread_by=job.chat_id, background=True)
         summary = fit(answer.text)
         if summary is None:
             self._failed(job, "the answer was unfit")
@@ -97,19 +90,17 @@ class Summarizer:
             "a summary failed",
             extra={"chat_id": job.chat_id, "agent_id": job.agent_id, "why": why},
         )
-        self._metrics.count("SummariesFailed")
+        self.metrics.count("SummariesFailed")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notes:
     """Keeps each agent's own two lines on each of its chats."""
 
-    def __init__(
-        self, *, table: Table, clock: Clock, summarizer: Summarizer, settings: Settings
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._summarizer = summarizer
-        self._settings = settings
+    table: Table
+    clock: Clock
+    summarizer: Summarizer
+    settings: Settings
 
     def renew(self, job: SummaryJob, ref: MemberRef) -> None:
         """Renew an agent's note on a chat, if it is behind and its cooldown is over.
@@ -119,14 +110,14 @@ class Notes:
         chat stays due.
         """
         try:
-            room = read_room(self._table, job.tenant, job.chat_id)
+            room = read_room(self.table, job.tenant, job.chat_id)
         except NotFound:
             return
         chat, member = room.chat, room.member(ref)
         if member is None:
             return
-        at = agent_renewal_at(chat, member, self._settings)
-        if at is None or at > self._clock.now() or not self._summarizer.may_ask(job.tenant):
+        at = agent_renewal_at(chat, member, self.settings)
+        if at is None or at > self.clock.now() or not self.summarizer.may_ask(job.tenant):
             return
         since = summed_up_from(chat)
         earlier = member.summary if member.summary and member.summary.from_seq >= since else None
@@ -135,22 +126,22 @@ class Notes:
         if agent is None or len(messages) < LEAST_MESSAGES or messages[-1].seq <= covered:
             self._change_state(member, {"tried_seq": chat.last_seq})
             return
-        claimed = self._change_state(member, {"claimed_at": self._clock.now()})
+        claimed = self._change_state(member, {"claimed_at": self.clock.now()})
         if claimed is None:
             return
         question = texts.ask_agent(agent, chat, earlier.text if earlier else None, messages)
-        text = self._summarizer.ask(job, question, texts.AGENT_SCHEMA, texts.two_lines)
+        text = self.summarizer.ask(job, question, texts.AGENT_SCHEMA, texts.two_lines)
         from_seq = earlier.from_seq if earlier else messages[0].seq
         self._keep(chat, member, claimed, text, from_seq)
 
     def _agent(self, tenant: str, ref: MemberRef) -> Agent | None:
-        item = self._table.get(Agent.key_of(tenant, ref.id))
+        item = self.table.get(Agent.key_of(tenant, ref.id))
         agent = Agent.from_item(item) if item else None
         return agent if agent and agent.deleted_at is None else None
 
     def _newest(self, chat: Chat, since: int) -> list[Message]:
         """What was said last, as far as the chat goes whose members were read."""
-        page = self._table.query(
+        page = self.table.query(
             chat.key.pk,
             first=Message.key_of(chat.tenant, chat.id, since).sk,
             last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
@@ -171,7 +162,7 @@ class Notes:
             condition=all_of(was, Absent("left_seq"), Is("chat_id", member.chat_id)),
         )
         try:
-            self._table.write(write)
+            self.table.write(write)
         except ConditionFailed:
             return None
         return changed
@@ -193,13 +184,13 @@ class Notes:
                 from_seq=from_seq,
                 seq=chat.last_seq,
                 audience=audience_of(chat, since_seq=from_seq),
-                at=self._clock.now(),
+                at=self.clock.now(),
                 title=chat.title,
             )
             change["summary"] = note.model_dump(mode="json")
         mine = all_of(Is("summary_state", stored_state(claimed)), Absent("left_seq"))
         try:
-            self._table.write(Update(member.key, set=change, condition=mine))
+            self.table.write(Update(member.key, set=change, condition=mine))
         except ConditionFailed:
             logger.info("a note came too late", extra={"chat_id": chat.id})
 

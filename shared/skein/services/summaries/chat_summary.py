@@ -5,6 +5,7 @@ version every write raises.
 """
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 from skein.errors import NotFound
@@ -27,16 +28,14 @@ MESSAGES_AT_ONCE = 200
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
     """Keeps each chat's shared summary."""
 
-    def __init__(
-        self, *, table: Table, clock: Clock, summarizer: Summarizer, settings: Settings
-    ) -> None:
-        self._table = table
-        self._clock = clock
-        self._summarizer = summarizer
-        self._settings = settings
+    table: Table
+    clock: Clock
+    summarizer: Summarizer
+    settings: Settings
 
     def renew(self, job: SummaryJob) -> None:
         """Renew a chat's summary, if it is behind and its cooldown is over.
@@ -45,7 +44,7 @@ class Records:
         more than one question holds is taken in several goes.
         """
         try:
-            chat = optimistic(self._clock, lambda: self._claim(job))
+            chat = optimistic(self.clock, lambda: self._claim(job))
         except NotFound:
             return
         if chat is None:
@@ -54,7 +53,7 @@ class Records:
         earlier = chat.record if chat.record and chat.record.from_seq >= since else None
         state = chat.record_state or SummaryState()
         covered = max(earlier.seq if earlier else since - 1, state.tried_seq)
-        page = self._table.query(
+        page = self.table.query(
             chat.key.pk,
             first=Message.key_of(chat.tenant, chat.id, covered + 1).sk,
             last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
@@ -62,7 +61,7 @@ class Records:
         )
         found = said(chat, page.items)
         # As many characters as there may be tokens: far fewer than these, and nothing is counted.
-        messages = texts.as_many_as_fit(found, self._settings.max_prompt_tokens)
+        messages = texts.as_many_as_fit(found, self.settings.max_prompt_tokens)
         seq = Message.from_item(page.items[-1]).seq if page.items else chat.last_seq
         if len(messages) < len(found):
             seq = messages[-1].seq
@@ -70,21 +69,21 @@ class Records:
             self._settle(chat, None, tried_seq=seq)
             return
         question = texts.ask_chat(chat, earlier.text if earlier else None, messages)
-        text = self._summarizer.ask(job, question, texts.CHAT_SCHEMA, texts.paragraph)
+        text = self.summarizer.ask(job, question, texts.CHAT_SCHEMA, texts.paragraph)
         from_seq = earlier.from_seq if earlier else messages[0].seq
         record = text and Summary(
             text=text,
             from_seq=from_seq,
             seq=seq,
             audience=audience_of(chat, since_seq=from_seq),
-            at=self._clock.now(),
+            at=self.clock.now(),
         )
         self._settle(chat, record or None)
 
     def _claim(self, job: SummaryJob) -> Chat | None:
         chat = self._read(job.tenant, job.chat_id)
-        at, now = chat_renewal_at(chat, self._settings), self._clock.now()
-        if at is None or at > now or not self._summarizer.may_ask(job.tenant):
+        at, now = chat_renewal_at(chat, self.settings), self.clock.now()
+        if at is None or at > now or not self.summarizer.may_ask(job.tenant):
             return None
         state = chat.record_state or SummaryState()
         claimed = state.model_copy(update={"claimed_at": now})
@@ -107,25 +106,25 @@ class Records:
                 return
             change: dict[str, Any] = {"record_state": stored_state(settled)}
             if record is not None:
-                pin = pinned(fresh, record, self._settings)
+                pin = pinned(fresh, record, self.settings)
                 change["record"] = record.model_dump(mode="json")
                 change["pinned"] = pin.model_dump(mode="json") if pin else None
             self._write(fresh, change, record_state=settled)
 
         try:
-            optimistic(self._clock, attempt)
+            optimistic(self.clock, attempt)
         except NotFound:
             logger.info("the chat is gone", extra={"chat_id": chat.id})
 
     def _read(self, tenant: str, chat_id: str) -> Chat:
-        item = self._table.get(Chat.key_of(tenant, chat_id))
+        item = self.table.get(Chat.key_of(tenant, chat_id))
         if item is None:
             raise NotFound("there is no such chat")
         return Chat.from_item(item)
 
     def _write(self, chat: Chat, change: dict[str, Any], *, record_state: SummaryState) -> Chat:
         version = chat.version + 1
-        self._table.write(
+        self.table.write(
             Update(
                 chat.key,
                 set=change | {"version": version},

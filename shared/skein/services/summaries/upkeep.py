@@ -4,6 +4,7 @@ The chat is due for upkeep as long as anything of that is behind, and only this 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,26 +28,18 @@ from skein.settings import Settings
 MOST_AT_ONCE = 100
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
     """Moves chats up in their members' lists, calls these as they are called now, renews summaries.
 
     Summaries are renewed by workers of their own.
     """
 
-    def __init__(
-        self,
-        *,
-        table: Table,
-        clock: Clock,
-        dispatch: Dispatch,
-        budget: Budget,
-        settings: Settings,
-    ) -> None:
-        self._table = table
-        self._budget = budget
-        self._clock = clock
-        self._dispatch = dispatch
-        self._settings = settings
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+    budget: Budget
+    settings: Settings
 
     def keep(self, job: UpkeepJob) -> None:
         """See to all that is behind, and leave the chat due for what cannot be done yet.
@@ -55,24 +48,24 @@ class Upkeep:
         Doing it twice does no harm.
         """
         try:
-            stale = optimistic(self._clock, lambda: self._keep_once(job))
+            stale = optimistic(self.clock, lambda: self._keep_once(job))
         except NotFound:
             return
-        self._dispatch.send(stale)
+        self.dispatch.send(stale)
 
     def _keep_once(self, job: UpkeepJob) -> list[SummaryJob]:
-        room = read_room(self._table, job.tenant, job.chat_id)
-        chat, now = room.chat, self._clock.now()
+        room = read_room(self.table, job.tenant, job.chat_id)
+        chat, now = room.chat, self.clock.now()
         settings_key = TenantSettings.key_of(chat.tenant)
         found = self._read([settings_key, *record_keys(chat)])
-        move_closed(self._table, room.members)
+        move_closed(self.table, room.members)
         for member in room.members:
             if member.active:
                 self._bring_up(chat, member, found)
-        behind = list(renewals(chat, room.agents, self._settings))
-        grace = timedelta(seconds=self._settings.outbox_grace_seconds)
-        waits = bool(behind) and self._budget.spent(chat.tenant)
-        earliest = self._budget.next_day_of(chat.id) if waits else now + grace
+        behind = list(renewals(chat, room.agents, self.settings))
+        grace = timedelta(seconds=self.settings.outbox_grace_seconds)
+        waits = bool(behind) and self.budget.spent(chat.tenant)
+        earliest = self.budget.next_day_of(chat.id) if waits else now + grace
         times: list[datetime] = [max(renewal.at, earliest) for renewal in behind]
         said = TenantSettings.found_in(found.get(settings_key))
         roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
@@ -84,7 +77,7 @@ class Upkeep:
         }
         if roster != chat.roster:
             change["roster"] = [member.model_dump(mode="json") for member in roster]
-        self._table.write(
+        self.table.write(
             Update(
                 chat.key,
                 set=change | chat.upkeep(min(times, default=None)),
@@ -97,7 +90,7 @@ class Upkeep:
         """One batch of reads; a second one in the fullest of chats."""
         found: dict[Key, Item] = {}
         for start in range(0, len(keys), MOST_AT_ONCE):
-            found |= self._table.get_many(keys[start : start + MOST_AT_ONCE])
+            found |= self.table.get_many(keys[start : start + MOST_AT_ONCE])
         return found
 
     def _bring_up(self, chat: Chat, place: Membership, found: Mapping[Key, Item]) -> None:
@@ -113,4 +106,4 @@ class Upkeep:
             there = all_of(Absent("left_seq"), Is("chat_id", chat.id))
             as_read = Is("member", place.member.model_dump(mode="json"))
             condition = all_of(there, as_read) if "member" in change else there
-            self._table.write(Update(place.key, set=change, condition=condition))
+            self.table.write(Update(place.key, set=change, condition=condition))

@@ -1,6 +1,7 @@
 """Documents: made, read, changed and deleted, each change resting on what was read."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from skein.errors import Conflict, NotFound
 from skein.models.document import (
@@ -40,13 +41,13 @@ from skein.services.workspace.document_writes import Change, chat_key
 TAKEN = "there is a document of this name already"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Documents:
     """Keeps agents' and chats' documents."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
+    table: Table
+    clock: Clock
+    ids: Ids
 
     def get(self, reach: DocumentReach, name: str) -> Document:
         """One document by its name or id.
@@ -54,7 +55,7 @@ class Documents:
         Raises:
             NotFound: There is none within reach.
         """
-        found = self._table.get_many([folder.key(name) for folder in reach.folders])
+        found = self.table.get_many([folder.key(name) for folder in reach.folders])
         document = _first(found, reach, name)
         if document is None:
             raise NotFound("there is no such document")
@@ -67,7 +68,7 @@ class Documents:
             NotFound: There is no such chat.
         """
         folder = Folder(tenant=tenant, chat_id=chat_id)
-        if self._table.get(chat_key(folder)) is None:
+        if self.table.get(chat_key(folder)) is None:
             raise NotFound("there is no such chat")
         return folder
 
@@ -80,7 +81,7 @@ class Documents:
             Invalid: The cursor is not one of this list.
         """
         return list_partition(
-            self._table,
+            self.table,
             folder.partition,
             ("DOC#",),
             Document.from_item,
@@ -92,7 +93,7 @@ class Documents:
         self, reach: DocumentReach, *, limit: int, after: tuple[int, str] | None = None
     ) -> Shown:
         """A page of the documents within reach, for agents; see `list_shown`."""
-        return list_shown(self._table, reach, limit=limit, after=after and Place(*after))
+        return list_shown(self.table, reach, limit=limit, after=after and Place(*after))
 
     def write(
         self,
@@ -206,13 +207,13 @@ class Documents:
 
         def shown_in(home: Folder) -> Callable[[tuple[str, ...]], int]:
             def count(ids: tuple[str, ...]) -> int:
-                found = self._table.get_many([home.key(each) for each in ids]).values()
+                found = self.table.get_many([home.key(each) for each in ids]).values()
                 return sum(reach.shows(Document.from_item(item)) for item in found)
 
             return count
 
         def attempt() -> Done:
-            found = self._table.get_many(list(_keys(reach, name, maker.effect)))
+            found = self.table.get_many(list(_keys(reach, name, maker.effect)))
             for folder in reach.folders:
                 mark = maker.effect and found.get(folder.effect_key(maker.effect))
                 if mark:
@@ -228,11 +229,11 @@ class Documents:
             if before is not None or standing is None:
                 return self._commit(change, maker)
             hidden = Document.from_item(standing)
-            renamed = under_free_name(self._table, hidden, home, first=2)
-            listed = threads_renamed(self._table, hidden, renamed, reach)
+            renamed = under_free_name(self.table, hidden, home, first=2)
+            listed = threads_renamed(self.table, hidden, renamed, reach)
             return self._commit(change._replace(hidden=hidden, renamed=renamed), maker, listed)
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def _commit(self, change: Change, maker: Maker, further: Sequence[Write] = ()) -> Done:
         """Write what was changed, what is on show, and that it was done."""
@@ -243,16 +244,16 @@ class Documents:
         length = len(change.after.text) if change.after is not None else 0
         done = Done(deed=change.deed, name=known.name, version=known.version, characters=length)
         if maker.effect is not None:
-            kept_until = effect_kept_until(self._clock.now())
+            kept_until = effect_kept_until(self.clock.now())
             mark = done.attributes() | {"expires_at": kept_until}
             writes.append(Put(home.effect_key(maker.effect), mark, Missing()))
         if home.agent_id is not None:
             writes.append(touched(home.tenant, home.agent_id, home.scope))
-        transact_guarded(self._table, writes, maker.guard)
+        transact_guarded(self.table, writes, maker.guard)
         return done
 
     def _stamp(self) -> Stamp:
-        return Stamp(self._clock.now(), self._ids.ulid())
+        return Stamp(self.clock.now(), self.ids.ulid())
 
 
 def _keys(reach: DocumentReach, name: str, effect: str | None) -> set[Key]:

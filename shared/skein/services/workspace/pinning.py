@@ -1,5 +1,7 @@
 """Agents' places in chats, for operators: what they have seen there, what they begin with."""
 
+from dataclasses import dataclass
+
 from skein.errors import Conflict, NotFound
 from skein.models.agent import Agent
 from skein.models.base import MemberRef
@@ -12,12 +14,12 @@ from skein.services.common.retrying import optimistic
 from skein.services.workspace.thread_reading import Found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pins:
     """Pins threads to chats: an agent's runs that are triggered there begin with the pinned one."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     def place(self, tenant: str, chat_id: str, agent_id: str) -> Membership:
         """An agent's place in a chat, a discarded one, too.
@@ -43,7 +45,7 @@ class Pins:
             NotFound: The agent is in no such chat, or has no such thread that may be shown there.
             Conflict: The thread has ended, or the chat is discarded.
         """
-        return optimistic(self._clock, lambda: self._pin_once(tenant, chat_id, agent_id, thread_id))
+        return optimistic(self.clock, lambda: self._pin_once(tenant, chat_id, agent_id, thread_id))
 
     def _pin_once(
         self, tenant: str, chat_id: str, agent_id: str, thread_id: str | None
@@ -54,16 +56,16 @@ class Pins:
         if thread_id is not None:
             scopes = scopes_at(scope_of(chat))
             reach = Reach(tenant=tenant, agent_id=agent_id, scopes=scopes, place=chat.readers)
-            Found.read(self._table, reach, thread_id).open_thread()
+            Found.read(self.table, reach, thread_id).open_thread()
         there = all_of(Exists(), Absent("left_seq"))
-        self._table.write(Update(place.key, {"pinned_thread_id": thread_id}, condition=there))
+        self.table.write(Update(place.key, {"pinned_thread_id": thread_id}, condition=there))
         return place.model_copy(update={"pinned_thread_id": thread_id})
 
     def _read(self, tenant: str, chat_id: str, agent_id: str) -> tuple[Chat, Membership]:
         agent = MemberRef(kind="agent", id=agent_id)
         keys = Chat.key_of(tenant, chat_id), Membership.key_of(tenant, chat_id, agent)
         agent_key = Agent.key_of(tenant, agent_id)
-        found = self._table.get_many([*keys, agent_key])
+        found = self.table.get_many([*keys, agent_key])
         if any(key not in found for key in (*keys, agent_key)):
             raise NotFound("the agent is in no such chat")
         if Agent.from_item(found[agent_key]).deleted_at is not None:

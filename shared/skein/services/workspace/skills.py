@@ -1,6 +1,7 @@
 """The skills of tenants: kept, changed, and chosen for a piece of work together with ours."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
@@ -29,12 +30,12 @@ class Listed(NamedTuple):
     shipped: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Skills:
     """Keeps tenants' skills."""
 
-    def __init__(self, *, table: Table, clock: Clock) -> None:
-        self._table = table
-        self._clock = clock
+    table: Table
+    clock: Clock
 
     def selected(
         self,
@@ -48,7 +49,7 @@ class Skills:
         catalog = self._catalog(tenant)
         heads = known_heads(catalog).values()
         names = skills_for(heads, bound=bound, mode=mode, tags=tags)
-        return selection(tenant, names, self._table.get_many(keys_of_skills(tenant, names)))
+        return selection(tenant, names, self.table.get_many(keys_of_skills(tenant, names)))
 
     def get(self, tenant: str, name: str) -> Skill:
         """One skill: the tenant's own, else ours.
@@ -56,7 +57,7 @@ class Skills:
         Raises:
             NotFound: There is none of this name.
         """
-        item = self._table.get(Skill.key_of(tenant, name))
+        item = self.table.get(Skill.key_of(tenant, name))
         skill = Skill.from_item(item) if item is not None else shipped().get(name)
         if skill is None:
             raise NotFound("there is no such skill")
@@ -83,7 +84,7 @@ class Skills:
         """
 
         def attempt() -> Skill:
-            found = self._table.get_many([Skill.key_of(tenant, head.name), catalog_key])
+            found = self.table.get_many([Skill.key_of(tenant, head.name), catalog_key])
             item = found.get(Skill.key_of(tenant, head.name))
             catalog = SkillCatalog.found_in(found.get(catalog_key))
             before = Skill.from_item(item) if item is not None else None
@@ -96,15 +97,15 @@ class Skills:
                 **dict(head),
                 text=text,
                 version=before.version + 1 if before is not None else 1,
-                updated_at=self._clock.now(),
+                updated_at=self.clock.now(),
             )
             as_read: Condition = Missing() if before is None else Is("version", before.version)
             put = Put(Skill.key_of(tenant, skill.name), skill.attributes(), as_read)
-            self._table.transact([put, _catalogued(tenant, catalog, catalog.with_head(head))])
+            self.table.transact([put, _catalogued(tenant, catalog, catalog.with_head(head))])
             return skill
 
         catalog_key = SkillCatalog.key_of(tenant)
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def delete(self, tenant: str, name: str) -> None:
         """Take a skill of a tenant's own away; ours of the same name takes its place again.
@@ -114,18 +115,18 @@ class Skills:
         """
 
         def attempt() -> None:
-            found = self._table.get_many([Skill.key_of(tenant, name), SkillCatalog.key_of(tenant)])
+            found = self.table.get_many([Skill.key_of(tenant, name), SkillCatalog.key_of(tenant)])
             item = found.get(Skill.key_of(tenant, name))
             if item is None:
                 raise NotFound("there is no such skill")
             catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(tenant)))
             gone = Delete(Skill.key_of(tenant, name), Is("version", item["version"]))
-            self._table.transact([gone, _catalogued(tenant, catalog, catalog.without(name))])
+            self.table.transact([gone, _catalogued(tenant, catalog, catalog.without(name))])
 
-        optimistic(self._clock, attempt)
+        optimistic(self.clock, attempt)
 
     def _catalog(self, tenant: str) -> SkillCatalog:
-        return SkillCatalog.found_in(self._table.get(SkillCatalog.key_of(tenant)))
+        return SkillCatalog.found_in(self.table.get(SkillCatalog.key_of(tenant)))
 
 
 def _catalogued(tenant: str, before: SkillCatalog, after: SkillCatalog) -> Write:

@@ -1,6 +1,7 @@
 """Threads: made, taken up, carried on and ended, each change resting on the bench that was read."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -30,14 +31,14 @@ from skein.services.workspace.thread_writes import at, moved, put, stint
 from skein.settings import Settings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Threads:
     """Keeps agents' threads."""
 
-    def __init__(self, *, table: Table, clock: Clock, ids: Ids, settings: Settings) -> None:
-        self._table = table
-        self._clock = clock
-        self._ids = ids
-        self._settings = settings
+    table: Table
+    clock: Clock
+    ids: Ids
+    settings: Settings
 
     # ------------------------------------------------------------------ looking
 
@@ -47,23 +48,23 @@ class Threads:
         Raises:
             NotFound: There is no such thread within reach.
         """
-        return Found.read(self._table, reach, thread_id).thread()
+        return Found.read(self.table, reach, thread_id).thread()
 
     def active_id(self, reach: Reach) -> str | None:
         """The id of the thread that is active there; see `switch`."""
-        return Found.read(self._table, reach, None).bench(reach.scopes[-1]).active_thread_id
+        return Found.read(self.table, reach, None).bench(reach.scopes[-1]).active_thread_id
 
     def stints(self, thread: Thread) -> tuple[Stint, ...]:
         """The activations that worked with it active, the latest last."""
         prefix = Stint.prefix_of(thread.id)
-        page = self._table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~")
+        page = self.table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~")
         return tuple(sorted(map(Stint.from_item, page.items), key=lambda each: each.shown_at))
 
     def documents(
         self, reach: Reach, thread: Thread, names: Sequence[str]
     ) -> dict[str, Document | None]:
         """Documents of a thread by their names; None where one is gone, or may not be shown."""
-        return Surroundings(self._table, reach.place).look(thread, names)
+        return Surroundings(self.table, reach.place).look(thread, names)
 
     def list(
         self,
@@ -78,7 +79,7 @@ class Threads:
         Raises:
             Invalid: The cursor is not one of this list.
         """
-        return list_threads(self._table, reach, status, limit=limit, cursor=cursor)
+        return list_threads(self.table, reach, status, limit=limit, cursor=cursor)
 
     # ------------------------------------------------------------------ doing
 
@@ -110,15 +111,15 @@ class Threads:
             Unprocessable: A value does not fit.
             LostLease: The guard does not hold.
         """
-        draft = self._draft(owner, fields, thread_id or f"thr_{self._ids.ulid()}")
+        draft = self._draft(owner, fields, thread_id or f"thr_{self.ids.ulid()}")
         shown = reach or owner.reach
-        around = Surroundings(self._table, shown.place)
+        around = Surroundings(self.table, shown.place)
         documents = around.documents(draft, draft.documents)
         heads = around.skills(draft.tenant, draft.bound_skills)
         thread = with_inferred(draft, documents, heads).in_chat(owner.source_chat_id)
 
         def attempt() -> Thread:
-            found = Found.read(self._table, owner.reach, thread.id)
+            found = Found.read(self.table, owner.reach, thread.id)
             before = found.anywhere()
             if before is not None:
                 return before
@@ -128,10 +129,10 @@ class Threads:
             self._commit(there, [put(there, bench, bench.with_thread(thread))], maker)
             return thread
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def _draft(self, owner: Owner, fields: Mapping[str, Any], thread_id: str) -> Thread:
-        now = self._clock.now()
+        now = self.clock.now()
         given = {name: value for name, value in fields.items() if value not in (None, "", ())}
         try:
             return Thread(
@@ -147,7 +148,7 @@ class Threads:
 
     def _check_room(self, bench: Workbench, reach: Reach) -> None:
         shown = sum(reach.shows(thread) for thread in bench.threads)
-        if shown >= self._settings.max_open_threads:
+        if shown >= self.settings.max_open_threads:
             raise Conflict(f"{shown} threads are open already; complete or archive one first")
         if len(bench.threads) >= MOST_KEPT_ON_BENCH:
             raise Conflict(FULL)
@@ -172,10 +173,10 @@ class Threads:
             Unprocessable: A value does not fit.
             LostLease: The guard does not hold.
         """
-        around = Surroundings(self._table, reach.place)
+        around = Surroundings(self.table, reach.place)
 
         def attempt() -> Thread:
-            found = Found.read(self._table, reach, thread_id, maker.effect)
+            found = Found.read(self.table, reach, thread_id, maker.effect)
             if found.done is not None:
                 return found.thread()
             before = found.open_thread()
@@ -186,7 +187,7 @@ class Threads:
             after = after.in_chat(maker.source_chat_id).model_copy(
                 update={
                     "version": before.version + 1,
-                    "updated_at": self._clock.now(),
+                    "updated_at": self.clock.now(),
                     "source_run_id": maker.source_run_id or before.source_run_id,
                 }
             )
@@ -194,7 +195,7 @@ class Threads:
             self._commit(there, moved(there, found, after), maker, after)
             return after
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def switch(
         self, reach: Reach, thread_id: str | None, *, maker: Maker = OPERATOR
@@ -217,7 +218,7 @@ class Threads:
         here = at(reach, reach.scopes[-1])
 
         def attempt() -> Thread | None:
-            found = Found.read(self._table, reach, thread_id, maker.effect)
+            found = Found.read(self.table, reach, thread_id, maker.effect)
             if found.done is not None:
                 return found.anywhere()
             bench = found.bench(here.scopes[0])
@@ -229,12 +230,12 @@ class Threads:
                 after = after.with_thread(thread)
                 if maker.source_run_id is not None:
                     worked = (maker.source_run_id, maker.activation, maker.audience)
-                    writes.append(stint(thread, *worked, self._clock))
+                    writes.append(stint(thread, *worked, self.clock))
             writes.append(put(here, bench, after))
             self._commit(here, writes, maker, thread)
             return thread
 
-        return optimistic(self._clock, attempt)
+        return optimistic(self.clock, attempt)
 
     def revise(self, reach: Reach, thread_id: str, given: Mapping[str, Any]) -> Thread:
         """Change a thread as an operator asks for it; see `ThreadChange`.
@@ -245,7 +246,7 @@ class Threads:
             Unprocessable: Values do not fit, or not together.
         """
         thread = self.get(reach, thread_id)
-        change = operators(given, self._clock.now())
+        change = operators(given, self.clock.now())
         if change is not None:
             thread = self.change(reach, thread_id, change)
         if given.get("active") is not None:
@@ -262,7 +263,7 @@ class Threads:
         """
 
         def attempt() -> Thread:
-            found = Found.read(self._table, reach, thread_id)
+            found = Found.read(self.table, reach, thread_id)
             thread = found.thread()
             there, bench = at(reach, thread.scope), found.bench(thread.scope)
             write: Write = Delete(thread.ended_key, Is("version", thread.version))
@@ -271,10 +272,10 @@ class Threads:
             self._commit(there, [write], OPERATOR)
             return thread
 
-        thread = optimistic(self._clock, attempt)
+        thread = optimistic(self.clock, attempt)
         prefix = Stint.prefix_of(thread_id)
-        for item in self._table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~").items:
-            self._table.write(Delete(Key(item["pk"], item["sk"])))
+        for item in self.table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~").items:
+            self.table.write(Delete(Key(item["pk"], item["sk"])))
 
     def _commit(
         self, there: Reach, writes: Sequence[Write], maker: Maker, thread: Thread | None = None
@@ -283,7 +284,7 @@ class Threads:
         owned = (there.tenant, there.agent_id, there.scopes[0])
         everything = list(writes)
         if maker.effect is not None and thread is not None:
-            kept_until = effect_kept_until(self._clock.now())
+            kept_until = effect_kept_until(self.clock.now())
             done = ThreadDone(thread_id=thread.id).attributes() | {"expires_at": kept_until}
             everything.append(Put(effect_key(*owned, maker.effect), done, Missing()))
-        transact_guarded(self._table, everything, maker.guard)
+        transact_guarded(self.table, everything, maker.guard)
