@@ -68,12 +68,12 @@ class Knowledge:
     def readers(self, chat_id: str) -> Readers:
         """Who reads a chat now.
 
-        A chat without people is a place for open things only. Nobody reads it any more where the
-        people left who said the secret there.
+        A chat without people is a place for open things only. One that all people have left is read
+        by nobody.
         """
         chat = self._world.stored_chat(chat_id)
         people = people_of(chat)
-        if chat.visibility == "private" and (people or self._said_in(chat_id)):
+        if chat.visibility == "private" and (people or self._members[chat_id]):
             return people
         return EVERYBODY
 
