@@ -54,7 +54,7 @@ from skein.models.api.directory import (
     UserResource,
 )
 from skein.models.api.runs import ContextResource, RunPage, RunResource
-from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.common.pagination import DEFAULT_PAGE
 
 api = Api(scope="admin").including(
     admin_audit.router,

@@ -39,7 +39,7 @@ from skein.models.api.runs import RunPage, RunResource
 from skein.models.base import MemberKind, MemberRef
 from skein.services.chats.post_message import NewMessage
 from skein.services.chats.views import OwnChat
-from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.common.pagination import DEFAULT_PAGE
 
 api = Api(scope="chat", public=frozenset({"/healthz"}))
 

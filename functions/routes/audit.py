@@ -4,7 +4,7 @@ from routes.app import ApiRouter, Day, Limit, PageCursor, documented
 from routes.audited import reads
 from skein.bootstrap import app
 from skein.models.api.audit import AuditPage, AuditResource
-from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 

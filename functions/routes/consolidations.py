@@ -8,7 +8,7 @@ from skein.models.api.consolidations import (
     ConsolidationResource,
     RequestedResource,
 )
-from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 

@@ -23,7 +23,7 @@ from skein.models.api.documents import (
     NewDocument,
 )
 from skein.models.document import DocumentReach, Folder
-from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.workspace.document_changes import Revision
 
 router = ApiRouter()

@@ -24,7 +24,7 @@ from skein.models.api.goals_and_plans import (
     PlanResource,
 )
 from skein.models.intent import GoalStatus, Owner, PlanStatus, Reach
-from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 

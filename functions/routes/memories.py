@@ -17,7 +17,7 @@ from skein.models.api.base import EntityId
 from skein.models.api.memories import MemoryPage, MemoryResource, NewMemory
 from skein.models.intent import Owner
 from skein.models.memory import MemoryKind
-from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.memory.memories import MemoryState
 
 router = ApiRouter()

@@ -5,7 +5,7 @@ from routes.audited import reads
 from routes.scope import OfChat, OfUser, reach_of
 from skein.bootstrap import app
 from skein.models.api.reflections import ReflectionPage, ReflectionResource
-from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 

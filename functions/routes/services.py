@@ -16,7 +16,7 @@ from skein.models.api.services import (
     ServiceResource,
     ServiceWithSecret,
 )
-from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 

@@ -21,7 +21,7 @@ from skein.models.api.threads import (
 )
 from skein.models.intent import Owner, Reach
 from skein.models.thread import ThreadStatus
-from skein.services.common.cursors import DEFAULT_PAGE
+from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skein.errors import NotFound
 from skein.models.chat import Message
-from skein.services.common.cursors import Listing
+from skein.services.common.pagination import Listing
 from tests.support.builders import NOON, TENANT, World, person
 
 HUSAM = person()

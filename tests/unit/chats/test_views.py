@@ -11,7 +11,7 @@ from skein.errors import NotFound
 from skein.models.chat import Chat, Membership, Message
 from skein.models.storage import Delete, Put, Write
 from skein.services.chats.views import WINDOW, OwnChat
-from skein.services.common.cursors import Listing
+from skein.services.common.pagination import Listing
 from tests.support.builders import NOON, TENANT, World, person
 
 HUSAM = person()

@@ -2,8 +2,8 @@
 
 Content may change a thing only if everybody who may be shown the thing was there for the content
 (`models/audience.py: may_change`). The reach that is made here carries the content's audience, and
-every service refuses by it (`services/common/guarded.py: check_change`). So an agent's tools do not
-change open things in private, and do not narrow whom a thing is for.
+every service refuses by it (`services/common/optimistic.py: check_change`). So an agent's tools do
+not change open things in private, and do not narrow whom a thing is for.
 """
 
 from skein.agent.tools.base import Call

@@ -17,7 +17,7 @@ from skein.models.storage import Absent, Is, Item, Missing, Put, Update, Write, 
 from skein.ports import Table
 from skein.services.chat_state.closed_memberships import closing, item_at, opening, place_keys
 from skein.services.chat_state.snapshot import Room
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import revise
 from skein.services.runs.slots import slots_unchanged
 
 NEWEST_DELIVERIES = 10  # of which any that are unsettled, or may still be heard of, go along

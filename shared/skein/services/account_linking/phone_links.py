@@ -36,9 +36,8 @@ from skein.ports import Clock, Table
 from skein.services.account_linking.chats import succeed
 from skein.services.account_linking.owned_items import move_owned, rename_owned
 from skein.services.chat_state.snapshot import read_room
-from skein.services.common.cursors import ROWS, pages_of_relation
-from skein.services.common.retrying import optimistic
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.pagination import ROWS, pages_of_relation
 from skein.services.directory.number_detach import silence_elsewhere, take_away
 from skein.settings import Settings
 

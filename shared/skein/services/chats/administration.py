@@ -22,8 +22,7 @@ from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.closed_memberships import closing, item_at, opening, place_keys
 from skein.services.chat_state.snapshot import Room, read_room
 from skein.services.chats.opening import Earlier, Opened, members_of, open_chat, opened_before
-from skein.services.common.retrying import optimistic
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import optimistic, revise
 from skein.services.directory.naming import named_members
 from skein.services.memory.consolidation_schedule import left_due
 from skein.services.outbox.dispatch import Dispatch

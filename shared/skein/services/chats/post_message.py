@@ -35,7 +35,7 @@ from skein.services.chat_state.snapshot import Room, read_room
 from skein.services.chats.commit import Commit
 from skein.services.chats.counters import counted
 from skein.services.chats.message_text import check_text
-from skein.services.common.retrying import optimistic_on
+from skein.services.common.optimistic import optimistic_on
 from skein.services.config.retention import kept_until, message_days
 from skein.services.delivery.enqueue import outgoing
 from skein.services.outbox.dispatch import Dispatch

@@ -20,7 +20,8 @@ from skein.models.chat import (
 )
 from skein.models.storage import Absent, Below, Is, Item, Key, Update, all_of, any_of
 from skein.ports import Clock, Table
-from skein.services.common.cursors import (
+from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import (
     DEFAULT_PAGE,
     Cursor,
     KeyText,
@@ -28,7 +29,6 @@ from skein.services.common.cursors import (
     fitting,
     rows_after,
 )
-from skein.services.common.retrying import optimistic
 
 WINDOW = 50  # index rows per page, two reads each: one batch
 

@@ -2,14 +2,10 @@
 
 __all__ = [
     "circuit_breaker",
-    "cursors",
-    "guarded",
     "model_json",
-    "owned_lists",
-    "paging",
+    "optimistic",
+    "pagination",
     "parallel",
     "quoting",
-    "retrying",
-    "revisions",
     "schedule",
 ]

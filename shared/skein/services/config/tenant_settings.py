@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from skein.models.overrides import TenantOverrides, TenantOverridesChange, TenantSettings
 from skein.models.storage import Missing, Put
 from skein.ports import Clock, Table
-from skein.services.common.retrying import optimistic
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import optimistic, revise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from skein.models.due import NOT_DUE
 from skein.models.storage import Exists, Is, Item, Key, Update, all_of
 from skein.models.user import PhoneOwner
 from skein.ports import Clock, Metrics, Table
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 from skein.services.delivery.state import PartChange, next_look, status_of, with_part
 from skein.settings import Settings
 

@@ -10,9 +10,8 @@ from skein.models.intent import Reach, private_scope
 from skein.models.storage import Absent, Check, Exists, Missing, Put, all_of
 from skein.models.user import User
 from skein.ports import Clock, Ids, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing, list_relation
-from skein.services.common.retrying import optimistic
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.directory.renaming import Renaming
 
 if TYPE_CHECKING:

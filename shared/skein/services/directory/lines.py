@@ -8,9 +8,8 @@ from skein.models.overrides import ChatOverrides
 from skein.models.storage import Delete, Is, Missing, Put, Write
 from skein.models.user import Line, lines_relation
 from skein.ports import Clock, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing, list_relation
-from skein.services.common.retrying import optimistic
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.directory.agents import agent_is_there
 
 

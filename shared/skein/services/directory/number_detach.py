@@ -19,7 +19,7 @@ from skein.models.storage import (
 )
 from skein.models.user import PhoneChat, User, phone_partition
 from skein.ports import Table
-from skein.services.common.cursors import pages_of_relation
+from skein.services.common.pagination import pages_of_relation
 
 
 def take_away(table: Table, user: User, phones: Collection[str], writes: Sequence[Write]) -> None:

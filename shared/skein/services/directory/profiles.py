@@ -13,9 +13,7 @@ from skein.models.intent import effect_kept_until, effect_key
 from skein.models.storage import Check, Missing, Put, Write
 from skein.models.user import User
 from skein.ports import Clock, Table
-from skein.services.common.guarded import transact_guarded
-from skein.services.common.retrying import optimistic
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.directory.users import changes_of
 
 

@@ -10,7 +10,7 @@ from skein.models.jobs import UpkeepJob
 from skein.models.storage import Item, Key
 from skein.models.user import User
 from skein.ports import Table
-from skein.services.common.cursors import rows_after
+from skein.services.common.pagination import rows_after
 from skein.services.outbox.dispatch import Dispatch
 
 MOST_CHATS = 100  # that hear of a new name at once

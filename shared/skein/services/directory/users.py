@@ -13,9 +13,8 @@ from skein.models.free_fields import Profile
 from skein.models.storage import Delete, Is, Missing, Put, Write, any_of
 from skein.models.user import PhoneOwner, User, users_relation
 from skein.ports import Clock, Ids, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing, list_relation
-from skein.services.common.retrying import optimistic
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.directory.number_detach import silence_elsewhere, take_away
 from skein.services.directory.renaming import Renaming
 

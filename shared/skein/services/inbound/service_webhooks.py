@@ -14,9 +14,8 @@ from skein.models.source import MAX_PAYLOAD_BYTES, SOURCE_ID, Source, sources_re
 from skein.models.storage import Delete, Is, Missing, Put, Write
 from skein.models.trigger import ServiceTrigger, Trigger
 from skein.ports import Clock, Ids, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing, list_relation
-from skein.services.common.retrying import optimistic
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.directory.agents import agent_is_there
 from skein.services.inbound.webhook_signature import verified
 from skein.services.outbox.dispatch import Dispatch

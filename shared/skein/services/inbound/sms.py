@@ -17,7 +17,7 @@ from skein.models.user import Line, PhoneChat, PhoneOwner, User, caller_name
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import place_keys, read_place
 from skein.services.chats.post_message import Chats, NewMessage, Posted
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import said_by
 from skein.services.config.retention import retention_of
 from skein.services.directory.phone_numbers import e164

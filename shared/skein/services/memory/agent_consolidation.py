@@ -13,7 +13,7 @@ from skein.models.audience import NOBODY
 from skein.models.chat import Chat, Membership, Message
 from skein.models.completion import TokenUsage
 from skein.ports import Clock, Table, TokenCounter
-from skein.services.common.paging import pages
+from skein.services.common.pagination import pages
 from skein.services.memory.chunk_commit import MemoryBook, Overtaken, mark_of
 from skein.services.memory.chunking import Chunk, Mark, chunks, halves
 from skein.services.memory.consolidation_schedule import PATIENCE

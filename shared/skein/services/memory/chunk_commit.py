@@ -29,7 +29,7 @@ from skein.models.storage import (
     any_of,
 )
 from skein.ports import Clock, Ids, Metrics, Table
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 from skein.services.memory.chunking import Chunk, Mark
 from skein.services.memory.consolidation_schedule import PATIENCE, after_failure
 from skein.services.memory.extraction import Extracted, TooMuch

@@ -11,8 +11,8 @@ from skein.models.jobs import ConsolidationJob
 from skein.models.storage import Is, Update
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_room
-from skein.services.common.cursors import DEFAULT_PAGE, FOREIGN, Cursor, KeyText, Listing
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN, Cursor, KeyText, Listing
 from skein.services.memory.consolidation_schedule import wanted
 from skein.services.outbox.dispatch import Dispatch
 

@@ -17,7 +17,7 @@ from skein.models.jobs import ConsolidationJob
 from skein.models.storage import Is, Present, Update, all_of
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import Room, read_room
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 from skein.services.memory.agent_consolidation import Recollection, TimeLeft
 from skein.services.memory.consolidation_schedule import (
     marked,

@@ -14,10 +14,8 @@ from skein.models.intent import Owner, Reach, owned_partition
 from skein.models.memory import MadeBy, Memory, MemoryKind, revision_key, touched
 from skein.models.storage import Check, Is, Item, Key, Missing, Put, Update, Write
 from skein.ports import Clock, Ids, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing
-from skein.services.common.guarded import check_change, transact_guarded, unfit
-from skein.services.common.owned_lists import list_owned
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_owned
 from skein.services.memory.duplicates import normalised
 from skein.services.memory.store import (
     double_of,

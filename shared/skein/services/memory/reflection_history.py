@@ -7,8 +7,7 @@ from skein.models.intent import Reach
 from skein.models.reflection import HISTORY_DAYS, REFLECTED, ReflectionRecord
 from skein.models.storage import Item
 from skein.ports import Clock, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing
-from skein.services.common.owned_lists import list_owned
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_owned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

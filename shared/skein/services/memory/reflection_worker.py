@@ -23,9 +23,9 @@ from skein.models.memory import REFLECTION_LEAD, Memory, touched
 from skein.models.reflection import ReflectionRecord
 from skein.models.storage import Is, Missing, Put, Update, Write, all_of
 from skein.ports import Clock, Ids, LanguageModel, Metrics, Table, TokenCounter
-from skein.services.common.paging import items_under
+from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import items_under
 from skein.services.common.quoting import quoted
-from skein.services.common.retrying import optimistic
 from skein.services.memory import reflection_prompt as texts
 from skein.services.memory.store import core_in_budget, double_of, known_memories, superseded
 from skein.services.quotas.background_budget import Budget, OverBudget

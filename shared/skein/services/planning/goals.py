@@ -10,10 +10,14 @@ from skein.errors import Conflict, NotFound
 from skein.models.intent import MAX_GOALS, Goal, GoalStatus, Owner, Reach
 from skein.models.storage import Check, Delete, Is, Item, Missing, Put, Write
 from skein.ports import Clock, Ids, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing
-from skein.services.common.guarded import check_change, transact_guarded, unfit
-from skein.services.common.owned_lists import check_room, list_owned, owned_items
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
+from skein.services.common.pagination import (
+    DEFAULT_PAGE,
+    Listing,
+    check_room,
+    list_owned,
+    owned_items,
+)
 
 ACTIVE = "GOAL#"
 ENDED = "ENDED#GOAL#"

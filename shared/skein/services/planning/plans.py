@@ -18,10 +18,14 @@ from skein.models.intent import (
 )
 from skein.models.storage import Check, Delete, Item, Key, Missing, Put, Write
 from skein.ports import Clock, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing
-from skein.services.common.guarded import check_change, transact_guarded, unfit
-from skein.services.common.owned_lists import check_room, list_owned, owned_items
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
+from skein.services.common.pagination import (
+    DEFAULT_PAGE,
+    Listing,
+    check_room,
+    list_owned,
+    owned_items,
+)
 from skein.services.common.schedule import fires_too_often
 from skein.services.planning.plan_changes import as_read, ended, first_time, moved
 from skein.settings import Settings

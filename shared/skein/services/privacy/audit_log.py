@@ -10,7 +10,14 @@ from skein.models.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
 from skein.models.base import Value
 from skein.models.storage import Missing, Put
 from skein.ports import Clock, Ids, Table
-from skein.services.common.cursors import DEFAULT_PAGE, FOREIGN, Cursor, KeyText, Listing, fitting
+from skein.services.common.pagination import (
+    DEFAULT_PAGE,
+    FOREIGN,
+    Cursor,
+    KeyText,
+    Listing,
+    fitting,
+)
 from skein.settings import Settings
 
 LAST = "~"  # behind every time

@@ -33,8 +33,8 @@ from skein.models.storage import (
 from skein.models.thread import BENCH, ENDED_THREAD
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_room
-from skein.services.common.paging import items_under
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import items_under
 from skein.services.memory.consolidation_schedule import left_due
 from skein.services.privacy.erasure_sweep import Sweep, epoch_raised
 from skein.services.privacy.erasure_threads import ThreadEraser

@@ -26,9 +26,8 @@ from skein.models.run import Run
 from skein.models.storage import Delete, Exists, Is, Put, Update, Write, all_of
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import Room, read_room
-from skein.services.common.cursors import pages_of_relation
-from skein.services.common.retrying import optimistic
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.pagination import pages_of_relation
 from skein.services.memory.consolidation_schedule import marked
 from skein.services.privacy.erasure_sweep import ERASED, Sweep
 from skein.services.runs.completion import Endings

@@ -12,7 +12,7 @@ from skein.models.erasure import ErasedChat
 from skein.models.run import Run
 from skein.models.storage import Delete, Exists, Is, Item, Put, Update
 from skein.ports import Table
-from skein.services.common.paging import items_under
+from skein.services.common.pagination import items_under
 from skein.services.privacy.erasure_runs import RunEraser
 from skein.services.privacy.erasure_sweep import Sweep, epoch_raised, is_to_go, tombstone
 

@@ -8,7 +8,7 @@ from skein.models.jobs import ErasureJob
 from skein.models.storage import Delete, Is, Missing, Put, Write, any_of
 from skein.models.user import PhoneOwner, User
 from skein.ports import Clock, Ids, Table
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_sweep import ERASED
 

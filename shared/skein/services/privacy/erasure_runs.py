@@ -32,7 +32,7 @@ from skein.models.step import Step
 from skein.models.storage import Delete, Exists, Is, Item, Key, Put, Update
 from skein.models.trigger import Trigger
 from skein.ports import Table
-from skein.services.common.paging import items_under, pages
+from skein.services.common.pagination import items_under, pages
 from skein.services.privacy.erasure_sweep import ROWS, Sweep, epoch_raised
 from skein.services.runs.completion import Endings
 

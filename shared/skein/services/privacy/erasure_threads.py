@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from skein.models.storage import Delete, Is, Item, Key, Put
 from skein.models.thread import Stint, Workbench
 from skein.ports import Clock, Table
-from skein.services.common.paging import items_under
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import items_under
 from skein.services.privacy.erasure_sweep import Sweep
 
 

@@ -21,7 +21,7 @@ from skein.models.limit import Allowance, owner_of_user
 from skein.models.storage import Delete, Is, Item, Key, Update, Write
 from skein.models.user import Merge, PhoneChat, PhoneOwner, User, phone_partition
 from skein.ports import Clock, Table
-from skein.services.common.paging import items_under
+from skein.services.common.pagination import items_under
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_agent_data import KeptEraser
 from skein.services.privacy.erasure_memberships import Places

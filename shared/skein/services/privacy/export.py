@@ -26,8 +26,13 @@ from skein.models.storage import Item
 from skein.models.user import User
 from skein.ports import Table
 from skein.services.chat_state.snapshot import read_room
-from skein.services.common.cursors import MAX_PAGE_BYTES, Cursor, KeyText, pages_of_relation
-from skein.services.common.paging import items_under
+from skein.services.common.pagination import (
+    MAX_PAGE_BYTES,
+    Cursor,
+    KeyText,
+    items_under,
+    pages_of_relation,
+)
 
 MOST_READ = 5_000  # things that are looked at for one page
 MINE = ("DELIVERY#", "MSG#")  # of a chat, in the order of the table

@@ -30,7 +30,7 @@ from skein.models.limit import (
 from skein.models.overrides import TenantLimits, TenantSettings
 from skein.models.storage import Item, Key
 from skein.ports import Clock, Metrics, Table
-from skein.services.common.retrying import optimistic, optimistic_on
+from skein.services.common.optimistic import optimistic, optimistic_on
 from skein.settings import Settings
 
 MOST_SHARDS = 16

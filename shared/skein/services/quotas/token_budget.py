@@ -17,7 +17,7 @@ from skein.models.overrides import TenantLimits
 from skein.models.run import Run
 from skein.models.storage import Item, Key
 from skein.ports import Clock, Metrics, Table
-from skein.services.common.retrying import optimistic_on
+from skein.services.common.optimistic import optimistic_on
 from skein.services.quotas.rate_limits import OverLimit, Rates, rates_of, refusal_of, shard_owner
 from skein.settings import Settings
 

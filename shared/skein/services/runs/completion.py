@@ -17,8 +17,7 @@ from skein.models.storage import Below, Check, Delete, Is, Key, Update, Write, a
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import read_place
 from skein.services.chat_state.snapshot import Room
-from skein.services.common.guarded import transact_guarded
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic, transact_guarded
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.chain import next_in_chain
 from skein.services.runs.claim import Claim, read_claim

@@ -12,7 +12,7 @@ from skein.models.base import rfc3339
 from skein.models.run import Run
 from skein.models.storage import Is, Key, Update
 from skein.ports import Clock, Table
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from skein.models.run import Run, SentMessage
 from skein.models.step import Step, ToolResult
 from skein.models.storage import Key, Update, Write
 from skein.ports import Clock, Metrics, Table
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.claim import (
     Claim,

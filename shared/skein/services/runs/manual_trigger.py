@@ -10,7 +10,7 @@ from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import read_room
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.slots import Enqueued, enqueue
 from skein.settings import Settings

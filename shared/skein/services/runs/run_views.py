@@ -10,7 +10,7 @@ from skein.models.chat import Membership
 from skein.models.run import Run, runs_relation
 from skein.models.step import PromptRecord, Step
 from skein.ports import Clock, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing, list_relation
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 
 
 @dataclass(frozen=True, slots=True)

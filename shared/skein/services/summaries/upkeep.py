@@ -17,7 +17,7 @@ from skein.models.storage import Absent, Is, Item, Key, Update, all_of
 from skein.ports import Clock, Table
 from skein.services.chat_state.closed_memberships import move_closed
 from skein.services.chat_state.snapshot import read_room
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 from skein.services.config.retention import retention_of
 from skein.services.directory.renaming import as_called_now, record_keys
 from skein.services.outbox.dispatch import Dispatch

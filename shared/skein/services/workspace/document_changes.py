@@ -16,8 +16,8 @@ from skein.models.document import (
     Folder,
 )
 from skein.models.storage import Check
-from skein.services.common.guarded import unfit
-from skein.services.common.owned_lists import FULL
+from skein.services.common.optimistic import unfit
+from skein.services.common.pagination import FULL
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from skein.models.document import Document, DocumentReach
 from skein.ports import Table
-from skein.services.common.paging import items_under
+from skein.services.common.pagination import items_under
 
 DOCUMENT = "DOC#"
 ROWS = 10  # read at once: a document may be large

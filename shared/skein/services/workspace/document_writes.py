@@ -26,7 +26,7 @@ from skein.models.storage import (
     all_of,
     at_version,
 )
-from skein.services.common.revisions import revise
+from skein.services.common.optimistic import revise
 from skein.services.workspace.document_changes import check_shelf
 
 

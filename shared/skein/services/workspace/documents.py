@@ -20,10 +20,8 @@ from skein.models.storage import (
     Write,
 )
 from skein.ports import Clock, Ids, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing
-from skein.services.common.guarded import check_document_change, transact_guarded
-from skein.services.common.owned_lists import list_partition
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import check_document_change, optimistic, transact_guarded
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
 from skein.services.workspace.document_changes import (
     OPERATOR,
     Maker,

@@ -10,7 +10,7 @@ from skein.models.intent import Reach, scopes_at
 from skein.models.storage import Absent, Exists, Update, all_of
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import scope_of
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 from skein.services.workspace.thread_reading import Found
 
 

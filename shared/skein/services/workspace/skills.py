@@ -8,7 +8,7 @@ from skein.errors import Conflict, NotFound
 from skein.models.skill import MAX_SKILLS, Skill, SkillCatalog, SkillHead
 from skein.models.storage import Condition, Delete, Is, Missing, Put, Write, at_version
 from skein.ports import Clock, Table
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import optimistic
 from skein.services.workspace.skill_selection import (
     Selection,
     keys_of_skills,

@@ -13,7 +13,7 @@ from skein.models.skill import MAX_MARKS, Mark, SkillCatalog, SkillHead
 from skein.models.storage import Item, Key
 from skein.models.thread import Thread, ThreadStatus
 from skein.ports import Table
-from skein.services.common.guarded import unfit
+from skein.services.common.optimistic import unfit
 from skein.services.workspace.skill_selection import known_heads
 
 _MARK: TypeAdapter[str] = TypeAdapter(Mark)

@@ -9,8 +9,7 @@ from skein.models.intent import Reach
 from skein.models.storage import Item
 from skein.models.thread import ENDED_THREAD, Thread, ThreadStatus
 from skein.ports import Table
-from skein.services.common.cursors import DEFAULT_PAGE, Cursor, Listing
-from skein.services.common.owned_lists import list_owned
+from skein.services.common.pagination import DEFAULT_PAGE, Cursor, Listing, list_owned
 from skein.services.workspace.thread_reading import Found
 
 

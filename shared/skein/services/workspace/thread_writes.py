@@ -8,7 +8,7 @@ from skein.models.intent import Reach
 from skein.models.storage import Item, Missing, Put, Write, at_version
 from skein.models.thread import Stint, Thread, Workbench
 from skein.ports import Clock
-from skein.services.common.owned_lists import FULL
+from skein.services.common.pagination import FULL
 from skein.services.workspace.thread_reading import Found
 
 MAX_BENCH_BYTES = 350_000  # an item holds 400 KB

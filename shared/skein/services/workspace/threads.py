@@ -19,10 +19,8 @@ from skein.models.thread import (
     Workbench,
 )
 from skein.ports import Clock, Ids, Table
-from skein.services.common.cursors import DEFAULT_PAGE, Listing
-from skein.services.common.guarded import check_change, transact_guarded, unfit
-from skein.services.common.owned_lists import FULL
-from skein.services.common.retrying import optimistic
+from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
+from skein.services.common.pagination import DEFAULT_PAGE, FULL, Listing
 from skein.services.workspace.document_changes import OPERATOR, Maker
 from skein.services.workspace.thread_changes import Change, Surroundings, operators, with_inferred
 from skein.services.workspace.thread_lists import list_threads

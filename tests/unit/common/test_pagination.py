@@ -12,7 +12,7 @@ from skein.errors import Invalid
 from skein.models.agent import Agent, agents_relation
 from skein.models.base import to_utc
 from skein.services.chats.views import ChatsCursor, MessagesCursor
-from skein.services.common.cursors import MAX_PAGE_BYTES, RowCursor, fitting, list_relation
+from skein.services.common.pagination import MAX_PAGE_BYTES, RowCursor, fitting, list_relation
 from tests.support.builders import TENANT, World
 
 KEY_TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=300)

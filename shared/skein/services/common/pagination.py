@@ -1,26 +1,30 @@
-"""Lists in pages: opaque cursors say where one goes on, and never in whose partition.
+"""Read lists in pages: by query for the services, by opaque cursor for clients.
 
+A cursor says where a list goes on, and never in whose partition.
 The partition always comes from the signed-in caller's own request, so a forged cursor can at most
 skip or repeat what its forger may read anyway.
 """
 
 import binascii
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, StringConstraints
 
-from skein.errors import Invalid
+from skein.errors import Conflict, Invalid
 from skein.models.base import Stored, Value
-from skein.models.storage import Item, Key
+from skein.models.intent import MOST_KEPT, Owned, Reach, owned_partition
+from skein.models.storage import Item, Key, Page
 from skein.ports import Table
 
 MAX_PAGE = 100
 DEFAULT_PAGE = 50
 ROWS = 100  # of a relation in one reading; a batch of reads holds as many
 MAX_CURSOR_CHARACTERS = 1_000
+HIGHEST = "\U0010ffff"  # sorts behind all that people may put into a key
+FULL = "nothing more can be kept here"
 FOREIGN = "the cursor is not one that this list gave"
 MAX_PAGE_BYTES = 2_500_000  # an answer of Lambda's holds 6 MB, in which quotes count double
 
@@ -29,6 +33,7 @@ KeyText = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern
 
 Thing = TypeVar("Thing")
 Record = TypeVar("Record", bound=Stored)
+Shown = TypeVar("Shown", bound=Stored)
 Sized = TypeVar("Sized", bound=BaseModel)
 
 
@@ -66,6 +71,13 @@ class RowCursor(Cursor):
     after: KeyText
 
 
+class OwnedCursor(Cursor):
+    """Goes on behind one item of a partition."""
+
+    of: Literal["owned"] = "owned"
+    after: KeyText
+
+
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Thing]):
     """One page of a list; it ends when `next_cursor` is None, not when a page is short."""
@@ -84,6 +96,40 @@ def fitting(things: Iterable[Sized]) -> list[Sized]:
             break
         taken.append(thing)
     return taken
+
+
+def pages(ask: Callable[[Item | None], Page]) -> Iterator[tuple[Item, ...]]:
+    """The items of every page, in order.
+
+    Args:
+        ask: Reads the page that begins where an earlier one ended; None for the first.
+    """
+    start: Item | None = None
+    while True:
+        page = ask(start)
+        yield page.items
+        start = page.next_start
+        if start is None:
+            return
+
+
+def items_under(
+    table: Table, pk: str, prefix: str, *, after: str | None = None, rows: int = ROWS
+) -> Iterator[Item]:
+    """All items of a partition whose sort keys start with `prefix`, a page at a time.
+
+    Args:
+        table: Where.
+        pk: The partition.
+        prefix: Of the sort keys.
+        after: Only what comes behind this one.
+        rows: How many to read at once.
+    """
+    first, last = after or prefix, f"{prefix}{HIGHEST}"
+    for items in pages(
+        lambda start: table.query(pk, first=first, last=last, limit=rows, start=start)
+    ):
+        yield from (item for item in items if item["sk"] != after)
 
 
 def rows_after(
@@ -158,3 +204,104 @@ def list_relation(
     else:
         last = list(keys.values())[-1] if len(rows) > limit else None
     return Listing(tuple(page), RowCursor(of=of, after=last).encode() if last else None)
+
+
+def owned_items(table: Table, reach: Reach, prefix: str) -> list[Item]:
+    """All items within reach whose sort keys start with `prefix`: one query a partition."""
+    return [
+        item
+        for scope in reach.scopes
+        for item in table.query(
+            owned_partition(reach.tenant, reach.agent_id, scope), first=prefix, last=f"{prefix}~"
+        ).items
+    ]
+
+
+def check_room(
+    table: Table, reach: Reach, prefix: str, read: Callable[[Item], Owned], *, most: int, told: str
+) -> None:
+    """Refuse one more active thing where there are as many as may be.
+
+    Only what may be shown within reach counts, so the limit tells nothing of what is hidden. A cap
+    on everything that is stored keeps the partition small enough to be read at once.
+
+    Args:
+        table: Where they live.
+        reach: Whose, and where they are shown; its first scope counts.
+        prefix: What the sort keys of active ones start with.
+        read: Makes an item a thing.
+        most: How many there may be.
+        told: Why one more is refused.
+
+    Raises:
+        Conflict: There are as many as may be.
+    """
+    partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
+    items = table.query(partition, first=prefix, last=f"{prefix}~", limit=MOST_KEPT).items
+    if sum(reach.shows(read(item)) for item in items) >= most:
+        raise Conflict(told)
+    if len(items) >= MOST_KEPT:
+        raise Conflict(FULL)
+
+
+def list_owned(
+    table: Table,
+    reach: Reach,
+    sections: Sequence[str],
+    read: Callable[[Item], Shown | None],
+    *,
+    limit: int,
+    cursor: str | None,
+) -> Listing[Shown]:
+    """One page of the items in one partition, section after section, each by its sort keys.
+
+    Args:
+        table: Where they live.
+        reach: Whose; its first scope counts.
+        sections: What the sort keys start with.
+        read: Makes an item a thing, or None if it is not to be shown.
+        limit: How many items to read at most.
+        cursor: Where an earlier page ended.
+
+    Raises:
+        Invalid: The cursor is not one of this list.
+    """
+    partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
+    return list_partition(table, partition, sections, read, limit=limit, cursor=cursor)
+
+
+def list_partition(
+    table: Table,
+    partition: str,
+    sections: Sequence[str],
+    read: Callable[[Item], Shown | None],
+    *,
+    limit: int,
+    cursor: str | None,
+) -> Listing[Shown]:
+    """The same for any one partition; see `list_owned`.
+
+    Raises:
+        Invalid: The cursor is not one of this list.
+    """
+    after = OwnedCursor.decode(cursor).after if cursor is not None else None
+    left = list(sections)
+    if after is not None:
+        while left and not after.startswith(left[0]):
+            left.pop(0)
+        if not left:
+            raise Invalid(FOREIGN)
+    items: list[Item] = []
+    for prefix in left:
+        if len(items) > limit:
+            break
+        first = after if after is not None and after.startswith(prefix) else prefix
+        page = table.query(partition, first=first, last=f"{prefix}~", limit=limit + 2)
+        items.extend(item for item in page.items if item["sk"] != after)
+    things = [(item["sk"], thing) for item in items[:limit] if (thing := read(item)) is not None]
+    page_of = fitting(thing for _, thing in things)
+    if len(page_of) < len(things):
+        last = things[len(page_of) - 1][0]
+    else:
+        last = items[limit - 1]["sk"] if len(items) > limit else None
+    return Listing(tuple(page_of), OwnedCursor(after=last).encode() if last else None)
