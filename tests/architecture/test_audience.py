@@ -32,8 +32,7 @@ SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 SHOWN_TO_AGENTS = {
     "agent/reading/fallback.py": "the current message, where that is all there is",
     "agent/reading/reader.py": "what a prompt is made from",
-    "agent/reading/workspace.py": "the documents of a prompt",
-    "agent/reading/open_threads.py": "the threads of a prompt",
+    "agent/reading/workspace.py": "the documents and threads of a prompt",
     "agent/tools/chats.py": "enter_chat and read_messages",
     "services/runs/own_runs.py": "get_my_runs and stop_run",
     "services/workspace/documents.py": "the tools of documents, by their reach",
@@ -48,13 +47,13 @@ SHOWN_TO_AGENTS = {
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {
-    "agent/reading/kept_reads.py": (
+    "agent/reading/cache.py": (
         "what was read before, for `agent/reading/reader.py`, which decides"
     ),
     "agent/reading/trigger.py": (
         "the run's own trigger, which `agent/reading/reader.py` keeps back or not"
     ),
-    "agent/taking_over.py": "the run's own recorded prompt",
+    "agent/turn_steps.py": "the run's own recorded prompt",
     "agent/training_export.py": "a completed thread, for operators",
     "services/account_linking/threads.py": "what is kept for a person who turns out to be another",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
@@ -151,7 +150,7 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in SUMMARIES
     }
-    assert showing == {"agent/prompt/other_chats.py", "agent/reading/past_summaries.py"}
+    assert showing == {"agent/prompt/other_chats.py", "agent/reading/reader.py"}
     assert all(any(_calls(MODULES[name], "may_show")) for name in showing)
 
 
@@ -166,7 +165,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
     }
     assert reading == {
         "agent/reading/fallback.py",
-        "agent/reading/kept_reads.py",  # for `agent/reading/reader.py`, which decides
+        "agent/reading/cache.py",  # for `agent/reading/reader.py`, which decides
         "agent/reading/reader.py",
         "agent/tools/chats.py",
         "agent/preview.py",  # the chat that the prompt shows, for operators

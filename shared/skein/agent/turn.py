@@ -10,17 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from skein.agent.answers import Answers, ModelDown, held_by
 from skein.agent.prompt.builder import ContextBuilder
 from skein.agent.reading.loader import Contexts
 from skein.agent.reading.prefetch import foreseen
 from skein.agent.reading.reader import Reading
-from skein.agent.resets import NO_PROMPT, asked_anew, fixed_step
-from skein.agent.speaking import last_words
-from skein.agent.taking_over import ended_in, recorded_prompt
 from skein.agent.tools import enabled
 from skein.agent.tools.base import Work
 from skein.agent.tools.executor import Actor
+from skein.agent.turn_steps import (
+    NO_PROMPT,
+    Answers,
+    ModelDown,
+    asked_anew,
+    ended_in,
+    fixed_step,
+    held_by,
+    last_words,
+    recorded_prompt,
+)
 from skein.correlation import correlated
 from skein.errors import (
     Conflict,

@@ -12,7 +12,7 @@ from skein.agent.prompt.documents import (
     missing_text,
 )
 from skein.agent.prompt.section import SEPARATOR
-from skein.agent.reading.shown_documents import OnShow
+from skein.agent.reading.workspace import OnShow
 from skein.models.audience import OPEN
 from skein.models.document import Document
 from tests.support.builders import NOON, TENANT, tokens

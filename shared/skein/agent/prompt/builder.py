@@ -13,14 +13,13 @@ from skein.agent.prompt import sections
 from skein.agent.prompt import user_profile as people
 from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, left_out, total
 from skein.agent.prompt.documents import global_documents
-from skein.agent.prompt.plain import kept
 from skein.agent.prompt.section import SEPARATOR, Section, arranged, closing
+from skein.agent.prompt.sections import kept
 from skein.agent.prompt.skills import skills
 from skein.agent.prompt.threads import active_thread, pending_threads
 from skein.agent.prompt.timeline import timeline_entry, turn_text
 from skein.agent.prompt.trigger import trigger, untold
-from skein.agent.reading.past_summaries import summed_up
-from skein.agent.reading.reader import Reading
+from skein.agent.reading.reader import Reading, summed_up
 from skein.agent.reading.trigger import current_seq
 from skein.models.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.base import MemberRef

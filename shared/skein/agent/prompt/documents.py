@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from skein.agent.prompt.section import SEPARATOR, Section
-from skein.agent.reading.shown_documents import OnShow
+from skein.agent.reading.workspace import OnShow
 from skein.models.document import Document
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted

@@ -13,6 +13,8 @@ from zoneinfo import ZoneInfo
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing, prose
 from skein.agent.prompt.trigger import cause_of
 from skein.agent.reading.other_chats import LiveRun, OwnChat
+from skein.agent.reading.reader import Reading
+from skein.agent.reading.trigger import current_seq
 from skein.models.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.base import NamedMember
 from skein.models.chat import Chat, Message
@@ -203,3 +205,20 @@ def _span(span: timedelta) -> str:
     if days:
         return f"{days}d {hours:02d}h"
     return f"{hours}h {rest:02d}m" if hours else f"{rest}m"
+
+
+PLAIN = frozenset({"IDENTITY", "INSTRUCTIONS"})
+
+
+def kept(sections: Sequence[Section], run: Run, reading: Reading) -> list[Section]:
+    """Those of the sections that stand in the prompt of a reading, the history apart.
+
+    All of a whole reading's. Without context, who the agent is and how it answers. Where a context
+    could not be read, the time, too; and, without a current message, what the trigger says.
+    """
+    if reading.mark is None:
+        return list(sections)
+    names = set(PLAIN)
+    if reading.mark == "context_unavailable":
+        names |= {"NOW"} if current_seq(run, reading.chat) is not None else {"NOW", "TRIGGER"}
+    return [section for section in sections if section.name in names]

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 
 from skein.agent.prompt.documents import documents_section, named, texts_of
 from skein.agent.prompt.section import Section, listing
-from skein.agent.reading.open_threads import OpenThreads
-from skein.agent.reading.shown_documents import OnShow
+from skein.agent.reading.workspace import OnShow, OpenThreads
 from skein.models.thread import Thread
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted, quoted_id, time_of

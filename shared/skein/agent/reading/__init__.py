@@ -3,12 +3,9 @@
 __all__ = [
     "cache",
     "loader",
-    "open_threads",
     "other_chats",
-    "past_summaries",
-    "person",
     "prefetch",
     "reader",
-    "shown_documents",
     "trigger",
+    "workspace",
 ]

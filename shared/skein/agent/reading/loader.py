@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skein.agent.reading.fallback import can_do_alone, read_alone, without_context
-from skein.agent.reading.person import person_at
-from skein.agent.reading.reader import NOTHING, Reader, Reading
+from skein.agent.reading.reader import NOTHING, Reader, Reading, person_at
 from skein.errors import Rejected, Unavailable
 from skein.models.chat import Chat, Membership
 from skein.models.run import Run

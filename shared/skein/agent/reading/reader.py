@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 
-from skein.agent.reading.cache import ContextCache
-from skein.agent.reading.kept_reads import KeptReads
-from skein.agent.reading.open_threads import NO_THREADS, OpenThreads, open_threads
+from skein.agent.reading.cache import ContextCache, KeptReads
 from skein.agent.reading.other_chats import (
     SHOWN_CHATS,
     LiveRun,
@@ -23,15 +21,12 @@ from skein.agent.reading.other_chats import (
     newest_chats,
     own_chats,
 )
-from skein.agent.reading.past_summaries import fuller_summary, summary_before
-from skein.agent.reading.person import keys_of_person
-from skein.agent.reading.shown_documents import OnShow
 from skein.agent.reading.trigger import found_trigger, keys_of_trigger
-from skein.agent.reading.workspace import material_of
+from skein.agent.reading.workspace import NO_THREADS, OnShow, OpenThreads, material_of, open_threads
 from skein.errors import NotFound
 from skein.models.agent import Agent
 from skein.models.audience import Audience, may_show
-from skein.models.base import MemberRef
+from skein.models.base import MemberRef, NamedMember
 from skein.models.borrowed import Borrowed
 from skein.models.chat import Chat, Membership, Message, member_relation
 from skein.models.intent import Goal, Plan, scopes_at
@@ -44,7 +39,7 @@ from skein.models.summary import PinnedSummary
 from skein.models.user import User
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of, scope_of
-from skein.services.chat_state.history_window import shown_from
+from skein.services.chat_state.history_window import pin_of, shown_from
 from skein.services.chat_state.sessions import first_of_session, reset_in
 from skein.services.chat_state.snapshot import Room, found_room, keys_of_room
 from skein.services.chat_state.titles import titled_for
@@ -317,3 +312,48 @@ class Reader:
     @staticmethod
     def _windowed(newest: Sequence[Item], chat: Chat | None) -> list[Message]:
         return [chat.as_now(Message.from_item(item)) for item in newest] if chat else []
+
+
+def person_at(chat: Chat | None) -> NamedMember | None:
+    """The one person of a direct chat with an agent; None elsewhere."""
+    if chat is None or chat.kind != "direct":
+        return None
+    people = [member for member in chat.roster if member.kind == "user"]
+    return people[0] if len(people) == 1 else None
+
+
+def profile_audience(user_id: str) -> Audience:
+    """Who may be shown a person's profile: they themselves."""
+    return Audience(open=False, people=(user_id,))
+
+
+def keys_of_person(chat: Chat | None) -> list[Key]:
+    """Where the record of a direct chat's person stands, if they alone read what is said there."""
+    person = person_at(chat)
+    if chat is None or person is None:
+        return []
+    if not may_show(profile_audience(person.id), destination_of(chat)):
+        return []
+    return [User.key_of(chat.tenant, person.id)]
+
+
+def summary_before(chat: Chat | None) -> PinnedSummary | None:
+    """The summary of what lies before the window, unless somebody is there who was not then."""
+    if chat is None or chat.pinned is None:
+        return None
+    return chat.pinned if may_show(chat.pinned.audience, destination_of(chat)) else None
+
+
+def fuller_summary(chat: Chat | None) -> PinnedSummary | None:
+    """The chat's newest summary, if it may be shown and covers more than the pinned one."""
+    record = chat.record if chat is not None else None
+    if chat is None or record is None or record.seq <= summed_up(summary_before(chat)):
+        return None
+    if not may_show(record.audience, destination_of(chat)):
+        return None
+    return pin_of(record, record.seq + 1)
+
+
+def summed_up(summary: PinnedSummary | None) -> int:
+    """Up to which message a summary stands for what was said."""
+    return summary.seq if summary is not None else 0

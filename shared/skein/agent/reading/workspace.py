@@ -1,4 +1,4 @@
-"""What an agent has before it: documents on show, those of its thread, and the skills of its work.
+"""What an agent has before it: documents on show, its open threads, and the skills of its work.
 
 Their ids come with what is read first: an agent's shelves and workbenches stand beside its goals,
 and a chat knows its own. So they are fetched together with all else that is read by its key
@@ -7,16 +7,16 @@ and a chat knows its own. So they are fetched together with all else that is rea
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from skein.agent.reading.open_threads import OpenThreads
-from skein.agent.reading.shown_documents import OnShow
-from skein.models.audience import Audience
-from skein.models.chat import Chat
+from skein.models.audience import Audience, may_show
+from skein.models.chat import Chat, Membership
 from skein.models.document import SHELF, Document, DocumentReach, Folder, Shelf
 from skein.models.intent import owned_partition, scopes_at
+from skein.models.run import Run
 from skein.models.skill import CORE, SkillCatalog
 from skein.models.storage import Item, Key
-from skein.models.thread import Thread
+from skein.models.thread import BENCH, Thread, Workbench
 from skein.services.workspace.skill_selection import (
     Selection,
     keys_of_skills,
@@ -24,6 +24,97 @@ from skein.services.workspace.skill_selection import (
     selection,
     skills_for,
 )
+from skein.services.workspace.thread_changes import document_in, document_keys
+
+
+class OnShow(NamedTuple):
+    """A document in a prompt.
+
+    Attributes:
+        document: None where there is none of this name any more.
+        of_chat: The active chat owns it.
+    """
+
+    name: str
+    document: Document | None
+    of_chat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenThreads:
+    """The open threads that may be shown at one place.
+
+    Attributes:
+        active: The one that the agent is at.
+        pending: The others, the most important first.
+        of_chat: It is the one that the chat has pinned.
+        here: It belongs to the audience of the place itself.
+    """
+
+    active: Thread | None = None
+    pending: tuple[Thread, ...] = ()
+    of_chat: bool = False
+    here: bool = False
+
+    @property
+    def keys(self) -> list[Key]:
+        """Where the documents of the active one stand."""
+        return document_keys(self.active, self.active.documents) if self.active else []
+
+    def documents(self, found: Mapping[Key, Item], place: Audience) -> tuple[OnShow, ...]:
+        """The documents of the active one, from what was read; those that are gone by name."""
+        if self.active is None:
+            return ()
+        thread = self.active
+        return tuple(
+            OnShow(name, document_in(thread, name, found, place)) for name in thread.documents
+        )
+
+
+NO_THREADS = OpenThreads()
+
+
+def open_threads(
+    run: Run,
+    chat: Chat | None,
+    member: Membership | None,
+    scope: str | None,
+    owned: Sequence[Item],
+    place: Audience,
+) -> OpenThreads:
+    """The threads that are open for a run that looks at `chat`.
+
+    A run stays with the thread that it was shown or has switched to. At first that is the one
+    pinned to the chat in which it was triggered, else the one that is active for the audience of
+    the place. One that has ended, or may not be shown there, is passed over.
+
+    Args:
+        run: Whose.
+        chat: None for no chat.
+        member: The agent's place in it.
+        scope: Which of the agent's partitions holds what it makes there.
+        owned: What was read of the agent's partitions.
+        place: Who will read what is said.
+    """
+    benches = {item["pk"]: Workbench.from_item(item) for item in owned if item["sk"] == BENCH}
+    threads = {
+        thread.id: thread
+        for bench in benches.values()
+        for thread in bench.threads
+        if may_show(thread.audience, place)
+    }
+    here = benches.get(owned_partition(run.tenant, run.agent_id, scope))
+    home = chat is not None and chat.id == run.chat_id
+    pin = member.pinned_thread_id if member is not None and home else None
+    wanted = (run.active_thread_id, pin, here.active_thread_id if here else None)
+    active_id = next((each for each in wanted if each in threads), None)
+    active = threads.pop(active_id) if active_id is not None else None
+    return OpenThreads(
+        active=active,
+        pending=tuple(sorted(threads.values(), key=lambda thread: thread.order)),
+        of_chat=active is not None and active.id == pin,
+        here=active is not None and active.scope == scope,
+    )
 
 
 @dataclass(frozen=True, slots=True)

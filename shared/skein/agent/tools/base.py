@@ -1,7 +1,8 @@
 """What a tool is: a typed function, from which the model's strict JSON schema is generated."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from pydantic_core import ErrorDetails
 from skein.agent.reading.reader import Reading
 from skein.agent.tools.arguments import MAY_BE_EMPTY
 from skein.agent.tools.services import Desk
-from skein.errors import Correctable
+from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unprocessable
 from skein.models.api.json_types import JsonTypes
 from skein.models.audience import Audience
 from skein.models.completion import ToolSpec
@@ -217,3 +218,19 @@ def _nullable(part: dict[str, Any], *, optional: bool) -> dict[str, Any]:
     description = plain.pop("description", None)
     either: dict[str, Any] = {"anyOf": [plain, {"type": "null"}]}
     return either if description is None else either | {"description": description}
+
+
+@contextmanager
+def refusals_told() -> Iterator[None]:
+    """Turn any refusal of a service into one that the model is shown.
+
+    Raises:
+        Correctable: Other arguments may do.
+        Failed: It cannot be done.
+    """
+    try:
+        yield
+    except (Invalid, Unprocessable, TooLarge) as error:
+        raise Correctable(str(error)) from None
+    except Rejected as error:
+        raise Failed(str(error)) from None

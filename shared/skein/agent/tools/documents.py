@@ -19,8 +19,7 @@ from skein.agent.tools.arguments import (
     SkillName,
     Version,
 )
-from skein.agent.tools.base import Call, tool
-from skein.agent.tools.refusals import refusals_told
+from skein.agent.tools.base import Call, refusals_told, tool
 from skein.agent.tools.scope import document_reach, maker_of, own_scope
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.models.base import rfc3339

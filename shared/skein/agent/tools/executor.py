@@ -6,9 +6,8 @@ from typing import Any
 
 from skein.agent.reading.reader import Reading
 from skein.agent.tools import TOOLS
-from skein.agent.tools.base import Call, Tool, Work
+from skein.agent.tools.base import Call, Tool, Work, refusals_told
 from skein.agent.tools.chats import enter_chat
-from skein.agent.tools.refusals import refusals_told
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message
 from skein.agent.tools.services import Desk

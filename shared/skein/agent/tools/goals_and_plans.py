@@ -15,8 +15,7 @@ from skein.agent.tools.arguments import (
     RunAfter,
     TimeZone,
 )
-from skein.agent.tools.base import Call, tool
-from skein.agent.tools.refusals import refusals_told
+from skein.agent.tools.base import Call, refusals_told, tool
 from skein.agent.tools.scope import owner_at, reach_at
 from skein.models.base import rfc3339
 from skein.models.intent import effect_id

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.reading.person import person_at, profile_audience
+from skein.agent.reading.reader import person_at, profile_audience
 from skein.agent.tools.arguments import FieldName, ProfileText, ProfileTexts
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.scope import content_of

@@ -13,7 +13,7 @@ from skein.agent.prompt.documents import (
 )
 from skein.agent.prompt.skills import skill_text
 from skein.agent.prompt.threads import thread_text
-from skein.agent.reading.shown_documents import OnShow
+from skein.agent.reading.workspace import OnShow
 from skein.agent.tools.arguments import (
     MAY_BE_EMPTY,
     Aim,
@@ -30,8 +30,7 @@ from skein.agent.tools.arguments import (
     SkillName,
     SkillNames,
 )
-from skein.agent.tools.base import Call, tool
-from skein.agent.tools.refusals import refusals_told
+from skein.agent.tools.base import Call, refusals_told, tool
 from skein.agent.tools.scope import maker_of, owner_at, reach_at
 from skein.errors import Correctable, Failed, NotFound
 from skein.models.intent import effect_id

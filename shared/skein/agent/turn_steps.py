@@ -1,16 +1,29 @@
-"""One answer of the model: asked for, and prepared to be written down."""
+"""Where the steps of a turn come from: the model, an earlier attempt, or a fixed answer.
+
+A person who asks to start anew gets fixed words, as a step of an ordinary run that is claimed,
+recorded, said and ended, each once, and that operators see. Only the model is not asked. The text
+of the last step is what the agent says without a tool.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from skein.agent.prompt.builder import Manner
 from skein.agent.reading.reader import Reading
+from skein.agent.reading.trigger import current_seq
 from skein.agent.tools.base import Tool, Work
+from skein.agent.tools.runs import end_run
 from skein.errors import Transient
-from skein.models.completion import ModelMessage, ModelRequest
+from skein.models.chat import MAX_TEXT
+from skein.models.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.models.recordable import MAX_ANSWER_BYTES, recordable_calls, recordable_text
 from skein.models.run import Held, Run, Shown
-from skein.models.step import PromptRecord, Step
+from skein.models.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
+from skein.prompts import render
+from skein.services.chats.post_message import NewMessage
+from skein.services.runs.claim import Claim
 from skein.services.runs.step_record import Recording, recording
 from skein.services.workspace.thread_writes import stint
 from skein.settings import Settings
@@ -115,3 +128,71 @@ def held_by(reading: Reading, run: Run) -> Held:
         audience=audience,
         borrowed=reading.borrowed.shown if reading.borrowed is not None else None,
     )
+
+
+NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_model",))
+
+
+def asked_anew(run: Run, reading: Reading) -> Shown | None:
+    """What a run sees that is to answer a wish to start anew; None if it is to answer another."""
+    if reading.chat is None or reading.chat.id != run.chat_id:
+        return None
+    seq = current_seq(run, reading.chat)
+    if seq is None or not any(one.seq == seq and one.resets for one in reading.messages):
+        return None
+    return Shown(chat_id=reading.chat.id, seq=seq)
+
+
+def fixed_step(run: Run, now: datetime) -> Step:
+    """The answer, with the record that there was no prompt."""
+    return Step(
+        tenant=run.tenant,
+        run_id=run.id,
+        n=run.steps_taken + 1,
+        activation=run.activation,
+        model=FIXED_ANSWER,
+        text=render("session_reset"),
+        usage=TokenUsage(),
+        prompt=NO_PROMPT.packed(),
+        started_at=now,
+        ended_at=now,
+    )
+
+
+SILENCE = "[silence]"
+
+
+def last_words(claim: Claim, step: Step, reading: Reading) -> NewMessage | None:
+    """What is to be posted of a model's last text, in the chat that its prompt showed.
+
+    None where the agent chose silence, or speaks by its tools alone.
+    """
+    text = step.text.strip()
+    if not text or text.casefold() == SILENCE or reading.chat is None:
+        return None
+    speaks = Manner.of(reading.agent, reading.chat).reply_mode == "text"
+    if not speaks and step.model != FIXED_ANSWER:
+        return None
+    return NewMessage(
+        tenant=claim.run.tenant,
+        chat_id=reading.chat.id,
+        sender=claim.agent,
+        text=text[:MAX_TEXT],
+        client_id=f"{claim.run.id}:{step.n}",
+        depth=claim.run.chain_depth + 1,
+        run_id=claim.run.id,
+        traced_to=claim.run.trigger.user_id,
+    )
+
+
+def ended_in(step: Step) -> bool:
+    """Whether the agent ended its run in a step that an earlier attempt carried out."""
+    done = [result.name for result in step.results or () if result.status == "done"]
+    return end_run.name in done
+
+
+def recorded_prompt(steps: Sequence[Step]) -> PromptRecord | None:
+    """The prompt that an earlier attempt at this activation was given."""
+    if not steps or steps[0].prompt is None:
+        return None
+    return PromptRecord.unpacked(steps[0].prompt)
