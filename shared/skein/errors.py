@@ -29,7 +29,6 @@ SkeinError
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, ClassVar
 
 
@@ -133,16 +132,10 @@ class Unavailable(Transient):
 
 
 class CircuitOpen(Unavailable):
-    """An outside service failed too often just now, and is left alone for a while.
+    """An outside service failed too often just now, and is left alone for a while."""
 
-    Args:
-        dependency: Which.
-        until: From when on it may be tried again.
-    """
-
-    def __init__(self, dependency: str, *, until: datetime) -> None:
+    def __init__(self, dependency: str) -> None:
         super().__init__(f"{dependency} failed too often just now and is left alone for a while")
-        self.until = until
 
 
 class Ambiguous(Transient):

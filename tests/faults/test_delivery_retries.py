@@ -1,14 +1,9 @@
 """Texts that Twilio refuses, or cannot take now: tried again, and given up in the end."""
 
-from contextlib import suppress
-
 import pytest
 
 from skein.adapters.memory_outside import Fault
 from skein.errors import SmsRejected, Throttled, Unavailable
-from skein.models.sms import OutgoingSms
-from skein.settings import Settings
-from tests.support.builders import LINE, PHONE
 from tests.support.sms import Texting, after, parts
 
 
@@ -98,43 +93,3 @@ def test_later_parts_wait_for_one_that_is_tried_again() -> None:
     assert world.sms.bodies == []
     world.later(job, minutes=5)
     assert [body[0] for body in world.sms.bodies] == ["a", "b"]
-
-
-def test_while_twilio_is_left_alone_texts_wait_and_lose_no_try() -> None:
-    world = Texting()
-    job = world.say()
-    text = OutgoingSms(line=LINE, phone=PHONE, body="Other", callback="https://skein.test/status")
-    world.sms.plan(*[Fault(Unavailable("down"))] * 6)
-    for _ in range(5):
-        with pytest.raises(Unavailable):
-            world.app.guarded_sms.send(text)
-
-    assert parts(world.deliver(job)) == [("pending", 0)]
-    assert world.sms.asked == 5, "nobody asks while the circuit is open"
-    assert world.due_at(job) == after(30)
-    world.clock.advance(31)
-    world.run_ready()
-    assert world.sms.asked == 6
-    assert parts(world.delivery(job)) == [("failed", 1)], "the one that tried has used a try"
-    world.later(job, minutes=5)
-    assert world.sms.bodies == ["Hello!"]
-    assert world.delivery(job).status == "sent"
-
-
-def test_texts_are_not_held_back_for_ever() -> None:
-    world = Texting(settings=Settings(breaker_failures=1, breaker_open_seconds=900))
-    job = world.say()
-    world.sms.plan(*[Fault(Unavailable("down"))] * 50)
-    text = OutgoingSms(line=LINE, phone=PHONE, body="Other", callback="https://skein.test/status")
-    for _ in range(16):
-        if world.delivery(job).settled:
-            break
-        with suppress(Unavailable):
-            world.app.guarded_sms.send(text)  # another text tries, and keeps the circuit open
-        world.deliver(job)
-        world.clock.advance(900)
-        world.queues.ready("deliveries")
-    delivery = world.delivery(job)
-    assert delivery.status == "failed"
-    assert parts(delivery) == [("failed", 3)]
-    assert world.sms.bodies == []

@@ -72,7 +72,7 @@ def test_runs_wait_ever_longer_and_lose_no_attempt() -> None:
     assert statuses(world.runs()) == ["done"]
 
 
-def test_while_the_circuit_is_open_nobody_asks_the_model() -> None:
+def test_model_outage_defers_every_run_and_loses_no_attempt() -> None:
     world = World(model=ScriptedModel.saying(default=DOWN))
     world.agent()
     for n in range(8):
@@ -80,15 +80,14 @@ def test_while_the_circuit_is_open_nobody_asks_the_model() -> None:
         world.post("Hello", HUSAM, chat_id=f"chat_{n}")
     world.clock.advance(5)
     world.run_ready()
-    assert len(world.model.requests) == 5
     runs = [run for n in range(8) for run in world.runs(f"chat_{n}")]
     assert {(run.status, run.attempts, run.put_offs) for run in runs} == {("running", 0, 1)}
-    assert world.metrics.counts["CircuitsOpened"] == 1
-    assert world.metrics.counts["RunsPutOff"] == 8
+    assert world.metrics.counts["RunsPutOff"] == len(world.model.requests) == 8
+    assert world.metrics.counts["CircuitsOpened"] == 0
     world.model.default = "Back."
     minutes_pass(world)
     assert all(world.texts(f"chat_{n}") == ["Hello", "Back."] for n in range(8))
-    assert len(world.model.requests) == 5 + 8
+    assert len(world.model.requests) == 8 + 8
 
 
 # ---------------------------------------------------------------------- the apology
@@ -197,18 +196,19 @@ def test_a_passing_fault_is_no_reason_to_apologise() -> None:
     assert world.sms.bodies == ["Good morning!"]
 
 
-def test_once_the_circuit_is_open_nobody_waits_for_the_apology() -> None:
+def test_apology_comes_with_the_third_deferral_of_the_persons_own_run() -> None:
     world = texting()
     for n in range(5):
         world.chat(HUSAM, COACH, chat_id=f"chat_9{n}")
         world.post("Hello", HUSAM, chat_id=f"chat_9{n}")
-    world.clock.advance(5)
-    world.run_ready()
     say(world, "Hello?")
-    world.clock.advance(5)
-    world.run_ready()
-    world.run_ready()
-    assert world.sms.bodies == [SORRY]
+    for deferrals in range(1, PATIENT_PUT_OFFS + 2):
+        world.clock.advance(5 if deferrals == 1 else 10 * 2 ** (deferrals - 2))
+        world.run_ready()
+        assert world.runs()[0].put_offs == deferrals
+        world.run_ready()
+        told = deferrals > PATIENT_PUT_OFFS
+        assert world.sms.bodies == ([SORRY] if told else [])
 
 
 def test_a_request_that_the_model_refuses_is_no_outage() -> None:

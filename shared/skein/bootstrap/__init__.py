@@ -78,7 +78,7 @@ class App(Turning):
         return Deliveries(
             table=self.table,
             clock=self.clock,
-            sms=self.guarded_sms,
+            sms=self.sms,
             dispatch=self.dispatch,
             metrics=self.metrics,
             settings=self.settings,

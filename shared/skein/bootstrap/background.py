@@ -69,7 +69,7 @@ class Background(OnRecord):
         from skein.services.summaries.renewing import Renewing
 
         summarizer = Summarizer(
-            model=self.guarded_model,
+            model=self.model,
             usage=self.usage,
             budget=self.budget,
             metrics=self.metrics,
@@ -114,7 +114,7 @@ class Background(OnRecord):
         recollection = Recollection(
             table=self.table,
             clock=self.clock,
-            extractor=Extractor(model=self.guarded_model, usage=self.usage, settings=self.settings),
+            extractor=Extractor(model=self.model, usage=self.usage, settings=self.settings),
             budget=self.budget,
             tokens=self.remembered_tokens,
             book=MemoryBook(table=self.table, clock=self.clock, ids=self.ids, metrics=self.metrics),
@@ -152,7 +152,7 @@ class Background(OnRecord):
             table=self.table,
             clock=self.clock,
             ids=self.ids,
-            model=self.guarded_model,
+            model=self.model,
             tokens=self.remembered_tokens,
             usage=self.usage,
             budget=self.budget,

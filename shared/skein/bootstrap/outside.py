@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         Table,
         WebhookVerifier,
     )
-    from skein.services.common.circuit_breaker import Breaker
     from skein.services.common.parallel import AtOnce
 
 ADAPTERS = {  # the ports, and where their real adapters are
@@ -161,45 +160,19 @@ class Outside:
         file = Path(self.settings.flags_file or "")
         return PowertoolsFlags(from_file(file), self.clock, kept_for=timedelta(0))
 
-    # ------------------------------------------------------------------ behind circuit breakers
-
-    @part
-    def model_breaker(self) -> Breaker:
-        """Stands before the model's API; a deployment asks one."""
-        return self._breaker(f"model {self.settings.openai_base_url or 'OpenAI'}")
-
-    @part
-    def guarded_model(self) -> LanguageModel:
-        """The language model, left alone for a while when it fails."""
-        from skein.bootstrap.guards import GuardedModel
-
-        return GuardedModel(self.model, self.model_breaker)
-
-    @part
-    def guarded_sms(self) -> Sms:
-        """The SMS provider, likewise."""
-        from skein.bootstrap.guards import GuardedSms
-
-        return GuardedSms(self.sms, self._breaker("Twilio"))
-
     @part
     def context_table(self) -> Table:
         """The table for reading contexts, which agents can do without when it fails or is slow.
 
         Other reads decide whether something may happen at all, so they are always tried.
         """
-        from skein.bootstrap.guards import GuardedReads
+        from skein.services.common.circuit_breaker import Breaker, GuardedReads
 
-        slow = self.settings.context_read_seconds
-        return GuardedReads(self.table, self._breaker("table reads", slow_seconds=slow))
-
-    def _breaker(self, dependency: str, *, slow_seconds: float | None = None) -> Breaker:
-        from skein.services.common.circuit_breaker import Breaker
-
-        return Breaker(
-            dependency,
+        breaker = Breaker(
+            "table reads",
             clock=self.clock,
             metrics=self.metrics,
             settings=self.settings,
-            slow_seconds=slow_seconds,
+            slow_seconds=self.settings.context_read_seconds,
         )
+        return GuardedReads(self.table, breaker)

@@ -140,7 +140,6 @@ class Turning(Doors, Privacy):
 
         return Apologies(
             chats=self.chats,
-            breaker=self.model_breaker,
             clock=self.clock,
             metrics=self.metrics,
             settings=self.settings,
@@ -164,7 +163,7 @@ class Turning(Doors, Privacy):
             context=self.context,
             actor=Actor(self.desk),
             answers=Answers(
-                model=self.guarded_model,
+                model=self.model,
                 clock=self.clock,
                 metrics=self.metrics,
                 settings=self.settings,

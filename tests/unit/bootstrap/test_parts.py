@@ -77,6 +77,6 @@ def test_app_first_uses_at_once_build_one_app(monkeypatch: pytest.MonkeyPatch) -
 
 def test_app_parts_are_all_built_under_its_lock() -> None:
     """A plain cached property has no lock from Python 3.12 on."""
-    kept = vars(bootstrap.App).keys() | {"model", "table", "secrets", "aws", "model_breaker"}
+    kept = vars(bootstrap.App).keys() | {"model", "table", "secrets", "aws", "context_table"}
     names = [name for name in kept if not name.startswith("_")]
     assert {type(getattr(bootstrap.App, name)) for name in names} == {part}

@@ -78,9 +78,8 @@ def test_five_failures_open_it_and_then_nobody_is_asked(
     thing.fail(error=error)
     assert thing.state() == "open"
     assert thing.metrics.counts["CircuitsOpened"] == 1
-    with pytest.raises(CircuitOpen) as refused:
+    with pytest.raises(CircuitOpen):
         thing.ask()
-    assert refused.value.until == NOON + timedelta(seconds=30)
     assert thing.asked == 5
 
 
@@ -135,9 +134,8 @@ def test_while_one_call_tries_the_others_are_refused() -> None:
 
     def try_it() -> str:
         assert thing.state() == "open"
-        with pytest.raises(CircuitOpen) as refused:
+        with pytest.raises(CircuitOpen):
             thing.ask()
-        assert refused.value.until == NOON + timedelta(seconds=60)
         return "back"
 
     assert thing.breaker.call(try_it) == "back"

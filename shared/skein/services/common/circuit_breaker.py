@@ -8,12 +8,14 @@ The state is one container's own.
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, TypeVar
 
 from skein.errors import Ambiguous, CircuitOpen, SkeinError, Throttled, Unavailable
-from skein.ports import Clock, Metrics
+from skein.models.storage import IndexName, Item, Key, Page, Write
+from skein.ports import Clock, Metrics, Table
 from skein.settings import Settings
 
 State = Literal["closed", "open", "half_open"]
@@ -106,8 +108,7 @@ class Breaker:
         with self._lock:
             state = self._state(now)
             if state == "open":
-                since = self._probed_at or self._opened_at or now
-                raise CircuitOpen(self._dependency, until=since + self._pause)
+                raise CircuitOpen(self._dependency)
             if state == "half_open":
                 self._probed_at = now
             return state == "half_open"
@@ -142,3 +143,68 @@ class Breaker:
         if probes:
             with self._lock:
                 self._probed_at = None
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedReads:
+    """A table whose reads stand behind a breaker; its writes do not."""
+
+    table: Table
+    breaker: Breaker
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        return self.breaker.call(lambda: self.table.get(key))
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        return self.breaker.call(lambda: self.table.get_many(keys))
+
+    def query(
+        self,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int | None = None,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`."""
+        return self.breaker.call(
+            lambda: self.table.query(
+                pk, first=first, last=last, limit=limit, newest_first=newest_first, start=start
+            )
+        )
+
+    def query_index(
+        self,
+        index: IndexName,
+        pk: str,
+        *,
+        first: str = "",
+        last: str = "\U0010ffff",
+        limit: int,
+        newest_first: bool = False,
+        start: Item | None = None,
+    ) -> Page:
+        """See `skein.ports.Table`."""
+        return self.breaker.call(
+            lambda: self.table.query_index(
+                index,
+                pk,
+                first=first,
+                last=last,
+                limit=limit,
+                newest_first=newest_first,
+                start=start,
+            )
+        )
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        self.table.write(write)
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """See `skein.ports.Table`."""
+        self.table.transact(writes)

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from skein.correlation import correlated, follow
 from skein.errors import (
     Ambiguous,
-    CircuitOpen,
     LostLease,
     NotFound,
     SmsRejected,
@@ -31,7 +30,6 @@ from skein.services.delivery.state import (
     next_part,
     not_taken,
     parts_of,
-    put_back,
     refused,
     reported,
     with_part,
@@ -44,7 +42,6 @@ LEASE_MARGIN = timedelta(seconds=2)
 ORDER_CHECK_SECONDS = 2
 LONGEST_DELAY_SECONDS = 900  # SQS
 POST_TIME = timedelta(seconds=30)  # the time-outs of a look-up and a post, and the writes around
-HELD_BACK = timedelta(hours=1)  # while Twilio is left alone; after that, each refusal is a try
 OPTED_OUT_REASON = "the person has opted out"
 
 logger = logging.getLogger(__name__)
@@ -223,13 +220,6 @@ class Deliveries:
         except SmsRejected as error:
             logger.warning("a text was refused: %s", error)
             self._refused(hold, index, error.code)
-        except CircuitOpen as error:
-            logger.info("a text is held back: %s", error)
-            later, patient = error.until, now < hold.delivery.created_at + HELD_BACK
-            hold.save_part(
-                index,
-                lambda stored: put_back(stored, part, later) if patient else not_taken(stored, now),
-            )
         except (Throttled, Unavailable) as error:
             logger.warning("a text was not taken: %s", error)
             hold.save_part(index, lambda part: not_taken(part, self._clock.now()))

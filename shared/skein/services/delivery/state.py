@@ -102,12 +102,6 @@ def not_taken(part: DeliveryPart, now: datetime) -> DeliveryPart:
     return _while_unclear(part, {"status": "failed", "next_at": _next_try(part, now)})
 
 
-def put_back(part: DeliveryPart, before: DeliveryPart, at: datetime) -> DeliveryPart:
-    """The part as it was before a post that was never tried, to be looked at again later."""
-    changes = {name: getattr(before, name) for name in type(before).model_fields}
-    return _while_unclear(part, changes | {"next_at": at})
-
-
 def given_up(part: DeliveryPart) -> DeliveryPart:
     """The part when nobody can find out any more what became of it."""
     return _while_unclear(part, {"status": "failed", "next_at": None})

@@ -14,7 +14,6 @@ from skein.models.storage import Absent, Is, Update, Write, all_of
 from skein.ports import Clock, Metrics
 from skein.services.chat_state.snapshot import Room
 from skein.services.chats.post_message import Chats, NewMessage
-from skein.services.common.circuit_breaker import Breaker
 from skein.services.config.resolution import effective_in
 from skein.services.runs.claim import Claim
 from skein.settings import Settings
@@ -34,14 +33,12 @@ class Apologies:
 
     Args:
         chats: By which it is said.
-        breaker: That of the model.
         clock: The time.
         metrics: Counts the apologies.
         settings: Whether, and in which words.
     """
 
     chats: Chats
-    breaker: Breaker
     clock: Clock
     metrics: Metrics
     settings: Settings
@@ -49,9 +46,9 @@ class Apologies:
     def late(self, claim: Claim) -> None:
         """Say sorry for a run that is about to be put off because the model is down.
 
-        Only where a person on SMS asked in a direct chat, the settings allow it, and the model's
-        circuit is open or the run was put off before. What goes wrong is no reason to hold the run
-        up: the next put-off tries again.
+        Only where a person on SMS asked in a direct chat, the settings allow it, and the run was
+        put off `PATIENT_PUT_OFFS` times before. What goes wrong is no reason to hold the run up:
+        the next put-off tries again.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -62,7 +59,7 @@ class Apologies:
             return
         if member is None or member.late_since is not None:
             return
-        if self.breaker.state == "closed" and run.put_offs < PATIENT_PUT_OFFS:
+        if run.put_offs < PATIENT_PUT_OFFS:
             return
         if not effective_in(chat, self.settings).apology:
             return
