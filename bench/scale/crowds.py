@@ -15,8 +15,8 @@ from skein.models.chat import SmsAddress
 from skein.models.consolidation import Consolidation
 from skein.models.delivery import Delivery
 from skein.models.due import DueKind
-from skein.models.intent import owned_partition
 from skein.models.memory import Memory
+from skein.models.ownership import owned_partition
 from skein.models.run import Run
 from skein.models.storage import Item, Key
 from skein.models.trigger import Trigger

@@ -23,7 +23,9 @@ from skein.models.api.goals_and_plans import (
     PlanPage,
     PlanResource,
 )
-from skein.models.intent import GoalStatus, Owner, PlanStatus, Reach
+from skein.models.goal import GoalStatus
+from skein.models.ownership import Owner, Reach
+from skein.models.plan import PlanStatus
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()

@@ -19,7 +19,7 @@ from skein.models.api.threads import (
     ThreadResource,
     TrainingUnit,
 )
-from skein.models.intent import Owner, Reach
+from skein.models.ownership import Owner, Reach
 from skein.models.thread import ThreadStatus
 from skein.services.common.pagination import DEFAULT_PAGE
 

@@ -13,7 +13,9 @@ import pytest
 from skein.models.audience import Origin
 from skein.models.base import Stored, Value
 from skein.models.document import Document
-from skein.models.intent import Goal, Owned, Plan
+from skein.models.goal import Goal
+from skein.models.ownership import Owned
+from skein.models.plan import Plan
 from skein.models.run import Run, SentMessage
 
 PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from skein.models.intent import owned_partition
+from skein.models.ownership import owned_partition
 from skein.models.thread import ENDED_THREAD, Thread
 from skein.models.user import PhoneOwner
 from tests.attacks.cast import AGENTS, named, titled

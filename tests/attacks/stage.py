@@ -15,8 +15,8 @@ from skein.models.api.directory import AgentChange, UserChange
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import SmsAddress
 from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
-from skein.models.intent import Owner
 from skein.models.jobs import RunJob
+from skein.models.ownership import Owner
 from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.trigger import ServiceTrigger, Trigger

@@ -7,7 +7,7 @@ from typing import Any
 import service_webhook
 from skein.agent.tools import TOOLS
 from skein.models.completion import ModelRequest
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.run import Run
 from skein.models.source import Source
 from skein.models.step import Step

@@ -17,10 +17,10 @@ from skein.errors import RateLimited
 from skein.models.base import MemberRef
 from skein.models.chat import Chat
 from skein.models.completion import TokenUsage
-from skein.models.intent import Owner
 from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
 from skein.models.limit import DAY, Allowance
 from skein.models.overrides import TenantOverrides
+from skein.models.ownership import Owner
 from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.storage import Update

@@ -10,7 +10,7 @@ from skein.models.api.directory import NewUser, UserChange
 from skein.models.audience import Audience
 from skein.models.base import NamedMember
 from skein.models.document import DocumentReach, Folder
-from skein.models.intent import Owner, owned_partition
+from skein.models.ownership import Owner, owned_partition
 from skein.models.sms import InboundSms
 from skein.models.user import Line, Merge, PhoneOwner
 from skein.services.chats.post_message import Posted

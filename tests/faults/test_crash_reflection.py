@@ -7,8 +7,8 @@ from datetime import timedelta
 import reflection_finder
 from skein.models.audience import Audience
 from skein.models.completion import ModelRequest
-from skein.models.intent import Owner
 from skein.models.memory import Memory
+from skein.models.ownership import Owner
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, deaths, every_death, named
 from tests.support.builders import NOON, TENANT

@@ -5,7 +5,7 @@ import random
 from skein.agent.tools import TOOLS
 from skein.models.completion import ModelRequest
 from skein.models.document import DocumentReach, Folder
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.run import Run
 from skein.models.thread import Stint, Thread, Workbench
 from skein.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from skein.models.api.directory import NewUser
 from skein.models.audience import Audience
 from skein.models.base import NamedMember
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.sms import InboundSms
 from skein.services.chats.post_message import Posted
 from tests.faults.test_concurrency_engine import Rivals, at_once

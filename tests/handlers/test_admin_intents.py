@@ -7,7 +7,7 @@ import pytest
 import admin_api
 from skein.models.agent import Agent
 from skein.models.audience import Audience
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.storage import Put
 from tests.support.api_client import Client, everything, operator
 from tests.support.builders import NOON, TENANT, World, bot, person

@@ -9,7 +9,7 @@ from skein.agent.tools import TOOLS
 from skein.models.audience import OPEN, Audience
 from skein.models.base import rfc3339
 from skein.models.chat import Membership
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.storage import Update
 from skein.models.summary import Summary
 from tests.support.agents import END

@@ -28,8 +28,8 @@ from skein.adapters.twilio_signature import TwilioSignature
 from skein.adapters.twilio_sms import TwilioSms
 from skein.errors import Unavailable
 from skein.logs import Crashed
-from skein.models.intent import Owner
 from skein.models.jobs import QueueName
+from skein.models.ownership import Owner
 from skein.models.user import PhoneChat
 from skein.settings import Settings
 from tests.support.api_client import Context, recorded

@@ -9,8 +9,8 @@ import admin_api
 import reflection_finder
 import reflection_worker
 from skein.models.audience import Audience
-from skein.models.intent import Owner
 from skein.models.jobs import ReflectionJob
+from skein.models.ownership import Owner
 from tests.support.api_client import Client, recorded
 from tests.support.builders import TENANT, World, person
 from tests.support.webhooks import invoke

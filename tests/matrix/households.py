@@ -19,7 +19,7 @@ from skein.models.base import NamedMember
 from skein.models.chat import Membership, SmsAddress
 from skein.models.consolidation import ConsolidationRecord
 from skein.models.document import Document, DocumentReach, Folder
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.reflection import ReflectionRecord
 from skein.models.skill import SkillHead
 from skein.models.storage import Item, Key, Put, Update

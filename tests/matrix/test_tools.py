@@ -7,7 +7,7 @@ import pytest
 from skein.agent.tools import TOOLS
 from skein.models.base import MemberRef
 from skein.models.chat import Chat
-from skein.models.intent import owned_partition
+from skein.models.ownership import owned_partition
 from skein.models.step import ToolResult
 from skein.models.storage import Update
 from skein.models.user import User

@@ -2,8 +2,8 @@
 
 from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, UserChange
 from skein.models.document import DocumentReach, Folder
-from skein.models.intent import Owner, Reach
 from skein.models.overrides import TenantOverridesChange
+from skein.models.ownership import Owner, Reach
 from skein.models.skill import SkillHead
 from skein.services.planning.firing import Firing
 from skein.services.privacy.audit_log import Deed

@@ -16,7 +16,6 @@ from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import Chat, Membership, Message, SmsAddress, chat_partition
 from skein.models.consolidation import ConsolidationRecord
 from skein.models.delivery import Delivery
-from skein.models.intent import owned_partition
 from skein.models.jobs import (
     ConsolidationJob,
     DeliveryJob,
@@ -28,6 +27,7 @@ from skein.models.jobs import (
     UpkeepJob,
 )
 from skein.models.memory import ENDED, LIVE, Memory
+from skein.models.ownership import owned_partition
 from skein.models.run import Run
 from skein.models.storage import Put
 from skein.models.user import Line, PhoneOwner, User

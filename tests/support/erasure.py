@@ -10,7 +10,7 @@ from skein.models.api.directory import NewUser
 from skein.models.audience import Audience
 from skein.models.completion import ModelRequest
 from skein.models.erasure import Erasure
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.sms import InboundSms
 from tests.support.agents import COACH, DESIGNER, actor
 from tests.support.agents import settle as settle_at_once

@@ -12,7 +12,7 @@ from skein.models.base import MemberRef
 from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Chat, Membership
 from skein.models.document import DocumentReach, Folder
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.run import Run, run_id_in
 from skein.models.step import PromptRecord
 from skein.models.storage import Put, Update

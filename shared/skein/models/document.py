@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from skein.models.audience import Audience, may_change, may_show
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.chat import chat_partition
-from skein.models.intent import effect_key_in, owned_partition
+from skein.models.ownership import effect_key_in, owned_partition
 from skein.models.storage import Item, Key
 
 MAX_DOCUMENT_BYTES = 256 * 1024

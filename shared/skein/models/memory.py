@@ -7,7 +7,7 @@ from pydantic import StringConstraints
 
 from skein.models.base import Identifier, Instant, key_part
 from skein.models.due import due_mark
-from skein.models.intent import Owned, owned_partition
+from skein.models.ownership import Owned, owned_partition
 from skein.models.storage import Item, Key, Update
 
 MemoryKind = Literal["core", "journal"]

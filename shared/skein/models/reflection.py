@@ -2,7 +2,7 @@
 
 from skein.models.base import Identifier, Instant, Stored, Tenant
 from skein.models.completion import TokenUsage
-from skein.models.intent import owned_partition
+from skein.models.ownership import owned_partition
 from skein.models.storage import Item, Key
 
 HISTORY_DAYS = 90  # how long it is on record

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 from skein.models.audience import Audience
 from skein.models.base import Identifier, Instant, Stored, key_part
 from skein.models.document import DocumentName, Folder
-from skein.models.intent import Owned, owned_partition
+from skein.models.ownership import Owned, owned_partition
 from skein.models.skill import Mark, Marks, SkillName
 from skein.models.storage import Item, Key
 

@@ -15,9 +15,11 @@ from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Membership, SmsAddress
 from skein.models.completion import ModelRequest
 from skein.models.document import DocumentReach, Folder
-from skein.models.intent import Goal, Owner, Plan, Reach, owned_partition
+from skein.models.goal import Goal
 from skein.models.jobs import SummaryJob
 from skein.models.memory import REVISION, Memory
+from skein.models.ownership import Owner, Reach, owned_partition
+from skein.models.plan import Plan
 from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.storage import Item, Key, Put, Update, Write

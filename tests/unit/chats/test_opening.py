@@ -9,7 +9,7 @@ from skein.errors import Conflict
 from skein.models.api.base import MemberRequest, NewChat
 from skein.models.base import NamedMember
 from skein.models.chat import Chat
-from skein.models.intent import effect_id
+from skein.models.ownership import effect_id
 from skein.services.chats.opening import Opened
 from tests.support.agents import rival
 from tests.support.api_client import Client

@@ -13,9 +13,9 @@ from skein.models.api.base import ChatChange
 from skein.models.base import NamedMember, rfc3339
 from skein.models.completion import ModelRequest
 from skein.models.consolidation import Consolidation
-from skein.models.intent import Owner
 from skein.models.jobs import ConsolidationJob
 from skein.models.memory import revision_key
+from skein.models.ownership import Owner
 from skein.models.storage import Delete, Put, Update, Write
 from skein.models.user import User
 from skein.services.privacy.erasure_sweep import epoch_raised

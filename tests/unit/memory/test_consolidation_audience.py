@@ -5,8 +5,8 @@ import json
 from skein.models.audience import OPEN, Audience
 from skein.models.base import NamedMember
 from skein.models.completion import ModelRequest
-from skein.models.intent import Owner
 from skein.models.memory import Memory
+from skein.models.ownership import Owner
 from skein.services.memory.store import gives_way
 from tests.support.builders import TENANT, World, bot, person
 

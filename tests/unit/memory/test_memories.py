@@ -8,8 +8,8 @@ import pytest
 from skein.errors import Conflict, LostLease, NotFound, Unprocessable
 from skein.models.audience import OPEN, Audience
 from skein.models.base import rfc3339
-from skein.models.intent import Owner, Reach
 from skein.models.memory import REFLECTION_LEAD, REVISION, Memory
+from skein.models.ownership import Owner, Reach
 from skein.models.storage import Check, Exists, Key, Missing, Put
 from skein.services.memory.memories import memory_id_of
 from tests.support.builders import NOON, TENANT, World

@@ -8,9 +8,9 @@ import pytest
 
 from skein.errors import ModelRejected, Unavailable
 from skein.models.audience import OPEN, Audience
-from skein.models.intent import Owner, Reach
 from skein.models.jobs import ReflectionJob
 from skein.models.memory import JOURNAL_DAYS, Memory, MemoryKind, revision_key
+from skein.models.ownership import Owner, Reach
 from skein.models.reflection import ReflectionRecord
 from skein.models.storage import Put
 from skein.settings import Settings

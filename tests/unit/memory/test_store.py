@@ -9,8 +9,8 @@ import pytest
 from skein.adapters.memory_table import MemoryTable
 from skein.models.audience import Audience
 from skein.models.consolidation import Kept
-from skein.models.intent import Owner, Reach
 from skein.models.memory import Memory, revision_key
+from skein.models.ownership import Owner, Reach
 from skein.models.storage import Page, Put
 from skein.services.memory import store as remembering
 from skein.services.memory.search import MemorySearch

@@ -10,8 +10,9 @@ from skein.adapters.memory import MemoryQueues
 from skein.adapters.memory_table import MemoryTable
 from skein.errors import ConditionFailed, Unavailable, Unprocessable
 from skein.models.audience import OPEN, Audience
-from skein.models.intent import Owner, Plan
 from skein.models.jobs import Job, RunJob
+from skein.models.ownership import Owner
+from skein.models.plan import Plan
 from skein.models.run import Run, live_key
 from skein.models.storage import Update, Write
 from skein.services.planning.firing import Firing

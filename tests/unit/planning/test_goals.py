@@ -4,7 +4,8 @@ import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, Unprocessable
 from skein.models.audience import OPEN, Audience
-from skein.models.intent import MAX_GOALS, Goal, Owner, Reach
+from skein.models.goal import MAX_GOALS, Goal
+from skein.models.ownership import Owner, Reach
 from skein.models.storage import Check, Exists, Key, Missing
 from tests.support.builders import NOON, TENANT, World
 

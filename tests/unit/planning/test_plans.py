@@ -8,7 +8,8 @@ import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, Unprocessable
 from skein.models.audience import OPEN, Audience
-from skein.models.intent import MAX_PLANS, Owner, Plan, Reach
+from skein.models.ownership import Owner, Reach
+from skein.models.plan import MAX_PLANS, Plan
 from skein.models.storage import Check, Exists, Key
 from tests.support.builders import NOON, TENANT, World
 

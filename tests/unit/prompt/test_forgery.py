@@ -18,8 +18,9 @@ from skein.models.audience import OPEN, Origin
 from skein.models.base import MemberKind, NamedMember
 from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Chat, LastMessage, Media, Membership, Message
-from skein.models.intent import Goal, Plan
+from skein.models.goal import Goal
 from skein.models.overrides import TenantOverrides
+from skein.models.plan import Plan
 from skein.models.run import Run
 from skein.models.step import PromptRecord
 from skein.models.summary import PinnedSummary, Summary

@@ -7,7 +7,7 @@ import pytest
 
 from skein.models.agent import DEFAULT_TOOLS
 from skein.models.chat import Chat
-from skein.models.intent import Reach
+from skein.models.ownership import Reach
 from skein.models.run import Run
 from skein.models.step import PromptRecord
 from skein.models.storage import Update

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from skein.agent.prompt.memories import core_memories, journal
 from skein.agent.prompt.section import Section
 from skein.models.audience import OPEN
-from skein.models.intent import Owner
 from skein.models.memory import Memory
+from skein.models.ownership import Owner
 from skein.models.step import PromptRecord
 from skein.models.storage import Put
 from skein.services.common.quoting import on_one_line

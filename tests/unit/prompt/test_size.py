@@ -15,7 +15,8 @@ from skein.models.audience import OPEN
 from skein.models.base import NamedMember
 from skein.models.chat import Chat, Membership, Message
 from skein.models.completion import ToolSpec
-from skein.models.intent import Goal, Plan
+from skein.models.goal import Goal
+from skein.models.plan import Plan
 from skein.models.run import Run, run_id_in
 from skein.models.step import HISTORY, PromptRecord
 from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger

@@ -7,10 +7,10 @@ import pytest
 
 from skein.models.completion import TokenUsage
 from skein.models.consolidation import Consolidation
-from skein.models.intent import Owner
 from skein.models.jobs import ReflectionJob, SummaryJob, UpkeepJob
 from skein.models.memory import JOURNAL_DAYS, Memory
 from skein.models.overrides import TenantOverrides, TenantSettings
+from skein.models.ownership import Owner
 from skein.models.storage import Put
 from skein.settings import Settings
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person

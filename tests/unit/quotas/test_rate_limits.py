@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from skein.errors import Ambiguous, RateLimited
 from skein.models.chat import Message
 from skein.models.completion import ModelRequest
-from skein.models.intent import Owner
 from skein.models.limit import DAY, MINUTE, Allowance, Rate, owner_of_shard, owner_of_user
 from skein.models.overrides import TenantOverrides, TenantSettings
+from skein.models.ownership import Owner
 from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.storage import Put, Write

@@ -7,7 +7,7 @@ import pytest
 from skein.agent.reading.reader import Reading
 from skein.models.audience import Audience
 from skein.models.base import NamedMember
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.run import Run
 from skein.models.storage import Put
 from skein.models.summary import Summary

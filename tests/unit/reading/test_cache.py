@@ -13,8 +13,8 @@ from skein.agent.reading.cache import ContextCache
 from skein.agent.reading.reader import Reader, Reading
 from skein.models.audience import OPEN, Audience
 from skein.models.chat import Message
-from skein.models.intent import Owner, Reach
 from skein.models.overrides import ChatOverrides
+from skein.models.ownership import Owner, Reach
 from skein.models.run import Run, run_id_in
 from skein.models.storage import Update
 from skein.models.trigger import Trigger

@@ -17,8 +17,10 @@ from skein.models.audience import OPEN, Audience
 from skein.models.base import MemberRef, NamedMember
 from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Chat, LastMessage, Membership, Message
-from skein.models.intent import Goal, Plan, private_scope
+from skein.models.goal import Goal
 from skein.models.memory import Memory, MemoryKind
+from skein.models.ownership import private_scope
+from skein.models.plan import Plan
 from skein.models.run import Run, run_id_in
 from skein.models.storage import Item, Key, Page, Put
 from skein.models.summary import PinnedSummary, Summary

@@ -7,8 +7,10 @@ import pytest
 
 from skein.models.audience import Audience
 from skein.models.document import Document, DocumentReach, Folder
-from skein.models.intent import Goal, Owned, Owner, Plan, Reach
+from skein.models.goal import Goal
 from skein.models.memory import Memory
+from skein.models.ownership import Owned, Owner, Reach
+from skein.models.plan import Plan
 from skein.models.run import Run
 from skein.models.thread import Thread, Workbench
 from skein.models.trigger import PlanTrigger, Trigger

@@ -8,7 +8,7 @@ from skein.agent.turn import MAX_REBUILDS, READERS_KEEP_CHANGING
 from skein.errors import Unavailable
 from skein.models.audience import Audience
 from skein.models.completion import ModelRequest
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.run import Run
 from skein.models.storage import Update
 from tests.support.agents import (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.models.audience import Audience
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.run import Run
 from skein.models.storage import Delete, Key, Put
 from skein.models.thread import Stint, Thread

@@ -16,8 +16,8 @@ from skein.models.document import (
     Folder,
     Shelf,
 )
-from skein.models.intent import Owner
 from skein.models.memory import revision_key
+from skein.models.ownership import Owner
 from skein.models.storage import Check, Exists, Key, Missing
 from skein.services.account_linking.owned_items import move_owned
 from skein.services.workspace.document_changes import Maker, Revision

@@ -7,7 +7,9 @@ import pytest
 from skein.errors import Conflict, SkeinError, TooLarge
 from skein.models.audience import Audience
 from skein.models.document import MAX_OF_CHAT, MAX_ON_SHOW, DocumentReach, Folder
-from skein.models.intent import MAX_GOALS, MAX_PLANS, MOST_KEPT, Owner, Plan, Reach
+from skein.models.goal import MAX_GOALS
+from skein.models.ownership import MOST_KEPT, Owner, Reach
+from skein.models.plan import MAX_PLANS, Plan
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_changes import Maker
 from skein.settings import Settings

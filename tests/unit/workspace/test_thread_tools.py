@@ -7,7 +7,7 @@ import pytest
 
 from skein.models.audience import Audience
 from skein.models.document import DocumentReach, Folder
-from skein.models.intent import Owner
+from skein.models.ownership import Owner
 from skein.models.run import Run
 from skein.models.skill import SkillHead
 from skein.models.step import PromptRecord, Step

@@ -8,7 +8,7 @@ import pytest
 from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
 from skein.models.audience import OPEN, Audience
 from skein.models.document import DocumentReach, Folder
-from skein.models.intent import Owner, Reach
+from skein.models.ownership import Owner, Reach
 from skein.models.storage import Check, Exists, Key, Missing
 from skein.models.thread import MOST_KEPT_ON_BENCH, Stint, Thread, Workbench
 from skein.services.workspace import thread_changes as changes

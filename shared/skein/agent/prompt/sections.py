@@ -18,7 +18,8 @@ from skein.agent.reading.trigger import current_seq
 from skein.models.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.base import NamedMember
 from skein.models.chat import Chat, Message
-from skein.models.intent import Goal, Plan
+from skein.models.goal import Goal
+from skein.models.plan import Plan
 from skein.models.run import Run
 from skein.ports import TokenCounter
 from skein.prompts import render

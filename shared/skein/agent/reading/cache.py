@@ -15,8 +15,8 @@ from threading import Lock
 from cachetools import TLRUCache
 
 from skein.models.chat import Chat, Message, chat_partition
-from skein.models.intent import owned_partition
 from skein.models.memory import LIVE, REVISION
+from skein.models.ownership import owned_partition
 from skein.models.storage import Item, has_expired
 from skein.ports import Clock, Metrics, Table
 from skein.services.config.resolution import Effective

@@ -29,10 +29,12 @@ from skein.models.audience import Audience, may_show
 from skein.models.base import MemberRef, NamedMember
 from skein.models.borrowed import Borrowed
 from skein.models.chat import Chat, Membership, Message, member_relation
-from skein.models.intent import Goal, Plan, scopes_at
+from skein.models.goal import Goal
 from skein.models.limit import Allowance
 from skein.models.memory import LIVE, Memory
 from skein.models.overrides import TenantOverrides
+from skein.models.ownership import scopes_at
+from skein.models.plan import Plan
 from skein.models.run import PromptMark, Run
 from skein.models.storage import MAX_BATCH_GET_KEYS, Item, Key, Page
 from skein.models.summary import PinnedSummary

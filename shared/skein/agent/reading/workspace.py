@@ -12,7 +12,7 @@ from typing import NamedTuple
 from skein.models.audience import Audience, may_show
 from skein.models.chat import Chat, Membership
 from skein.models.document import SHELF, Document, DocumentReach, Folder, Shelf
-from skein.models.intent import owned_partition, scopes_at
+from skein.models.ownership import owned_partition, scopes_at
 from skein.models.run import Run
 from skein.models.skill import CORE, SkillCatalog
 from skein.models.storage import Item, Key

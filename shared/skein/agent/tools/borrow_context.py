@@ -11,7 +11,7 @@ from skein.agent.tools.chats import newest_messages, own_chat
 from skein.errors import ConditionFailed, Correctable, Failed, LostLease
 from skein.models.audience import Audience
 from skein.models.borrowed import MOST_CHARACTERS, MOST_MESSAGES, Borrowed, BorrowedMessage
-from skein.models.intent import effect_id
+from skein.models.ownership import effect_id
 from skein.models.storage import Put
 from skein.services.chat_state.audience import destination_of
 from skein.services.chat_state.titles import title_of

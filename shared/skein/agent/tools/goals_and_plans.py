@@ -18,7 +18,7 @@ from skein.agent.tools.arguments import (
 from skein.agent.tools.base import Call, refusals_told, tool
 from skein.agent.tools.scope import owner_at, reach_at
 from skein.models.base import rfc3339
-from skein.models.intent import effect_id
+from skein.models.ownership import effect_id
 
 GoalId = Annotated[Id, Field(description="The goal's id.")]
 NewPlanName = Annotated[PlanName, Field(description="Its name; the same name again replaces it.")]

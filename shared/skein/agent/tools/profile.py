@@ -10,7 +10,7 @@ from skein.agent.tools.base import Call, tool
 from skein.agent.tools.scope import content_of
 from skein.errors import Correctable, Failed, Unprocessable
 from skein.models.audience import may_change
-from skein.models.intent import effect_id
+from skein.models.ownership import effect_id
 from skein.services.common.optimistic import NOT_FROM_HERE
 
 

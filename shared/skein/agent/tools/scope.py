@@ -10,7 +10,7 @@ from skein.agent.tools.base import Call
 from skein.errors import Failed
 from skein.models.audience import Audience
 from skein.models.document import DocumentReach, Folder
-from skein.models.intent import Owner, Reach, effect_id, scopes_at
+from skein.models.ownership import Owner, Reach, effect_id, scopes_at
 from skein.services.workspace.document_changes import Maker
 
 

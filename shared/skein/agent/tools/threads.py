@@ -33,7 +33,7 @@ from skein.agent.tools.arguments import (
 from skein.agent.tools.base import Call, refusals_told, tool
 from skein.agent.tools.scope import maker_of, owner_at, reach_at
 from skein.errors import Correctable, Failed, NotFound
-from skein.models.intent import effect_id
+from skein.models.ownership import effect_id
 from skein.models.skill import CORE
 from skein.models.thread import Thread, ThreadKind
 from skein.services.workspace import thread_changes as changes

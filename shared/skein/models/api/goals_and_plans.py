@@ -7,16 +7,8 @@ from pydantic import Field
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.api.directory import TimeZone
 from skein.models.base import Instant
-from skein.models.intent import (
-    Goal,
-    GoalPriority,
-    GoalStatus,
-    GoalText,
-    Plan,
-    PlanInstruction,
-    PlanName,
-    PlanStatus,
-)
+from skein.models.goal import Goal, GoalPriority, GoalStatus, GoalText
+from skein.models.plan import Plan, PlanInstruction, PlanName, PlanStatus
 
 SaidTime = Annotated[str, Field(min_length=1, max_length=200)]
 

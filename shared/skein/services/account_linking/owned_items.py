@@ -10,8 +10,9 @@ from skein.models.audience import Audience
 from skein.models.chat import Chat
 from skein.models.document import RENAMED, Folder
 from skein.models.due import DueKind, due_mark
-from skein.models.intent import Plan, owned_partition
 from skein.models.memory import revision_key, touched
+from skein.models.ownership import owned_partition
+from skein.models.plan import Plan
 from skein.models.storage import Delete, Exists, Is, Item, Key, Missing, Put, Update
 from skein.models.thread import BENCH, ENDED_THREAD
 from skein.ports import Table

@@ -2,7 +2,7 @@
 
 from skein.models.audience import OPEN, Audience
 from skein.models.chat import Chat
-from skein.models.intent import private_scope
+from skein.models.ownership import private_scope
 from skein.models.run import Run
 
 

@@ -9,8 +9,8 @@ from skein.models.api.base import NewChat
 from skein.models.base import MemberRef, NamedMember
 from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
 from skein.models.dedupe import OpeningMark
-from skein.models.intent import effect_id
 from skein.models.overrides import TenantSettings
+from skein.models.ownership import effect_id
 from skein.models.storage import MAX_TRANSACTION_ITEMS, Missing, Put, Write
 from skein.ports import Table
 from skein.services.config.retention import retention_of

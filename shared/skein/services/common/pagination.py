@@ -15,7 +15,7 @@ from pydantic import BaseModel, StringConstraints
 
 from skein.errors import Conflict, Invalid
 from skein.models.base import Stored, Value
-from skein.models.intent import MOST_KEPT, Owned, Reach, owned_partition
+from skein.models.ownership import MOST_KEPT, Owned, Reach, owned_partition
 from skein.models.storage import Item, Key, Page
 from skein.ports import Table
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from skein.errors import NotFound
 from skein.models.agent import Agent, agents_relation
 from skein.models.chat import Chat
-from skein.models.intent import Reach, private_scope
+from skein.models.ownership import Reach, private_scope
 from skein.models.storage import Absent, Check, Exists, Missing, Put, all_of
 from skein.models.user import User
 from skein.ports import Clock, Ids, Table

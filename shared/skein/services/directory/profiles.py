@@ -9,7 +9,7 @@ from skein.errors import ConditionFailed, Unprocessable
 from skein.models.api.directory import UserChange
 from skein.models.base import NamedMember
 from skein.models.free_fields import OWN_FIELDS
-from skein.models.intent import effect_kept_until, effect_key
+from skein.models.ownership import effect_kept_until, effect_key
 from skein.models.storage import Check, Missing, Put, Write
 from skein.models.user import User
 from skein.ports import Clock, Table

@@ -13,8 +13,8 @@ from skein.models.base import rfc3339
 from skein.models.chat import Membership
 from skein.models.completion import TokenUsage
 from skein.models.consolidation import ConsolidationRecord, Kept
-from skein.models.intent import Owner
 from skein.models.memory import revision_key
+from skein.models.ownership import Owner
 from skein.models.storage import (
     Absent,
     Check,

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from ulid import ULID
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.intent import Owner, Reach, owned_partition
 from skein.models.memory import MadeBy, Memory, MemoryKind, revision_key, touched
+from skein.models.ownership import Owner, Reach, owned_partition
 from skein.models.storage import Check, Is, Item, Key, Missing, Put, Update, Write
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit

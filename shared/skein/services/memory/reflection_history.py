@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from skein.models.intent import Reach
+from skein.models.ownership import Reach
 from skein.models.reflection import HISTORY_DAYS, REFLECTED, ReflectionRecord
 from skein.models.storage import Item
 from skein.ports import Clock, Table

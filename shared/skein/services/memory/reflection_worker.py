@@ -17,9 +17,9 @@ from skein.models.agent import Agent
 from skein.models.audience import Audience
 from skein.models.completion import ModelRequest, TokenUsage
 from skein.models.due import NOT_DUE
-from skein.models.intent import Reach, owned_partition, scopes_at
 from skein.models.jobs import ReflectionJob
 from skein.models.memory import REFLECTION_LEAD, Memory, touched
+from skein.models.ownership import Reach, owned_partition, scopes_at
 from skein.models.reflection import ReflectionRecord
 from skein.models.storage import Is, Missing, Put, Update, Write, all_of
 from skein.ports import Clock, Ids, LanguageModel, Metrics, Table, TokenCounter

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from skein.models.audience import may_change
 from skein.models.consolidation import Kept
-from skein.models.intent import Owner, Reach, owned_partition
 from skein.models.memory import JOURNAL_DAYS, LIVE, MadeBy, Memory, MemoryKind, touched
+from skein.models.ownership import Owner, Reach, owned_partition
 from skein.models.storage import Delete, Is, Item, Missing, Put, Write
 from skein.ports import Ids, Table, TokenCounter
 from skein.services.common.quoting import on_one_line

@@ -12,7 +12,7 @@ from skein.errors import Unprocessable
 from skein.models.agent import Agent
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership, Message
-from skein.models.intent import Owner, Reach, scopes_at
+from skein.models.ownership import Owner, Reach, scopes_at
 from skein.models.storage import MAX_BATCH_GET_KEYS
 from skein.models.user import User
 from skein.ports import Table

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from skein.models.agent import Agent
 from skein.models.base import rfc3339
-from skein.models.intent import Plan
 from skein.models.jobs import RunJob
+from skein.models.plan import Plan
 from skein.models.storage import Item
 from skein.models.trigger import PlanTrigger, Trigger
 from skein.ports import Metrics, Table

@@ -7,7 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from skein.errors import Conflict, NotFound
-from skein.models.intent import MAX_GOALS, Goal, GoalStatus, Owner, Reach
+from skein.models.goal import MAX_GOALS, Goal, GoalStatus
+from skein.models.ownership import Owner, Reach
 from skein.models.storage import Check, Delete, Is, Item, Missing, Put, Write
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from skein.errors import Unprocessable
 from skein.models.due import NOT_DUE
-from skein.models.intent import Plan, PlanStatus
+from skein.models.plan import Plan, PlanStatus
 from skein.models.storage import Condition, Delete, Is, Missing, Put, Update, Write
 from skein.services.common.schedule import after_a_while, moment_of, next_time, zone_of
 

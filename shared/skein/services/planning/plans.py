@@ -7,15 +7,8 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from skein.errors import NotFound, Unprocessable
-from skein.models.intent import (
-    MAX_PLANS,
-    Owner,
-    Plan,
-    PlanStatus,
-    Reach,
-    effect_kept_until,
-    effect_key,
-)
+from skein.models.ownership import Owner, Reach, effect_kept_until, effect_key
+from skein.models.plan import MAX_PLANS, Plan, PlanStatus
 from skein.models.storage import Check, Delete, Item, Key, Missing, Put, Write
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit

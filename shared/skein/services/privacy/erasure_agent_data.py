@@ -15,8 +15,8 @@ from skein.models.base import MemberRef
 from skein.models.chat import Membership, chat_partition
 from skein.models.document import Document, DocumentReach
 from skein.models.erasure import ErasedChat
-from skein.models.intent import EFFECT_KEPT, owned_partition
 from skein.models.memory import Memory, touched
+from skein.models.ownership import EFFECT_KEPT, owned_partition
 from skein.models.run import Run
 from skein.models.storage import (
     Absent,

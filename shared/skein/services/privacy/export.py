@@ -20,7 +20,7 @@ from skein.models.chat import (
     related_chat,
 )
 from skein.models.delivery import Delivery
-from skein.models.intent import owned_partition
+from skein.models.ownership import owned_partition
 from skein.models.past import past_relation
 from skein.models.storage import Item
 from skein.models.user import User

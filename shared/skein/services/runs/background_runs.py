@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from skein.correlation import current
 from skein.models.audience import OPEN, Audience
-from skein.models.intent import effect_id
 from skein.models.jobs import RunJob
+from skein.models.ownership import effect_id
 from skein.models.run import Run, live_key, run_id_in
 from skein.models.storage import Missing, Put, Write
 from skein.models.trigger import Trigger

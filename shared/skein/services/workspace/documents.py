@@ -10,8 +10,8 @@ from skein.models.document import (
     Done,
     Folder,
 )
-from skein.models.intent import effect_kept_until
 from skein.models.memory import touched
+from skein.models.ownership import effect_kept_until
 from skein.models.storage import (
     Item,
     Key,

@@ -6,7 +6,7 @@ from skein.errors import Conflict, NotFound
 from skein.models.agent import Agent
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership
-from skein.models.intent import Reach, scopes_at
+from skein.models.ownership import Reach, scopes_at
 from skein.models.storage import Absent, Exists, Update, all_of
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import scope_of

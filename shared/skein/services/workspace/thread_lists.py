@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from skein.errors import Invalid
-from skein.models.intent import Reach
+from skein.models.ownership import Reach
 from skein.models.storage import Item
 from skein.models.thread import ENDED_THREAD, Thread, ThreadStatus
 from skein.ports import Table

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 from skein.errors import Conflict, NotFound
-from skein.models.intent import Reach, effect_key
+from skein.models.ownership import Reach, effect_key
 from skein.models.storage import Item, Key
 from skein.models.thread import Thread, ThreadDone, Workbench
 from skein.ports import Table

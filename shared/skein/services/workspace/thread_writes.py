@@ -4,7 +4,7 @@ import json
 
 from skein.errors import TooLarge
 from skein.models.audience import Audience
-from skein.models.intent import Reach
+from skein.models.ownership import Reach
 from skein.models.storage import Item, Missing, Put, Write, at_version
 from skein.models.thread import Stint, Thread, Workbench
 from skein.ports import Clock

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from skein.errors import Conflict
 from skein.models.document import Document
-from skein.models.intent import Owner, Reach, effect_kept_until, effect_key
+from skein.models.ownership import Owner, Reach, effect_kept_until, effect_key
 from skein.models.storage import Delete, Is, Key, Missing, Put, Write
 from skein.models.thread import (
     MOST_KEPT_ON_BENCH,

@@ -1,0 +1,52 @@
+"""What an agent is after."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from skein.models.base import Identifier, Instant, key_part
+from skein.models.ownership import Owned, owned_partition
+from skein.models.storage import Item, Key
+
+GoalStatus = Literal["active", "completed", "abandoned"]
+GoalText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
+GoalPriority = Annotated[int, Field(ge=1, le=5)]
+
+MAX_GOALS = 100  # active ones that may be shown in one place
+
+
+class Goal(Owned):
+    """What an agent is after.
+
+    Attributes:
+        priority: 1 comes first.
+        version: Raised by every change, which holds only for the version that it read.
+    """
+
+    id: Identifier
+    text: GoalText
+    priority: GoalPriority = 2
+    long_term: bool = False
+    status: GoalStatus = "active"
+    version: int = 1
+    ended_at: Instant | None = None
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str, scope: str | None, goal_id: str) -> Key:
+        """The key of an active goal."""
+        return Key(owned_partition(tenant, agent_id, scope), f"GOAL#{key_part(goal_id)}")
+
+    @staticmethod
+    def ended_key_of(tenant: str, agent_id: str, scope: str | None, goal_id: str) -> Key:
+        """The key of a goal that has ended: out of the way of the prompt's query."""
+        return Key(owned_partition(tenant, agent_id, scope), f"ENDED#GOAL#{key_part(goal_id)}")
+
+    @property
+    def key(self) -> Key:
+        """This goal's key; it moves when the goal ends."""
+        make = self.key_of if self.status == "active" else self.ended_key_of
+        return make(self.tenant, self.agent_id, self.scope, self.id)
+
+    def to_item(self) -> Item:
+        """The goal as table attributes."""
+        return self.attributes()
