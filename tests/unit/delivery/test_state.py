@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 
 from skein.models.delivery import DeliveryPart, PartStatus
 from skein.models.sms import SentSms, SmsStatus, StatusReport
+from skein.services.delivery.policy import MAX_TRIES, PASSING_ERRORS, RETRY_WAITS
 from skein.services.delivery.state import (
-    MAX_TRIES,
-    PASSING_ERRORS,
     RANKS,
-    RETRY_WAITS,
     answered,
     given_up,
     intended,

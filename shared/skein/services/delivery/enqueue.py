@@ -1,7 +1,7 @@
 """Whose phones a message goes to, and what is written so that it gets there."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from skein.correlation import current
@@ -11,6 +11,7 @@ from skein.models.jobs import DeliveryJob
 from skein.models.storage import Condition, Is, Missing, Put, Update, Write, all_of
 from skein.ports import Ids
 from skein.services.chat_state.snapshot import Room
+from skein.services.delivery.policy import grace_end
 from skein.settings import Settings
 
 
@@ -36,7 +37,7 @@ def outgoing(
     """
     if room.chat.kind != "direct" or message.sender.kind != "agent":
         return
-    due_at = now + timedelta(seconds=settings.outbox_grace_seconds)
+    due_at = grace_end(now, settings)
     for person in room.members:
         if not person.active or person.sms is None or person.sms_opted_out_at is not None:
             continue

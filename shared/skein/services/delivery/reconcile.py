@@ -3,21 +3,23 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from urllib.parse import urlencode
 
 from skein.errors import Transient
 from skein.models.delivery import Delivery
 from skein.models.sms import OutgoingSms, SentSms
 from skein.ports import Clock, Sms
-from skein.services.delivery.state import MAX_TRIES, answered, given_up, looked_at_later
+from skein.services.delivery.policy import (
+    look_up_from,
+    may_look_up_again,
+    next_look_up,
+    tries_are_over,
+)
+from skein.services.delivery.state import answered, given_up, looked_at_later
 from skein.services.delivery.store import DeliveryBook, Hold
 from skein.settings import Settings
 
 STATUS_PATH = "/webhooks/twilio/status"
-
-CLOCK_SKEW = timedelta(seconds=10)  # between us and Twilio
-PATIENCE = timedelta(hours=1)  # after that a text rather fails than be sent twice
 
 logger = logging.getLogger(__name__)
 
@@ -39,14 +41,15 @@ class Lookup:
         """
         delivery, part, now = hold.delivery, hold.delivery.parts[index], self.clock.now()
         posted_at = part.intent_at or delivery.created_at
-        later = now + timedelta(seconds=self.settings.ambiguous_post_seconds)
+        later = next_look_up(now, self.settings)
         try:
-            since = posted_at - CLOCK_SKEW
-            found = self.sms.find(outgoing(delivery, index, self.settings), since=since)
+            found = self.sms.find(
+                outgoing(delivery, index, self.settings), since=look_up_from(posted_at)
+            )
             free = self._unowned(delivery, index, found)
         except Transient as error:
             logger.warning("an unclear post could not be looked up: %s", error)
-            patient = now < posted_at + PATIENCE
+            patient = may_look_up_again(posted_at, now)
             hold.save_part(index, (lambda p: looked_at_later(p, later)) if patient else given_up)
             return True
         if free is None:
@@ -56,7 +59,7 @@ class Lookup:
             oldest = min(free, key=lambda sent: (sent.created_at, sent.sid))
             hold.save_part(index, lambda p: answered(p, oldest, now))
             return True
-        if part.tries >= MAX_TRIES:
+        if tries_are_over(part):
             hold.save_part(index, given_up)
             return True
         return False

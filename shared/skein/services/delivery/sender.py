@@ -6,7 +6,7 @@ without an outcome waits for its status callback, then looks the text up, and on
 """
 
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from skein.correlation import correlated, follow
 from skein.errors import (
@@ -22,9 +22,17 @@ from skein.models.delivery import Delivery, DeliveryPart
 from skein.models.jobs import DeliveryJob
 from skein.models.sms import StatusReport
 from skein.ports import Clock, Metrics, Sms, Table
+from skein.services.delivery.policy import (
+    OPTED_OUT,
+    ORDER_CHECK_SECONDS,
+    lease_end,
+    next_look_up,
+    queue_delay,
+    time_for_another_post,
+    waits_for,
+)
 from skein.services.delivery.reconcile import Lookup, outgoing
 from skein.services.delivery.state import (
-    OPTED_OUT,
     answered,
     intended,
     next_part,
@@ -38,10 +46,6 @@ from skein.services.delivery.store import Change, DeliveryBook, Hold, Recipient,
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
-LEASE_MARGIN = timedelta(seconds=2)
-ORDER_CHECK_SECONDS = 2
-LONGEST_DELAY_SECONDS = 900  # SQS
-POST_TIME = timedelta(seconds=30)  # the time-outs of a look-up and a post, and the writes around
 OPTED_OUT_REASON = "the person has opted out"
 
 logger = logging.getLogger(__name__)
@@ -94,8 +98,7 @@ class Deliveries:
         if found.settled or not _free(found, now):
             return
         message, recipient, predecessor = self._around(found)
-        order_ends = found.created_at + timedelta(seconds=self._settings.delivery_order_seconds)
-        if predecessor is not None and not predecessor.settled and now < order_ends:
+        if waits_for(predecessor, found, now, self._settings):
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
             return
 
@@ -103,7 +106,7 @@ class Deliveries:
             return delivery.model_copy(
                 update={
                     "fence": delivery.fence + 1,
-                    "lease_until": deadline + LEASE_MARGIN,
+                    "lease_until": lease_end(deadline),
                     "parts": delivery.parts or parts_of(message.text if message else ""),
                 }
             )
@@ -177,9 +180,9 @@ class Deliveries:
             if part.next_at is not None and part.next_at > now:
                 hold.save(_released)
                 if part.status in {"sending", "pending"}:
-                    self._come_back(job, part.next_at - now)
+                    self._dispatch.send([job], delay_seconds=queue_delay(part.next_at - now))
                 return
-            if posted and deadline - now < POST_TIME:
+            if posted and not time_for_another_post(deadline, now):
                 hold.save(_released)
                 self._dispatch.send([job])
                 return
@@ -197,18 +200,13 @@ class Deliveries:
                 recipient = None
                 posted = True
 
-    def _come_back(self, job: DeliveryJob, wait: timedelta) -> None:
-        seconds = min(int(wait.total_seconds()) + 1, LONGEST_DELAY_SECONDS)
-        self._dispatch.send([job], delay_seconds=seconds)
-
     def _post(self, hold: Hold, index: int, part: DeliveryPart) -> None:
         """Write the intent, post the part, and write what came of it.
 
         Nothing is posted when a callback has meanwhile changed the part: the text was taken before.
         """
         now = self._clock.now()
-        look_at = now + timedelta(seconds=self._settings.ambiguous_post_seconds)
-        intent = intended(part, now, look_at)
+        intent = intended(part, now, next_look_up(now, self._settings))
         hold.save_part(index, lambda stored: intent if stored == part else stored)
         if hold.delivery.parts[index].tries != intent.tries:
             return

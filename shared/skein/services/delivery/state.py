@@ -5,34 +5,13 @@ one try; a new try is counted in `tries`.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from skein.models.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
 from skein.models.sms import SentSms, SmsStatus, StatusReport
+from skein.services.delivery.policy import may_pass, next_try
 from skein.services.delivery.segments import segment_count, split_text
-
-# The waits before the second and the third try; there is no fourth.
-RETRY_WAITS = (timedelta(minutes=5), timedelta(minutes=30))
-MAX_TRIES = len(RETRY_WAITS) + 1
-
-OPTED_OUT = 21610  # the person answered STOP: https://www.twilio.com/docs/api/errors/21610
-
-# Twilio's errors that may pass by themselves (https://www.twilio.com/docs/api/errors).
-PASSING_ERRORS = frozenset(
-    {
-        20003,  # the credentials are wrong, as while they are being changed
-        20429,  # too many requests
-        21611,  # too many texts wait on this number
-        30001,  # the queue is full
-        30003,  # the phone is switched off or out of reach
-        30005,  # the phone is unknown, or not active now
-        30008,  # the carrier does not say what went wrong
-        30017,  # the carrier's network is congested
-        30022,  # over the carrier's rate
-        30410,  # the provider did not answer in time
-    }
-)
 
 RANKS: dict[PartStatus, int] = {
     "pending": 0,
@@ -99,7 +78,7 @@ def refused(part: DeliveryPart, code: int | None, now: datetime) -> DeliveryPart
 
 def not_taken(part: DeliveryPart, now: datetime) -> DeliveryPart:
     """The part after Twilio was out of reach or too busy, so that another try is safe."""
-    return _while_unclear(part, {"status": "failed", "next_at": _next_try(part, now)})
+    return _while_unclear(part, {"status": "failed", "next_at": next_try(part, now)})
 
 
 def given_up(part: DeliveryPart) -> DeliveryPart:
@@ -171,12 +150,11 @@ def _moved(
         return part
     if status not in {"failed", "undelivered"}:
         return part.model_copy(update={"status": status, "next_at": None})
-    passing = error_code in PASSING_ERRORS
     return part.model_copy(
         update={
             "status": status,
             "error_code": error_code,
-            "next_at": _next_try(part, now) if passing else None,
+            "next_at": next_try(part, now) if may_pass(error_code) else None,
         }
     )
 
@@ -184,7 +162,3 @@ def _moved(
 def _while_unclear(part: DeliveryPart, change: dict[str, Any]) -> DeliveryPart:
     """The changed part, unless a callback has told by now what became of it."""
     return part.model_copy(update=change) if part.status == "sending" else part
-
-
-def _next_try(part: DeliveryPart, now: datetime) -> datetime | None:
-    return None if part.tries >= MAX_TRIES else now + RETRY_WAITS[part.tries - 1]

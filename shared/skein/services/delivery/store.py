@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
@@ -15,6 +15,7 @@ from skein.models.storage import Exists, Is, Item, Key, Update, all_of
 from skein.models.user import PhoneOwner
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
+from skein.services.delivery.policy import grace_end
 from skein.services.delivery.state import PartChange, next_look, status_of, with_part
 from skein.settings import Settings
 
@@ -160,7 +161,7 @@ class DeliveryBook:
         return dict(NOT_DUE) if at is None else delivery.due(at) | {"due_tries": None}
 
     def _grace(self) -> datetime:
-        return self.clock.now() + timedelta(seconds=self.settings.outbox_grace_seconds)
+        return grace_end(self.clock.now(), self.settings)
 
     def _count(self, before: Delivery, after: Delivery) -> None:
         if after.status == "failed" and before.status != "failed":

@@ -1,0 +1,91 @@
+"""The policy of deliveries fits the numbers that have to stay elsewhere."""
+
+from datetime import UTC, datetime, timedelta
+
+from local.template import Template
+from skein.adapters.twilio_sms import CONNECT_SECONDS, READ_SECONDS
+from skein.models.chat import SmsAddress
+from skein.models.delivery import Delivery, DeliveryPart
+from skein.services.delivery import policy
+from skein.services.outbox.tick import BACKOFF_MINUTES
+from skein.settings import Settings
+
+NOW = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+SETTINGS = Settings()
+RESOURCES = Template.load().document["Resources"]
+FUNCTION = RESOURCES["SmsDelivery"]["Properties"]
+QUEUE = RESOURCES["DeliveriesQueue"]["Properties"]
+
+
+def delivery(*, status: str = "queued") -> Delivery:
+    return Delivery.model_validate(
+        {
+            "tenant": "acme",
+            "id": "dlv_1",
+            "chat_id": "chat_1",
+            "user_id": "usr_1",
+            "seq": 1,
+            "to": SmsAddress(line="+14155550100", phone="+14155550199"),
+            "status": status,
+            "created_at": NOW,
+        }
+    )
+
+
+def test_a_look_up_and_a_post_fit_into_the_time_that_is_kept_for_them() -> None:
+    requests = timedelta(seconds=2 * (CONNECT_SECONDS + READ_SECONDS))
+    assert requests < policy.POST_TIME < timedelta(seconds=FUNCTION["Timeout"])
+
+
+def test_a_lease_ends_after_the_invocation_and_before_the_queue_brings_the_job_back() -> None:
+    longest = policy.lease_end(NOW + timedelta(seconds=FUNCTION["Timeout"])) - NOW
+    assert timedelta(0) < policy.LEASE_MARGIN
+    assert longest < timedelta(seconds=QUEUE["VisibilityTimeout"])
+
+
+def test_the_queue_gives_a_job_up_only_after_the_tick_has_sent_it_again() -> None:
+    received = QUEUE["RedrivePolicy"]["maxReceiveCount"]
+    queue_gives_up = timedelta(seconds=QUEUE["VisibilityTimeout"]) * received
+    first_by_tick = policy.grace_end(NOW, SETTINGS) - NOW + timedelta(minutes=BACKOFF_MINUTES[0])
+    assert first_by_tick < queue_gives_up
+
+
+def test_a_job_never_comes_back_before_its_time_unless_the_queue_cannot_wait_so_long() -> None:
+    assert policy.queue_delay(timedelta(seconds=2.5)) == 3
+    assert policy.queue_delay(timedelta(hours=1)) == policy.LONGEST_DELAY_SECONDS
+
+
+def test_a_post_is_looked_up_before_it_could_be_tried_again_and_while_it_is_worth_it() -> None:
+    first = policy.next_look_up(NOW, SETTINGS)
+    assert first < NOW + policy.RETRY_WAITS[0]
+    assert policy.may_look_up_again(NOW, first)
+    assert not policy.may_look_up_again(NOW, NOW + policy.PATIENCE)
+    assert policy.look_up_from(NOW) == NOW - policy.CLOCK_SKEW
+
+
+def test_a_text_waits_for_the_one_before_it_only_so_long() -> None:
+    end = NOW + timedelta(seconds=SETTINGS.delivery_order_seconds)
+    assert SETTINGS.delivery_order_seconds > policy.ORDER_CHECK_SECONDS
+    before = delivery()
+    assert policy.waits_for(before, delivery(), end - SECOND, SETTINGS)
+    assert not policy.waits_for(before, delivery(), end, SETTINGS)
+    assert not policy.waits_for(delivery(status="sent"), delivery(), NOW, SETTINGS)
+    assert not policy.waits_for(None, delivery(), NOW, SETTINGS)
+
+
+def test_a_part_is_posted_three_times_at_most() -> None:
+    tries = [DeliveryPart(body="hi", segments=1, tries=n) for n in range(1, policy.MAX_TRIES + 1)]
+    waits = [at and at - NOW for at in (policy.next_try(part, NOW) for part in tries)]
+    assert waits == [*policy.RETRY_WAITS, None]
+    assert [policy.tries_are_over(part) for part in tries] == [False, False, True]
+
+
+def test_an_opt_out_is_not_tried_again() -> None:
+    assert not policy.may_pass(policy.OPTED_OUT)
+    assert not policy.may_pass(None)
+
+
+def test_another_post_begins_only_while_there_is_time_for_it() -> None:
+    assert policy.time_for_another_post(NOW + policy.POST_TIME, NOW)
+    assert not policy.time_for_another_post(NOW + policy.POST_TIME - SECOND, NOW)
