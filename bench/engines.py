@@ -12,11 +12,11 @@ from typing import Any
 
 from local.aws import CREDENTIALS, HOST
 from local.children import Child
-from local.engine import DynamoDbLocal
 from local.template import Template
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import dynamo_client
 from skein.settings import Settings
+from tests.support.engine import DynamoDbLocal
 
 
 @contextmanager

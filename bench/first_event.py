@@ -92,15 +92,15 @@ def use_first_app(told: dict[str, Any]) -> None:
         @cached_property
         def clock(self) -> "Clock":
             _ = super().clock
-            from skein.adapters.memory import FixedClock
+            from tests.fakes.system import FixedClock
 
             return FixedClock(datetime.fromisoformat(told["now"]))
 
         @cached_property
         def table(self) -> "Table":
             real = super().table
-            from skein.adapters.memory_table import MemoryTable
             from skein.models.storage import Key, Put
+            from tests.fakes.table import MemoryTable
 
             _in_vain(lambda: real.get(Key("nobody", "answers")))
             table = MemoryTable(self.clock)
@@ -111,14 +111,14 @@ def use_first_app(told: dict[str, Any]) -> None:
         @cached_property
         def queues(self) -> "Queues":
             _ = super().queues
-            from skein.adapters.memory import MemoryQueues
+            from tests.fakes.system import MemoryQueues
 
             return MemoryQueues(self.clock)
 
         @cached_property
         def secrets(self) -> "Secrets":
             _ = super().secrets
-            from skein.adapters.memory_outside import MemorySecrets
+            from tests.fakes.sms import MemorySecrets
 
             return MemorySecrets(told["secrets"])
 
@@ -132,7 +132,7 @@ def use_first_app(told: dict[str, Any]) -> None:
         @cached_property
         def sms(self) -> "Sms":
             real = super().sms
-            from skein.adapters.memory_outside import MemorySms
+            from tests.fakes.sms import MemorySms
 
             return TriedSms(real, MemorySms(self.clock))
 

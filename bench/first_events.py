@@ -27,9 +27,6 @@ from local.intrinsics import queue_arn
 from local.routes import Routes
 from local.template import Template
 from local.twilio_webhooks import TwilioWebhooks
-from skein.adapters.memory import FixedClock, MemoryMetrics, MemoryQueues
-from skein.adapters.memory_outside import MemorySecrets, MemorySms
-from skein.adapters.memory_table import MemoryTable
 from skein.adapters.system import UlidIds
 from skein.adapters.tokens import Tokens
 from skein.bootstrap import App, build_app
@@ -51,6 +48,9 @@ from skein.models.storage import Item, Key, Write
 from skein.ports import Clock
 from skein.services.inbound.webhook_signature import sign
 from skein.settings import Settings
+from tests.fakes.sms import MemorySecrets, MemorySms
+from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
+from tests.fakes.table import MemoryTable
 
 TENANT, LINE, PHONE = "bench", "+15005550006", "+15005550100"
 OPENAI = "openai"

@@ -15,12 +15,12 @@ from bench.fills import filled_by_transactions
 from bench.script import SYSTEM_PROMPT
 from bench.skein_chat import TENANT, Kind, SkeinChat
 from bench.stand import Stand
-from skein.adapters.memory_table import MemoryTable
 from skein.models.agent import DEFAULT_TOOLS, ToolName
 from skein.models.completion import ModelRequest
 from skein.models.step import PromptRecord, Step
 from skein.ports import ModelTokens
 from skein.settings import Settings
+from tests.fakes.table import MemoryTable
 
 TURNS = 200
 LEAST_HEAD = 1_024

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from bench.script import text
-from skein.adapters.memory import FixedClock, MemoryMetrics, MemoryQueues
 from skein.adapters.system import UlidIds
 from skein.bootstrap import App, build_app
 from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.ports import Clock, ModelTokens, Table
 from skein.settings import Settings
+from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 
 BEGUN = datetime(2026, 2, 18, 12, tzinfo=UTC)
 FIRST_ANSWER = 1_000_000  # so that no answer is alike to a message of a filled chat

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
-from skein.adapters.memory import FixedClock
+from tests.fakes.system import FixedClock
 
 A = TypeVar("A")
 B = TypeVar("B")

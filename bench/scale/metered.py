@@ -17,9 +17,9 @@ from bench.scale.units import (
     size_of,
     write_units,
 )
-from skein.adapters.memory_table import MemoryTable
 from skein.models.storage import Check, IndexName, Item, Key, Page, Write
 from skein.ports import Clock
+from tests.fakes.table import MemoryTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from typing import Any
 from bench.scale.crowds import Crowd
 from bench.scale.meter import Pace
 from bench.scale.stage import Maker, Overtaken, Shape, Stage, deployment
-from skein.adapters.memory import MemoryMetrics
 from skein.models.storage import Item
 from skein.services.memory.consolidation_finder import ConsolidationFinder
 from skein.services.memory.reflection_finder import ReflectionFinder
 from skein.services.outbox.due_scanner import ALL_SHARDS
 from skein.services.outbox.tick import Tick
+from tests.fakes.system import MemoryMetrics
 
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

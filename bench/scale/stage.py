@@ -12,7 +12,6 @@ from bench.scale.crowds import Crowd
 from bench.scale.generated import GeneratedTable
 from bench.scale.meter import CallMeter, Lanes, Pace
 from local.template import Template
-from skein.adapters.memory import FixedClock, MemoryMetrics
 from skein.adapters.sqs import BATCH_JOBS
 from skein.models.consolidation import Consolidation
 from skein.models.delivery import Delivery
@@ -23,6 +22,7 @@ from skein.ports import Table
 from skein.services.common.parallel import THREADS
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import ALL_SHARDS, Finder, shards_of
+from tests.fakes.system import FixedClock, MemoryMetrics
 
 SPARE_SECONDS = 5  # as the functions have it
 

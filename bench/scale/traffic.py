@@ -16,8 +16,6 @@ from bench.scale.roles import role_of
 from bench.script import SYSTEM_PROMPT, text
 from bench.skein_chat import INVOCATION, TENANT, Kind, SkeinChat
 from bench.stand import BEGUN, Stand
-from skein.adapters.memory import FixedClock
-from skein.adapters.memory_outside import MemorySms
 from skein.bootstrap import build_app
 from skein.models.agent import Agent
 from skein.models.api.base import ChatChange
@@ -36,6 +34,8 @@ from skein.models.storage import Put
 from skein.models.user import Line
 from skein.ports import Clock, ModelTokens
 from skein.services.chats.post_message import NewMessage
+from tests.fakes.sms import MemorySms
+from tests.fakes.system import FixedClock
 
 J = TypeVar("J", bound=Job)
 

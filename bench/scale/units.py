@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from math import ceil
 from typing import Any
 
-from skein.adapters.attributes import item_size, marshal_item
+from skein.adapters.attributes import marshal_item
 from skein.adapters.rules import INDEXES, TABLE
 from skein.models.storage import Item
+from tests.fakes.table import item_size
 
 READ_BYTES = 4 * 1024
 WRITE_BYTES = 1024

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -58,6 +59,23 @@ def test_pruning_keeps_what_runs(tmp_path: Path) -> None:
     file(tmp_path / "bin" / "openai")
     layer.prune(tmp_path)
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(kept)
+
+
+def test_no_build_contains_a_fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The layer is built without its dependencies; a function's folder is shipped as it is."""
+    (tmp_path / "dependencies").mkdir()
+    monkeypatch.setattr(layer, "dependencies", lambda _version: tmp_path / "dependencies")
+    layer.build(tmp_path / "layer")
+    folders = {function.code for function in Template.load().functions} | {tmp_path / "layer"}
+    shipped = [path.read_text() for folder in folders for path in folder.rglob("*.py")]
+    fakes = [path.read_text() for path in (layer.ROOT / "tests" / "fakes").glob("*.py")]
+    names = {
+        name for text in fakes for name in re.findall(r"^class (Memory\w+|Fixed\w+)", text, re.M)
+    }
+    assert len(names) > 5
+    assert (tmp_path / "layer" / "python" / "skein" / "adapters" / "dynamodb.py").is_file()
+    for text in shipped:
+        assert not {name for name in names if name in text}
 
 
 def test_the_layer_is_built_for_the_runtime_that_the_template_names() -> None:

@@ -67,9 +67,6 @@ MOST = {
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
-# What stands in for the outside here.
-DOUBLES = {f"skein.adapters.{name}" for name in ("memory", "memory_outside", "memory_table")}
-
 
 @pytest.fixture(scope="module")
 def scene_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -80,7 +77,7 @@ def scene_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def own(names: frozenset[str]) -> set[str]:
     """Return the modules that are Skein's; a package itself holds nothing."""
-    ours = {name for name in names if name.split(".")[0] == "skein"} - DOUBLES
+    ours = {name for name in names if name.split(".")[0] == "skein"}
     return {name for name in ours if not (SHARED / Path(*name.split("."))).is_dir()}
 
 

@@ -56,6 +56,19 @@ def test_functions_know_no_adapters_and_no_outside(path: Path) -> None:
     assert not {name.split(".")[0] for name in names} & OUTSIDE
 
 
+@pytest.mark.parametrize("folder", ["shared", "functions"])
+def test_deployed_code_imports_nothing_that_stays_behind(folder: str) -> None:
+    """The fakes and the engine are in `tests`, which no build contains."""
+    behind = {"tests", "bench", "local", "tools"}
+    for path in _files(ROOT / folder):
+        assert not {name.split(".")[0] for name in _imports(path)} & behind, path
+
+
+def test_the_local_stack_imports_no_tests() -> None:
+    for path in _files(ROOT / "local", ROOT / "tools"):
+        assert not [name for name in _imports(path) if name.startswith("tests")], path
+
+
 PACKAGES = sorted(
     init.parent
     for layer in ("services", "agent")

@@ -13,12 +13,12 @@ import pytest
 
 from local.template import ROOT, Function, Template
 from skein.adapters.feature_flags import PowertoolsFlags
-from skein.adapters.memory import FixedClock
 from skein.models.audit import AuditEntry
 from skein.models.chat import Chat
 from skein.services.config.rollout import ENABLED, PERCENT
 from skein.services.outbox.due_scanner import ALL_SHARDS, shards_of
 from skein.settings import PREFIX, Settings, variable
+from tests.fakes.system import FixedClock
 
 TEMPLATE = Template.load()
 GLOBALS = TEMPLATE.document["Globals"]["Function"]

@@ -10,14 +10,14 @@ import pytest
 from moto import mock_aws
 
 from bench.scale.metered import MeteredTable
-from local.engine import DynamoDbLocal, missing
 from local.template import Template
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
-from skein.adapters.memory import FixedClock
-from skein.adapters.memory_table import MemoryTable
 from skein.ports import Table
 from skein.settings import Settings
+from tests.fakes.system import FixedClock
+from tests.fakes.table import MemoryTable
+from tests.support.engine import DynamoDbLocal, missing
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

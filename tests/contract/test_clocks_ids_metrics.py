@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from skein.adapters.memory import FixedClock, MemoryMetrics, SequentialIds
 from skein.adapters.system import SystemClock, UlidIds
 from skein.correlation import correlated, current
 from skein.errors import Unavailable
 from skein.ports import Clock, Ids
+from tests.fakes.system import FixedClock, MemoryMetrics, SequentialIds
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 

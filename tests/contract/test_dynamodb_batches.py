@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from skein.adapters.dynamodb import BATCH_TRIES, DynamoTable
-from skein.adapters.memory import FixedClock
 from skein.errors import Throttled
 from skein.models.storage import Key
 from skein.settings import Settings
+from tests.fakes.system import FixedClock
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -13,7 +13,6 @@ from botocore.exceptions import (
 )
 
 from skein.adapters.dynamodb import CONFLICT_TRIES, TRIES, DynamoTable
-from skein.adapters.memory import FixedClock
 from skein.errors import (
     Ambiguous,
     ConditionFailed,
@@ -25,6 +24,7 @@ from skein.errors import (
 )
 from skein.models.storage import Check, Delete, Exists, Key, Missing, Put, Update, Write
 from skein.settings import Settings
+from tests.fakes.system import FixedClock
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

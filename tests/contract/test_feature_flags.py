@@ -13,9 +13,9 @@ from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
 from skein.adapters.feature_flags import PowertoolsFlags, from_app_config, from_file
-from skein.adapters.memory import FixedClock
 from skein.bootstrap import build_app
 from skein.settings import Settings
+from tests.fakes.system import FixedClock
 from tests.support.builders import NOON
 
 ABOUT = {"tenant": "acme", "user": "usr_husam"}

@@ -7,12 +7,12 @@ import pytest
 from bench.scale.crowds import KINDS, Crowd
 from bench.scale.generated import GeneratedTable
 from bench.scale.meter import CallMeter, Pace
-from skein.adapters.memory import FixedClock
-from skein.adapters.memory_table import MemoryTable
 from skein.errors import ConditionFailed
 from skein.models.due import DUE_SHARDS, DueKind, due_before, due_mark, due_partition, still_due
 from skein.models.storage import Item, Key, Page, Put, Update
 from skein.ports import Table
+from tests.fakes.system import FixedClock
+from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON
 
 SECOND = timedelta(seconds=1)

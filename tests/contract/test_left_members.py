@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skein.adapters.dynamodb import DynamoTable
-from skein.adapters.memory import FixedClock
 from skein.models.base import NamedMember
 from skein.models.chat import Chat, Membership
 from skein.models.storage import Put
 from skein.services.chat_state.snapshot import read_room
 from tests.contract.conftest import NOW, TABLE_NAME
+from tests.fakes.system import FixedClock
 from tools import left_members
 
 if TYPE_CHECKING:

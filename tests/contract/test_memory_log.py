@@ -2,9 +2,9 @@
 
 import pytest
 
-from skein.adapters.memory_table import Call, MemoryTable
 from skein.errors import ConditionFailed
 from skein.models.storage import Delete, Exists, Key, Missing, Put, Update
+from tests.fakes.table import Call, MemoryTable
 
 A, B = Key("p", "a"), Key("p", "b")
 SIZE = len("pk" + "p" + "sk" + "a")

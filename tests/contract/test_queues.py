@@ -9,7 +9,6 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeou
 from moto import mock_aws
 
 from skein.adapters.aws import Aws
-from skein.adapters.memory import FixedClock, MemoryQueues
 from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
 from skein.models.jobs import (
@@ -25,6 +24,7 @@ from skein.models.jobs import (
 )
 from skein.ports import Queues
 from skein.settings import Settings
+from tests.fakes.system import FixedClock, MemoryQueues
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -9,11 +9,11 @@ from bench.scale.metered import MeteredTable
 from bench.scale.units import read_units, write_units
 from bench.wire import Wire
 from skein.adapters.dynamodb import DynamoTable
-from skein.adapters.memory import FixedClock
 from skein.errors import ConditionFailed
 from skein.models.storage import Check, Delete, Exists, Key, Missing, Put, Update
 from skein.ports import Table
 from skein.settings import Settings
+from tests.fakes.system import FixedClock
 from tests.support.builders import NOON
 
 if TYPE_CHECKING:

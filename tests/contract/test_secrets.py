@@ -16,12 +16,12 @@ from botocore.exceptions import (
 from moto import mock_aws
 
 from skein.adapters.aws import Aws
-from skein.adapters.memory import FixedClock
-from skein.adapters.memory_outside import MemorySecrets
 from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.errors import MissingSecret, Unavailable
 from skein.ports import Secrets
 from skein.settings import Settings
+from tests.fakes.sms import MemorySecrets
+from tests.fakes.system import FixedClock
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient

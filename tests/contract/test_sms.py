@@ -10,13 +10,13 @@ import pytest
 from twilio.rest.api.v2010.account.message import MessageInstance
 
 from skein.adapters import twilio_sms
-from skein.adapters.memory import FixedClock
-from skein.adapters.memory_outside import Fault, MemorySecrets, MemorySms
 from skein.adapters.twilio_sms import TwilioSms
 from skein.errors import Ambiguous, SkeinError, SmsRejected, Throttled, Unavailable
 from skein.models.sms import OutgoingSms, known_status
 from skein.ports import Sms
 from skein.settings import Settings
+from tests.fakes.sms import Fault, MemorySecrets, MemorySms
+from tests.fakes.system import FixedClock
 from tests.support.scripted_twilio import ACCOUNT, Misbehaviour, ScriptedTwilio
 
 NOW = datetime(2026, 2, 18, 12, 0, 0, 700_000, tzinfo=UTC)

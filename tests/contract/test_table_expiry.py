@@ -2,10 +2,10 @@
 
 import pytest
 
-from skein.adapters.memory import FixedClock
 from skein.errors import ConditionFailed
 from skein.models.storage import Check, Key, Missing, Put, gone
 from skein.ports import Table
+from tests.fakes.system import FixedClock
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skein.adapters.dynamodb import DynamoTable
-from skein.adapters.memory_table import MemoryTable
 from skein.adapters.system import SystemClock
 from skein.errors import ConditionFailed
 from skein.models.storage import (
@@ -32,6 +31,7 @@ from skein.models.storage import (
 )
 from skein.ports import Table
 from skein.settings import Settings
+from tests.fakes.table import MemoryTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

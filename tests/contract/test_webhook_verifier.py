@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twilio.request_validator import RequestValidator
 
-from skein.adapters.memory_outside import MemorySecrets, MemoryVerifier
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.errors import Unavailable
 from skein.ports import WebhookVerifier
 from skein.settings import Settings
+from tests.fakes.sms import MemorySecrets, MemoryVerifier
 from tests.support.scripted_twilio import ACCOUNT
 
 URL = "https://skein.example.com/dev/webhooks/twilio/sms?a=1&b=%2B"

@@ -12,7 +12,6 @@ from uuid import uuid4
 import pytest
 
 from skein.adapters.dynamodb import DynamoTable
-from skein.adapters.memory import FixedClock, MemoryQueues
 from skein.errors import RateLimited
 from skein.models.base import MemberRef
 from skein.models.chat import Chat
@@ -29,6 +28,7 @@ from skein.services.quotas.token_budget import payer_keys
 from skein.services.runs.claim import Claim
 from skein.settings import Settings
 from tests.contract.conftest import TABLE_NAME
+from tests.fakes.system import FixedClock, MemoryQueues
 from tests.support.builders import NOON, TENANT, World, bot, person, statuses
 from tests.support.fakes import ScriptedModel, says
 

@@ -7,13 +7,13 @@ from functools import partial
 
 import pytest
 
-from skein.adapters.memory_table import MemoryTable
 from skein.errors import NotFound
 from skein.models.api.directory import NewUser
 from skein.models.erasure import Erasure
 from skein.models.jobs import ErasureJob
 from skein.models.sms import InboundSms
 from skein.models.storage import Key
+from tests.fakes.table import MemoryTable
 from tests.faults.deployment import Strike, deaths, named
 from tests.support.agents import COACH, actor
 from tests.support.api_client import everything

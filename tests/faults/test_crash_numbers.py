@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from skein.adapters.memory_table import MemoryTable
 from skein.errors import NotFound
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.audience import Audience
@@ -17,6 +16,7 @@ from skein.services.chats.post_message import Posted
 from skein.services.directory import number_detach as silence
 from skein.services.workspace.document_changes import Maker
 from skein.services.workspace.thread_changes import ended
+from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import Fuse, Killed
 

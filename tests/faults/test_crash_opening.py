@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from skein.adapters.memory_table import MemoryTable
 from skein.models.chat import Membership
+from tests.fakes.table import MemoryTable
 from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import Fuse, Killed

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from skein.adapters.memory_table import MemoryTable
 from skein.errors import Throttled, Unavailable
 from skein.models.jobs import RunJob
 from skein.models.run import Run
 from skein.models.storage import IndexName, Item, Key, Page
 from skein.models.trigger import PlanTrigger, Trigger
 from skein.settings import Settings
+from tests.fakes.table import MemoryTable
 from tests.support.agents import COACH, DESIGNER, HUSAM, asked_by_service, job_of, the_run
 from tests.support.builders import NOON, TENANT, World, statuses
 from tests.support.fakes import Killed, Script, ScriptedModel, says

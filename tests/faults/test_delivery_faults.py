@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from skein.adapters.memory_outside import Fault
 from skein.errors import Ambiguous, Unavailable
 from skein.models.jobs import DeliveryJob
 from skein.models.sms import OutgoingSms, SentSms
 from skein.models.storage import Write
 from skein.services.delivery.sender import Deliveries
 from skein.settings import Settings
+from tests.fakes.sms import Fault
 from tests.support.builders import NOON
 from tests.support.fakes import Fuse, Killed
 from tests.support.sms import TIME_OUT, Texting, after, parts

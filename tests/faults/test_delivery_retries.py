@@ -2,8 +2,8 @@
 
 import pytest
 
-from skein.adapters.memory_outside import Fault
 from skein.errors import SmsRejected, Throttled, Unavailable
+from tests.fakes.sms import Fault
 from tests.support.sms import Texting, after, parts
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import sms_webhook
 import tick
 import upkeep_worker
-from skein.adapters.memory_outside import MemorySecrets
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.models.step import Step
 from skein.models.user import PhoneChat, PhoneOwner
+from tests.fakes.sms import MemorySecrets
 from tests.faults.deployment import Deployment
 from tests.support.builders import LINE, PHONE, TENANT, bot, person
 from tests.support.fakes import ScriptedModel

@@ -14,7 +14,7 @@ from local.functions import Functions
 from local.gateway import Gateway
 from local.template import Template
 from skein import bootstrap
-from skein.adapters.memory import FixedClock
+from tests.fakes.system import FixedClock
 from tests.matrix.households import Neighbours
 from tests.support.builders import NOON
 

@@ -22,7 +22,6 @@ import summary_worker
 import tick
 import upkeep_worker
 from skein import logs
-from skein.adapters.memory_outside import MemorySecrets
 from skein.adapters.openai_model import OpenAIModel
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.adapters.twilio_sms import TwilioSms
@@ -32,6 +31,7 @@ from skein.models.jobs import QueueName
 from skein.models.ownership import Owner
 from skein.models.user import PhoneChat
 from skein.settings import Settings
+from tests.fakes.sms import MemorySecrets
 from tests.support.api_client import Context, recorded
 from tests.support.builders import LINE, PHONE, TENANT, World
 from tests.support.scripted_openai import Answer, ScriptedOpenAI

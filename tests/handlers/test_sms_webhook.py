@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sms_webhook
-from skein.adapters.memory_outside import MemorySecrets
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.errors import Contention, Unavailable
 from skein.models.storage import Put
 from skein.models.user import Line, PhoneChat
+from tests.fakes.sms import MemorySecrets
 from tests.support.api_client import recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World
 from tests.support.webhooks import SETTINGS, Webhook, invoke, signed_world

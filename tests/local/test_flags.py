@@ -11,8 +11,8 @@ from local.errors import BadTemplateError
 from local.flags import first_flags
 from local.template import Template
 from skein.adapters.feature_flags import PowertoolsFlags, from_file
-from skein.adapters.memory import FixedClock
 from skein.services.config.rollout import ENABLED, PERCENT
+from tests.fakes.system import FixedClock
 from tests.support.builders import NOON
 
 TEMPLATE = Template.load()

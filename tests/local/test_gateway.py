@@ -15,7 +15,7 @@ from local.functions import Functions
 from local.gateway import MAX_BODY_BYTES, Gateway
 from local.routes import Routes
 from local.template import Function, Route, Template
-from skein.adapters.memory import FixedClock
+from tests.fakes.system import FixedClock
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 

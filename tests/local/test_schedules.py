@@ -11,7 +11,7 @@ from local.errors import BadTemplateError
 from local.functions import Functions
 from local.schedules import Schedules, parse
 from local.template import Function, Schedule
-from skein.adapters.memory import FixedClock
+from tests.fakes.system import FixedClock
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 

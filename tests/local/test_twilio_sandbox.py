@@ -13,12 +13,12 @@ from local.server import Server
 from local.sms_log import SmsLog
 from local.twilio_sandbox import PREFIX, TwilioSandbox
 from local.twilio_webhooks import TwilioWebhooks
-from skein.adapters.memory import FixedClock
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.adapters.twilio_sms import TwilioSms
 from skein.errors import SmsRejected
 from skein.models.sms import OutgoingSms
 from skein.settings import Settings
+from tests.fakes.system import FixedClock
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 ACCOUNT = {"account_sid": "AC" + "0" * 32, "auth_token": "f" * 32}

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from skein.adapters.memory_table import MemoryTable
 from skein.models.api.base import ChatChange
 from skein.models.api.directory import NewLine, NewUser
 from skein.models.api.services import NewService
@@ -26,6 +25,7 @@ from skein.models.storage import Item, Key, Put, Update
 from skein.models.summary import Summary
 from skein.services.privacy.audit_log import Deed
 from skein.services.workspace import thread_changes
+from tests.fakes.table import MemoryTable
 from tests.support.agents import END, actor, results_of, settle
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls

@@ -2,9 +2,9 @@
 
 import pytest
 
-from skein.adapters.memory_outside import Fault
 from skein.errors import Ambiguous
 from skein.models.jobs import DeliveryJob
+from tests.fakes.sms import Fault
 from tests.patterns.meter import Meter, Patterns
 from tests.support.builders import World
 from tests.support.sms import TIME_OUT, Texting

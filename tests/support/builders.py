@@ -6,9 +6,6 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, get_args
 
-from skein.adapters.memory import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
-from skein.adapters.memory_outside import MemorySms, MemoryVerifier
-from skein.adapters.memory_table import MemoryTable
 from skein.adapters.tokens import Tokens
 from skein.bootstrap import App, build_app
 from skein.models.agent import Agent
@@ -34,6 +31,9 @@ from skein.models.user import Line, PhoneOwner, User
 from skein.services.chat_state.closed_memberships import read_place
 from skein.services.chats.post_message import NewMessage, Posted
 from skein.settings import Settings
+from tests.fakes.sms import MemorySms, MemoryVerifier
+from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
+from tests.fakes.table import MemoryTable
 from tests.support.fakes import ScriptedModel, in_turn
 
 QUEUES: tuple[QueueName, ...] = get_args(QueueName)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
 
-from skein.adapters.memory_table import MemoryTable
 from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.storage import Write
+from tests.fakes.table import MemoryTable
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, urlencode
 from twilio.request_validator import RequestValidator
 
 from skein import bootstrap
-from skein.adapters.memory_outside import MemorySecrets
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.settings import Settings
+from tests.fakes.sms import MemorySecrets
 from tests.support.api_client import Context, recorded
 from tests.support.builders import World
 from tests.support.scripted_twilio import ACCOUNT

@@ -17,8 +17,6 @@ AttributeValue = dict[str, Any]
 StoredItem = dict[str, AttributeValue]
 
 COMPARABLE = frozenset({"S", "N", "B"})
-COLLECTION_OVERHEAD = 3
-ELEMENT_OVERHEAD = 1
 
 # 38 digits, and no silent rounding: what DynamoDB's numbers can hold.
 _NUMBERS = Context(
@@ -92,34 +90,6 @@ def marshal_item(item: Mapping[str, Any]) -> StoredItem:
 def unmarshal_item(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The Python values of an item."""
     return {name: unmarshal(value) for name, value in stored.items()}
-
-
-def item_size(stored: StoredItem) -> int:
-    """The size of an item in bytes, by DynamoDB's own rules.
-
-    See "DynamoDB Item sizes and formats" in the developer guide; the rule for numbers is an
-    approximation there, too.
-    """
-    return sum(len(name.encode()) + _size(value) for name, value in stored.items())
-
-
-def _size(spelled: AttributeValue) -> int:
-    ((kind, value),) = spelled.items()
-    match kind:
-        case "S":
-            return len(value.encode())
-        case "B":
-            return len(value)
-        case "N":
-            digits = len(Decimal(value).normalize().as_tuple().digits)
-            return (digits + 1) // 2 + 1
-        case "M":
-            inner = sum(len(n.encode()) + _size(v) + ELEMENT_OVERHEAD for n, v in value.items())
-            return COLLECTION_OVERHEAD + inner
-        case "L":
-            return COLLECTION_OVERHEAD + sum(_size(v) + ELEMENT_OVERHEAD for v in value)
-        case _:
-            return 1
 
 
 def _name(name: str) -> str:

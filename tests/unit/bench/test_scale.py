@@ -16,7 +16,7 @@ from bench.scale.scenarios import BEFORE, SCENARIOS, Found, Script, played
 from bench.scale.stage import Shape, deployment
 from bench.scale.traffic import Activity, Traffic
 from local.template import ROOT
-from skein.adapters.memory import FixedClock
+from tests.fakes.system import FixedClock
 from tests.support.builders import NOON, tokens
 
 PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")

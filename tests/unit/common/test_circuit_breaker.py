@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.adapters.memory import FixedClock, MemoryMetrics
 from skein.errors import (
     Ambiguous,
     CircuitOpen,
@@ -20,6 +19,7 @@ from skein.errors import (
 )
 from skein.services.common.circuit_breaker import Breaker, State
 from skein.settings import Settings
+from tests.fakes.system import FixedClock, MemoryMetrics
 from tests.support.builders import NOON
 
 

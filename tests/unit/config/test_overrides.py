@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from skein.adapters.memory import FixedClock
-from skein.adapters.memory_table import MemoryTable
 from skein.models.agent import Agent
 from skein.models.api.directory import AgentChange, LineChange, NewAgent, NewLine
 from skein.models.chat import Chat
@@ -26,6 +24,8 @@ from skein.models.user import Line
 from skein.services.config.resolution import read_overrides, resolved
 from skein.services.config.tenant_settings import TenantBook
 from skein.settings import BadSettings, Settings
+from tests.fakes.system import FixedClock
+from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, NOON, TENANT, World, bot
 
 GAP = "conversation_gap_minutes"

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from skein.adapters.memory_table import MemoryTable
 from skein.models.api.base import NewChat
 from skein.models.chat import Message
 from skein.models.overrides import TenantOverridesChange
 from skein.models.sms import InboundSms
+from tests.fakes.table import MemoryTable
 from tests.support.agents import actor, asked_by_service, settle
 from tests.support.api_client import Client, operator
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.adapters.feature_flags import PowertoolsFlags
-from skein.adapters.memory import FixedClock
 from skein.adapters.system import NoFlags
 from skein.models.overrides import RolloutOverride, TenantOverridesChange
 from skein.services.config.rollout import Rollout, share_of
 from skein.settings import Settings
+from tests.fakes.system import FixedClock
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import Script, ScriptedModel
 

@@ -7,7 +7,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from skein.adapters.memory_outside import Fault
 from skein.errors import NotFound, SmsRejected
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.delivery import Delivery
@@ -16,6 +15,7 @@ from skein.models.sms import OutgoingSms, SentSms, SmsStatus
 from skein.models.storage import Delete, Put, Update
 from skein.models.user import User
 from skein.services.delivery.reconcile import STATUS_PATH
+from tests.fakes.sms import Fault
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.sms import TIME_OUT, Texting, parts
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from skein.adapters.memory_table import MemoryTable
 from skein.models.audience import Audience
 from skein.models.consolidation import Kept
 from skein.models.memory import Memory, revision_key
@@ -22,6 +21,7 @@ from skein.services.memory.store import (
     live_memories,
     remember,
 )
+from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, tokens
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a", source_chat_id="chat_1")

@@ -6,8 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from skein.adapters.memory import FixedClock, MemoryMetrics, MemoryQueues
-from skein.adapters.memory_table import MemoryTable
 from skein.errors import Unavailable
 from skein.models.due import DUE_SHARDS, DueKind, due_mark
 from skein.models.jobs import Job, RunJob
@@ -17,6 +15,8 @@ from skein.services.outbox import due_scanner as finding
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import Finder, shards_of
 from skein.services.outbox.tick import Tick
+from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
+from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT
 
 BUDGET = timedelta(seconds=45)

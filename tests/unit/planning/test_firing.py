@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from skein.adapters.memory import MemoryQueues
-from skein.adapters.memory_table import MemoryTable
 from skein.errors import ConditionFailed, Unavailable, Unprocessable
 from skein.models.audience import OPEN, Audience
 from skein.models.jobs import Job, RunJob
@@ -17,6 +15,8 @@ from skein.models.run import Run, live_key
 from skein.models.storage import Update, Write
 from skein.services.planning.firing import Firing
 from skein.settings import Settings
+from tests.fakes.system import MemoryQueues
+from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, person
 from tests.support.fakes import Killed
 

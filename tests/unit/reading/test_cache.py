@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from skein.adapters.memory import MemoryMetrics
-from skein.adapters.memory_table import MemoryTable
 from skein.agent.reading.cache import ContextCache
 from skein.agent.reading.reader import Reader, Reading
 from skein.models.audience import OPEN, Audience
@@ -18,6 +16,8 @@ from skein.models.ownership import Owner, Reach
 from skein.models.run import Run, run_id_in
 from skein.models.storage import Update
 from skein.models.trigger import Trigger
+from tests.fakes.system import MemoryMetrics
+from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, bot, person
 
 HUSAM, COACH = person(), bot()

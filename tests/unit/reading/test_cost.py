@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from skein.adapters.memory_table import MemoryTable
 from skein.agent.reading.reader import Reading
 from skein.agent.tools import enabled
 from skein.models.agent import DEFAULT_TOOLS
@@ -26,6 +25,7 @@ from skein.models.storage import Item, Key, Page, Put
 from skein.models.summary import PinnedSummary, Summary
 from skein.models.trigger import Trigger
 from skein.settings import Settings
+from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel
 

@@ -1,6 +1,6 @@
 """DynamoDB Local: Amazon's own engine on this machine, so that table tests meet the real thing.
 
-`python -m local.engine install` fetches it once into `.cache/`; `DynamoDbLocal` runs it.
+`python -m tests.support.engine install` fetches it once into `.cache/`; `DynamoDbLocal` runs it.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ PACKAGE = "amplify-dynamodb-simulator"
 VERSION = "2.9.30"
 SHA256 = "3503ffac19f183407909fecdacf4db51ab1fdad1da7b2f177016670b2d80e4b9"
 
-CACHE = Path(__file__).resolve().parent.parent / ".cache" / "dynamodb-local"
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "dynamodb-local"
 HOME = CACHE / VERSION / "emulator"
 
 START_SECONDS = 30.0
@@ -44,7 +44,7 @@ def missing() -> str | None:
     if shutil.which("java") is None:
         return "DynamoDB Local needs Java, and there is no `java` on the path"
     if not (HOME / "DynamoDBLocal.jar").is_file():
-        return "DynamoDB Local is not installed: run `python -m local.engine install`"
+        return "DynamoDB Local is not installed: run `python -m tests.support.engine install`"
     return None
 
 
@@ -218,7 +218,7 @@ def _die_with_parent() -> None:
 def main(arguments: list[str]) -> int:
     """Run `install`; return the exit status."""
     if arguments != ["install"]:
-        print("usage: python -m local.engine install", file=sys.stderr)
+        print("usage: python -m tests.support.engine install", file=sys.stderr)
         return 2
     try:
         print(f"DynamoDB Local {VERSION} is in {install()}")

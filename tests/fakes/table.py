@@ -16,7 +16,6 @@ from skein.adapters.attributes import (
     AttributeValue,
     StoredItem,
     comparable,
-    item_size,
     marshal,
     marshal_item,
     unmarshal_item,
@@ -55,6 +54,8 @@ from skein.models.storage import (
 from skein.ports import Clock
 
 MAX_ITEM_BYTES = 400 * 1024
+COLLECTION_OVERHEAD = 3
+ELEMENT_OVERHEAD = 1
 MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
 
 Partition = tuple[IndexName | None, str]
@@ -295,3 +296,31 @@ def _below(found: AttributeValue | None, limit: AttributeValue) -> bool:
     if kind == "N":
         return Decimal(found["N"]) < Decimal(bound)
     return bool(found[kind] < bound)
+
+
+def item_size(stored: StoredItem) -> int:
+    """The size of an item in bytes, by DynamoDB's own rules.
+
+    See "DynamoDB Item sizes and formats" in the developer guide; the rule for numbers is an
+    approximation there, too.
+    """
+    return sum(len(name.encode()) + _size(value) for name, value in stored.items())
+
+
+def _size(spelled: AttributeValue) -> int:
+    ((kind, value),) = spelled.items()
+    match kind:
+        case "S":
+            return len(value.encode())
+        case "B":
+            return len(value)
+        case "N":
+            digits = len(Decimal(value).normalize().as_tuple().digits)
+            return (digits + 1) // 2 + 1
+        case "M":
+            inner = sum(len(n.encode()) + _size(v) + ELEMENT_OVERHEAD for n, v in value.items())
+            return COLLECTION_OVERHEAD + inner
+        case "L":
+            return COLLECTION_OVERHEAD + sum(_size(v) + ELEMENT_OVERHEAD for v in value)
+        case _:
+            return 1
