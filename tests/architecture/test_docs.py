@@ -31,7 +31,6 @@ from skein.models import (
     memory,
     overrides,
     ownership,
-    past,
     plan,
     reflection,
     run,
@@ -439,7 +438,7 @@ RELATIONS = {
     agent.agents_relation(TENANT),
     user.users_relation(TENANT),
     user.lines_relation(TENANT),
-    past.past_relation(TENANT, "{id}"),
+    chat.past_relation(TENANT, "{id}"),
     source.sources_relation(TENANT),
 }
 

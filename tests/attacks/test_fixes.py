@@ -8,7 +8,6 @@ from hypothesis import find, settings
 from hypothesis import strategies as st
 
 from skein.agent import training_export as training
-from skein.agent.prompt import other_chats as elsewhere
 from skein.models.audience import Audience
 from skein.models.chat import Chat
 from skein.models.document import DocumentReach
@@ -77,7 +76,7 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         "hidden_documents_count",
     ),
     "a title is shown to those who read the chat": (
-        elsewhere,
+        Chat,
         "titled_for",
         _newest_title,
         "title_after_leaving",

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from skein.models.audience import OPEN, Audience, Origin
+from skein.errors import Unprocessable
+from skein.models.audience import OPEN, Audience, Origin, may_show
 from skein.models.base import (
     E164,
     Identifier,
@@ -34,6 +35,7 @@ MAX_AGENTS = 20
 MAX_MEMBERS = 100
 MAX_TEXT = 20_000
 PREVIEW_CHARACTERS = 200
+UNTOLD = "a conversation"
 
 
 def chat_partition(tenant: str, chat_id: str) -> str:
@@ -129,6 +131,25 @@ class Chat(Stored):
     def last_message_at(self) -> datetime | None:
         """When the newest message was written; None in an empty chat."""
         return self.last_message.created_at if self.last_message else None
+
+    @property
+    def display_title(self) -> str:
+        """The chat's title, or what stands for one."""
+        return self.title or "New Conversation"
+
+    def titled_for(self, place: Audience, *, known: str | None = None) -> "Chat":
+        """Return the chat with a title that may be shown at a place.
+
+        A chat's title may be shown to those who read the chat now. Someone who has left it may have
+        missed a new title, even where they may be shown what was said before.
+
+        Args:
+            place: Who will be shown the title.
+            known: A title that all of them know.
+        """
+        if may_show(self.readers, place):
+            return self
+        return self.model_copy(update={"title": known or UNTOLD})
 
     @property
     def readers(self) -> Audience:
@@ -277,6 +298,19 @@ def member_relation(tenant: str, member: MemberRef) -> str:
     return f"{key_part(tenant)}#MEMBER#{member.kind}#{key_part(member.id)}"
 
 
+def past_relation(tenant: str, user_id: str) -> str:
+    """The `gsi1` partition of the chats that a person has left."""
+    return f"{key_part(tenant)}#LEFT#user#{key_part(user_id)}"
+
+
+def listed_as_left(place: Membership) -> dict[str, Any]:
+    """The index attributes of a place that has been left; an agent's is listed no more."""
+    if place.member.kind == "agent":
+        return {"gsi1pk": None, "gsi1sk": None}
+    relation = past_relation(place.tenant, place.member.id)
+    return {"gsi1pk": relation, "gsi1sk": f"-#{place.chat_id}"}
+
+
 def related_chat(row: Item) -> str:
     """The id of the chat that a row of a `member_relation` points at."""
     return str(row["gsi1sk"]).split("#", 1)[1]
@@ -339,3 +373,19 @@ class Message(Stored):
             sender=self.sender,
             created_at=self.created_at,
         )
+
+
+def check_text(text: str, client_id: str, *, has_media: bool) -> None:
+    """Let pass only what can be stored and shown.
+
+    Raises:
+        Unprocessable: The text is empty, too long or not Unicode.
+    """
+    if not text.strip() and not has_media:
+        raise Unprocessable("a message needs text or media")
+    if len(text) > MAX_TEXT:
+        raise Unprocessable(f"a message holds at most {MAX_TEXT:,} characters")
+    try:
+        f"{text}{client_id}".encode()
+    except UnicodeEncodeError:
+        raise Unprocessable("the text is not valid Unicode") from None

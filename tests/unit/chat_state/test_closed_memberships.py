@@ -6,10 +6,9 @@ import pytest
 
 from skein.errors import ConditionFailed, RateLimited
 from skein.models.base import NamedMember
-from skein.models.chat import Membership
+from skein.models.chat import Membership, listed_as_left
 from skein.models.jobs import RunJob, UpkeepJob
 from skein.models.limit import Allowance, owner_of_user
-from skein.models.past import listed_as_left
 from skein.models.sms import InboundSms
 from skein.models.storage import Update, Write
 from skein.services.chat_state.closed_memberships import move_closed, read_place

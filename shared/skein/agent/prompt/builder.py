@@ -30,7 +30,6 @@ from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
 from skein.ports import ModelTokens
 from skein.prompts import render
 from skein.services.chat_state.history_window import window_of
-from skein.services.chat_state.titles import title_of
 from skein.services.common.quoting import quoted
 from skein.settings import Settings
 
@@ -299,7 +298,7 @@ def _size_of(parts: Sequence[Section], name: str) -> int:
 
 
 def _history_head(chat: Chat | None) -> str:
-    return f"{HISTORY} ({quoted(title_of(chat))}):\n" if chat else ""
+    return f"{HISTORY} ({quoted(chat.display_title)}):\n" if chat else ""
 
 
 def _marked(record: PromptRecord, reading: Reading) -> PromptRecord:

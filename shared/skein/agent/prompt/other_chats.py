@@ -13,7 +13,6 @@ from skein.models.summary import PinnedSummary
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.chat_state.sessions import reset_in
-from skein.services.chat_state.titles import titled_for
 from skein.services.common.quoting import label, quoted, quoted_id
 
 ACTIVE_FOR = timedelta(hours=6)
@@ -66,7 +65,7 @@ def other_conversations(
         if active is not None and own.chat.id == active.id:
             continue
         if may_show(note.audience, place) and note.from_seq >= reset_in(own.chat):
-            chat = titled_for(own.chat, place, known=note.title)
+            chat = own.chat.titled_for(place, known=note.title)
             lines.append(f"  - {chat_name(chat)}: {quoted(note.text)}")
     if not lines:
         return None

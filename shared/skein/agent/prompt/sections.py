@@ -23,7 +23,6 @@ from skein.models.plan import Plan
 from skein.models.run import Run
 from skein.ports import TokenCounter
 from skein.prompts import render
-from skein.services.chat_state.titles import title_of
 from skein.services.common.quoting import label, quoted, quoted_id, time_of
 
 NAMED_MEMBERS = 20  # of a chat; the others are counted
@@ -171,7 +170,7 @@ def chat_name(chat: Chat) -> str:
 
 
 def _title(chat: Chat) -> str:
-    return quoted(title_of(chat))
+    return quoted(chat.display_title)
 
 
 def _in_roster(member: NamedMember, agent: Agent) -> str:

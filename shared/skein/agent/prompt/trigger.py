@@ -8,7 +8,6 @@ from skein.models.base import NamedMember
 from skein.models.chat import Chat, Message
 from skein.models.run import PREVIEW_CHARACTERS, Run
 from skein.ports import TokenCounter
-from skein.services.chat_state.titles import title_of
 from skein.services.common.quoting import label, quoted, quoted_id, time_of
 
 Fields = list[tuple[str, str]]
@@ -64,7 +63,7 @@ def cause_of(run: Run, chat: Chat | None, message: Message | None) -> str:
         return ""
     asked = _in_chat(run, chat) if by is not None else None
     who = label(message.sender.name) if message else label(asked.name) if asked else "hand"
-    return f" \u2014 triggered by {who} in {quoted(title_of(chat))}"
+    return f" \u2014 triggered by {who} in {quoted(chat.display_title)}"
 
 
 def long_text(run: Run, message: Message | None) -> str:
@@ -81,7 +80,7 @@ def _fields(run: Run, chat: Chat | None, message: Message | None, text: str | No
     """The fields, with `text` as what is shown of the long one; None leaves a message's out."""
     fields: Fields = [("type", run.trigger.type)]
     if chat is not None:
-        title = quoted(title_of(chat))
+        title = quoted(chat.display_title)
         fields.append(("chat", f"{title} (id: {quoted_id(chat.id)})"))
     if message is not None:
         fields += _of_message(message, text)

@@ -44,7 +44,6 @@ from skein.services.chat_state.audience import audience_of, destination_of, own_
 from skein.services.chat_state.history_window import pin_of, shown_from
 from skein.services.chat_state.sessions import first_of_session, reset_in
 from skein.services.chat_state.snapshot import Room, found_room, keys_of_room
-from skein.services.chat_state.titles import titled_for
 from skein.services.config.resolution import Effective, found_settings, keys_of_settings, resolved
 from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.services.runs.claim import Known
@@ -255,7 +254,7 @@ class Reader:
             messages.insert(0, trigger)
         told = home is chat or may_show(run.audience, destination)
         if home is not None and home is not chat:
-            home = titled_for(home, destination)
+            home = home.titled_for(destination)
         first_seq = messages[0].seq if messages else 1
         elsewhere = own_chats(found, keys)
         shown = [other for other in elsewhere if may_show(destination_of(other.chat), destination)]

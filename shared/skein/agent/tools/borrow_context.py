@@ -14,7 +14,6 @@ from skein.models.borrowed import MOST_CHARACTERS, MOST_MESSAGES, Borrowed, Borr
 from skein.models.ownership import effect_id
 from skein.models.storage import Put
 from skein.services.chat_state.audience import destination_of
-from skein.services.chat_state.titles import title_of
 from skein.services.common.quoting import quoted
 
 
@@ -44,7 +43,7 @@ def borrow_context(
         agent_id=run.agent_id,
         staging=effect_id(call.effect),
         source_chat_id=chat.id,
-        source_title=title_of(chat),
+        source_title=chat.display_title,
         messages=tuple(
             BorrowedMessage(
                 author=m.sender.name, text=f"{m.text}{attached(m)}".strip()[:MOST_CHARACTERS]

@@ -12,7 +12,6 @@ from skein.models.audience import Audience, may_show
 from skein.models.chat import Chat, Membership, Message, chat_partition
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import read_room
-from skein.services.chat_state.titles import title_of
 from skein.services.common.quoting import quoted
 
 MOST_MESSAGES = 50
@@ -33,7 +32,7 @@ def enter_chat(
     chat, member = own_chat(call, chat_id)
     shown = _shown(call, chat, member, limit, before=None)
     call.work.claim = call.work.claim.with_run(active_chat_id=chat.id)
-    return f"ACTIVE CHAT: {quoted(title_of(chat))} (id: {chat.id})\n{shown}"
+    return f"ACTIVE CHAT: {quoted(chat.display_title)} (id: {chat.id})\n{shown}"
 
 
 @tool

@@ -22,7 +22,6 @@ from skein.models.run import PREVIEW_CHARACTERS, SentMessage
 from skein.models.storage import Write
 from skein.services.chat_state.audience import audience_of, destination_of
 from skein.services.chat_state.snapshot import Room
-from skein.services.chat_state.titles import title_of
 from skein.services.chats.post_message import NewMessage
 from skein.services.runs.disclosure import check_post
 
@@ -123,7 +122,7 @@ def _origin(call: Call, target: str) -> Origin | None:
         return None
     return Origin(
         chat_id=home.id,
-        chat_title=title_of(home),
+        chat_title=home.display_title,
         asked_by=message.sender.name,
         text=message.text[:ORIGIN_CHARACTERS],
         audience=run.audience.narrowed(destination_of(home)),  # the title is today's

@@ -7,5 +7,4 @@ __all__ = [
     "history_window",
     "sessions",
     "snapshot",
-    "titles",
 ]

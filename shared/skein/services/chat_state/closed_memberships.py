@@ -10,8 +10,7 @@ from typing import Any
 
 from skein.errors import ConditionFailed
 from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership
-from skein.models.past import listed_as_left
+from skein.models.chat import Chat, Membership, listed_as_left
 from skein.models.storage import (
     MAX_TRANSACTION_ITEMS,
     Condition,

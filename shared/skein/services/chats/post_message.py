@@ -23,6 +23,7 @@ from skein.models.chat import (
     Message,
     MessageKind,
     SmsAddress,
+    check_text,
 )
 from skein.models.dedupe import DedupeMark
 from skein.models.overrides import ChatOverrides
@@ -34,7 +35,6 @@ from skein.services.chat_state.sessions import brought_up, message_in_session
 from skein.services.chat_state.snapshot import Room, read_room
 from skein.services.chats.commit import Commit
 from skein.services.chats.counters import counted
-from skein.services.chats.message_text import check_text
 from skein.services.common.optimistic import optimistic_on
 from skein.services.config.retention import kept_until, message_days
 from skein.services.delivery.enqueue import outgoing

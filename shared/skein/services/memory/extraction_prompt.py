@@ -8,7 +8,6 @@ from skein.models.chat import Chat
 from skein.models.completion import ModelMessage, well_formed
 from skein.models.memory import Memory, MemoryKind
 from skein.prompts import render
-from skein.services.chat_state.titles import title_of
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import quoted
 from skein.services.memory.store import Entry
@@ -56,7 +55,7 @@ def question(
     )
     asked = render(
         "consolidation_input",
-        {"title": quoted(title_of(chat)), "messages": transcript},
+        {"title": quoted(chat.display_title), "messages": transcript},
     )
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 

@@ -18,10 +18,10 @@ from skein.models.chat import (
     Membership,
     Message,
     member_relation,
+    past_relation,
     related_chat,
 )
 from skein.models.erasure import ErasedChat
-from skein.models.past import past_relation
 from skein.models.run import Run
 from skein.models.storage import Delete, Exists, Is, Put, Update, Write, all_of
 from skein.ports import Clock, Table

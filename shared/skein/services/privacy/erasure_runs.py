@@ -21,12 +21,12 @@ from skein.models.chat import (
     Message,
     chat_partition,
     member_relation,
+    past_relation,
     related_chat,
 )
 from skein.models.dedupe import DedupeMark
 from skein.models.due import NOT_DUE
 from skein.models.erasure import ErasedChat
-from skein.models.past import past_relation
 from skein.models.run import Run, runs_relation
 from skein.models.step import Step
 from skein.models.storage import Delete, Exists, Is, Item, Key, Put, Update

@@ -17,11 +17,11 @@ from skein.models.chat import (
     Membership,
     Message,
     member_relation,
+    past_relation,
     related_chat,
 )
 from skein.models.delivery import Delivery
 from skein.models.ownership import owned_partition
-from skein.models.past import past_relation
 from skein.models.storage import Item
 from skein.models.user import User
 from skein.ports import Table

@@ -7,7 +7,6 @@ from skein.models.chat import Chat, Message
 from skein.models.completion import ModelMessage, well_formed
 from skein.models.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
 from skein.prompts import render
-from skein.services.chat_state.titles import title_of
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import behind_bars, label
 
@@ -68,7 +67,7 @@ def as_many_as_fit(messages: Sequence[Message], characters: int) -> Sequence[Mes
 
 def _input(chat: Chat, messages: Sequence[Message], characters: int) -> dict[str, str]:
     lines = [_line(message, characters) for message in messages]
-    return {"title": _one_line(title_of(chat)), "messages": "\n".join(lines)}
+    return {"title": _one_line(chat.display_title), "messages": "\n".join(lines)}
 
 
 def _before(previous: str | None) -> str:
