@@ -12,8 +12,7 @@ from bench.scale.crowds import Crowd
 from bench.scale.meter import Pace
 from bench.scale.stage import Maker, Overtaken, Shape, Stage, deployment
 from skein.models.storage import Item
-from skein.services.memory.consolidation_finder import ConsolidationFinder
-from skein.services.memory.reflection_finder import ReflectionFinder
+from skein.services.memory.finder import MemoryFinder
 from skein.services.outbox.due_scanner import ALL_SHARDS
 from skein.services.outbox.tick import Tick
 from tests.fakes.system import MemoryMetrics
@@ -177,7 +176,7 @@ class Script:
         """Ten million chats, of which a 25th fall due in the same hour."""
         deployed = Shape.deployed("ConsolidationFinder")
         return {
-            shape.name: self._finding("consolidation", ConsolidationFinder, shape, HOUR)
+            shape.name: self._finding("consolidation", shape, HOUR)
             for shape in (BEFORE_FINDER, deployed)
         }
 
@@ -185,14 +184,14 @@ class Script:
         """Ten million journal entries, of which a 25th are about to fade in a day."""
         deployed = Shape.deployed("ReflectionFinder")
         return {
-            shape.name: self._finding("fading", ReflectionFinder, shape, timedelta(days=1))
+            shape.name: self._finding("fading", shape, timedelta(days=1))
             for shape in (BEFORE_FINDER, deployed)
         }
 
-    def _finding(self, kind: Any, make: Maker, shape: Shape, every: timedelta) -> dict[str, Any]:
+    def _finding(self, kind: Any, shape: Shape, every: timedelta) -> dict[str, Any]:
         together = self.many(CHATS // DUE_OF_ALL)
         crowd = Crowd(kind, self.many(CHATS), self.now, together, every)
-        stage = self._stage([crowd], shape, make)
+        stage = self._stage([crowd], shape, partial(MemoryFinder, kind=kind))
         sent, took = stage.look()
         moved = stage.meter.calls["write"]
         return per_item(stage, moved) | {

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from skein.errors import Unavailable
-from skein.services.memory.consolidation_requests import HistoryCursor
+from skein.services.memory.history import HistoryCursor
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World, bot, person
 

@@ -9,11 +9,9 @@ from skein.bootstrap.records import OnRecord
 
 if TYPE_CHECKING:
     from skein.agent.prompt.token_cache import RememberedTokens
-    from skein.services.memory.consolidation_finder import ConsolidationFinder
-    from skein.services.memory.consolidation_requests import ConsolidationRequests
     from skein.services.memory.consolidation_worker import Consolidator
-    from skein.services.memory.reflection_finder import ReflectionFinder
-    from skein.services.memory.reflection_history import ReflectionViews
+    from skein.services.memory.finder import MemoryFinder
+    from skein.services.memory.history import ConsolidationRequests, ReflectionViews
     from skein.services.memory.reflection_worker import Reflection
     from skein.services.outbox.due_scanner import Finder
     from skein.services.quotas.background_budget import Budget
@@ -97,11 +95,11 @@ class Background(OnRecord):
         )
 
     @part
-    def consolidation_finder(self) -> ConsolidationFinder:
+    def consolidation_finder(self) -> MemoryFinder:
         """Finds chats of which something is to be remembered."""
-        from skein.services.memory.consolidation_finder import ConsolidationFinder
+        from skein.services.memory.finder import MemoryFinder
 
-        return ConsolidationFinder(table=self.table, finder=self.finder)
+        return MemoryFinder(kind="consolidation", table=self.table, finder=self.finder)
 
     @part
     def consolidator(self) -> Consolidator:
@@ -132,16 +130,16 @@ class Background(OnRecord):
     @part
     def consolidation_requests(self) -> ConsolidationRequests:
         """Consolidation as operators ask for it and look at it."""
-        from skein.services.memory.consolidation_requests import ConsolidationRequests
+        from skein.services.memory.history import ConsolidationRequests
 
         return ConsolidationRequests(table=self.table, clock=self.clock, dispatch=self.dispatch)
 
     @part
-    def reflection_finder(self) -> ReflectionFinder:
+    def reflection_finder(self) -> MemoryFinder:
         """Finds agents that are about to forget something."""
-        from skein.services.memory.reflection_finder import ReflectionFinder
+        from skein.services.memory.finder import MemoryFinder
 
-        return ReflectionFinder(table=self.table, finder=self.finder)
+        return MemoryFinder(kind="fading", table=self.table, finder=self.finder)
 
     @part
     def reflection(self) -> Reflection:
@@ -163,6 +161,6 @@ class Background(OnRecord):
     @part
     def reflection_views(self) -> ReflectionViews:
         """Reflections as operators look at them."""
-        from skein.services.memory.reflection_history import ReflectionViews
+        from skein.services.memory.history import ReflectionViews
 
         return ReflectionViews(table=self.table, clock=self.clock)

@@ -7,7 +7,7 @@ from skein.models.base import NamedMember
 from skein.models.completion import ModelRequest
 from skein.models.memory import Memory
 from skein.models.ownership import Owner
-from skein.services.memory.store import gives_way
+from skein.services.memory.writes import gives_way
 from tests.support.builders import TENANT, World, bot, person
 
 HUSAM, ANN, BOB = person(), person("usr_ann", "Ann"), person("usr_bob", "Bob")

@@ -13,14 +13,8 @@ from skein.models.ownership import Owner, Reach
 from skein.models.storage import Page, Put
 from skein.services.memory import store as remembering
 from skein.services.memory.search import MemorySearch
-from skein.services.memory.store import (
-    Entry,
-    Remembered,
-    core_in_budget,
-    known_memories,
-    live_memories,
-    remember,
-)
+from skein.services.memory.store import core_in_budget, known_memories, live_memories
+from skein.services.memory.writes import Entry, Remembered, remember
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, tokens
 

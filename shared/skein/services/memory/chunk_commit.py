@@ -33,8 +33,9 @@ from skein.services.common.optimistic import optimistic
 from skein.services.memory.chunking import Chunk, Mark
 from skein.services.memory.consolidation_schedule import PATIENCE, after_failure
 from skein.services.memory.extraction import Extracted, TooMuch
-from skein.services.memory.store import Remembered, known_memories, remember
+from skein.services.memory.store import known_memories
 from skein.services.memory.transcript import Work, reach_of
+from skein.services.memory.writes import Remembered, remember
 
 MOST_WRITES = 95
 MOST_BYTES = 3_000_000

@@ -1,21 +1,43 @@
-"""Asks an agent's own model what of a chunk of conversation is to be remembered."""
+"""Ask an agent's model what to remember of a chunk of conversation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from skein.errors import ModelRejected, SkeinError, Transient
 from skein.models.agent import Agent
 from skein.models.chat import Chat
-from skein.models.completion import ModelRequest, TokenUsage
-from skein.models.memory import Memory
+from skein.models.completion import ModelMessage, ModelRequest, TokenUsage, well_formed
+from skein.models.memory import Memory, MemoryKind
 from skein.ports import LanguageModel
-from skein.services.memory.extraction_prompt import MOST_ENTRIES, SCHEMA, entries_in, question
-from skein.services.memory.store import Entry
+from skein.prompts import render
+from skein.services.common.model_json import json_object_in
+from skein.services.common.quoting import quoted
+from skein.services.memory.writes import Entry
 from skein.services.quotas.usage import UsageBook
 from skein.settings import Settings
 
 MODEL_SECONDS = 240  # the SDK's own retry included
+MOST_ENTRIES = 40
+MAX_MEMORY = 10_000  # characters
+NOTHING_YET = "Nothing yet."
+
+_ENTRY: dict[str, object] = {"type": "string"}
+_REFINED: dict[str, object] = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "replaces": {"type": "integer"}},
+    "required": ["text", "replaces"],
+    "additionalProperties": False,
+}
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "journal": {"type": "array", "items": _ENTRY},
+        "core": {"type": "array", "items": {"anyOf": [_ENTRY, _REFINED]}},
+    },
+    "required": ["journal", "core"],
+    "additionalProperties": False,
+}
 
 
 class ExtractionFailed(SkeinError):
@@ -53,7 +75,7 @@ class Extractor:
     def extract(
         self, agent: Agent, chat: Chat, core: Sequence[Memory], transcript: str
     ) -> Extracted:
-        """Ask once; see `extraction_texts.question`.
+        """Ask once; see `question`.
 
         Raises:
             ExtractionFailed: The model failed, or its answer cannot be read.
@@ -79,3 +101,77 @@ class Extractor:
         if len(entries) > MOST_ENTRIES:
             raise TooMuch(f"the answer has {len(entries)} entries", answer.usage)
         return Extracted(entries, answer.usage)
+
+
+def question(
+    agent: Agent, chat: Chat, core: Sequence[Memory], transcript: str
+) -> tuple[ModelMessage, ...]:
+    """What an agent is asked about one chunk of a chat.
+
+    Args:
+        agent: Who is to remember.
+        chat: Where it was said.
+        core: What the agent remembers for good, as far as those who were there may know it.
+        transcript: What was said, one line a message.
+    """
+    memories = "\n".join(f"{n}. {quoted(memory.text)}" for n, memory in enumerate(core, 1))
+    system = render(
+        "consolidation",
+        {
+            "identity": agent.identity,
+            "memories": memories or NOTHING_YET,
+        },
+    )
+    asked = render(
+        "consolidation_input",
+        {"title": quoted(chat.display_title), "messages": transcript},
+    )
+    return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
+
+
+def entries_in(answer: str, core: Sequence[Memory]) -> list[Entry] | None:
+    """What an answer wants remembered, without blanks, the longest cut.
+
+    Args:
+        answer: What the model said: JSON, perhaps fenced or with words around it.
+        core: The memories whose numbers it may name.
+
+    Returns:
+        The entries, possibly none; None when the answer cannot be read.
+    """
+    found = json_object_in(answer, {"journal", "core"})
+    if found is None:
+        return None
+    entries: list[Entry] = []
+    kinds: tuple[MemoryKind, ...] = ("journal", "core")
+    for kind in kinds:
+        given = found.get(kind) or []
+        if not isinstance(given, list):
+            return None
+        for value in given:
+            text, number = _parts(value)
+            if text is None:
+                return None
+            text = well_formed(text.replace("\0", "")).strip()[:MAX_MEMORY].strip()
+            if any(character.isalnum() for character in text):
+                # What fades does not take the place of what is for good.
+                replaced = _numbered(core, number) if kind == "core" else None
+                entries.append(Entry(kind, text, replaced))
+    return entries
+
+
+def _parts(value: Any) -> tuple[str | None, object]:
+    """An entry's text and the number that it names; no text where it is something else."""
+    if isinstance(value, dict):
+        text = value.get("text")
+        return (text if isinstance(text, str) else None), value.get("replaces")
+    if value is None or isinstance(value, int | float):
+        value = "" if value is None else str(value)
+    return (value if isinstance(value, str) else None), None
+
+
+def _numbered(core: Sequence[Memory], number: object) -> str | None:
+    """The id of a memory by the number under which it was shown; None if there is none."""
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(core):
+        return None
+    return core[number - 1].id

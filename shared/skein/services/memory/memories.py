@@ -16,15 +16,8 @@ from skein.models.storage import Check, Is, Item, Key, Missing, Put, Update, Wri
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_owned
-from skein.services.memory.duplicates import normalised
-from skein.services.memory.store import (
-    double_of,
-    gives_way,
-    known_memories,
-    made,
-    moved,
-    superseded,
-)
+from skein.services.memory.store import known_memories
+from skein.services.memory.writes import double_of, gives_way, made, moved, normalised, superseded
 
 MemoryState = Literal["live", "ended"]
 

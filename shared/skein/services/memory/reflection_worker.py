@@ -15,7 +15,7 @@ from itertools import groupby, islice
 from skein.errors import Ambiguous, ConditionFailed, ModelRejected, Transient
 from skein.models.agent import Agent
 from skein.models.audience import Audience
-from skein.models.completion import ModelRequest, TokenUsage
+from skein.models.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.models.due import NOT_DUE
 from skein.models.jobs import ReflectionJob
 from skein.models.memory import REFLECTION_LEAD, Memory, touched
@@ -23,11 +23,13 @@ from skein.models.ownership import Reach, owned_partition, scopes_at
 from skein.models.reflection import ReflectionRecord
 from skein.models.storage import Is, Missing, Put, Update, Write, all_of
 from skein.ports import Clock, Ids, LanguageModel, Metrics, Table, TokenCounter
+from skein.prompts import render
+from skein.services.common.model_json import json_object_in
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
 from skein.services.common.quoting import quoted
-from skein.services.memory import reflection_prompt as texts
-from skein.services.memory.store import core_in_budget, double_of, known_memories, superseded
+from skein.services.memory.store import core_in_budget, known_memories
+from skein.services.memory.writes import double_of, superseded
 from skein.services.quotas.background_budget import Budget, OverBudget
 from skein.services.quotas.usage import UsageBook
 from skein.settings import Settings
@@ -40,6 +42,13 @@ WAITING = timedelta(days=2)  # over the budget, nothing fades before the next da
 SOON = REFLECTION_LEAD + timedelta(days=1)  # with what becomes due before tomorrow
 MODEL_SECONDS = 60
 ANSWER_TOKENS = 1_000
+NOTHING_YET = "Nothing yet."
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"promote": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["promote"],
+    "additionalProperties": False,
+}
 
 logger = logging.getLogger(__name__)
 
@@ -148,10 +157,10 @@ class Reflection:
         shown = core_in_budget(core, self.tokens, self.settings.core_memory_tokens)
         request = ModelRequest(
             model=agent.model or self.settings.default_model,
-            messages=texts.question(agent, shown, fading),
+            messages=question(agent, shown, fading),
             max_output_tokens=ANSWER_TOKENS,
             timeout_seconds=MODEL_SECONDS,
-            answer_schema=texts.SCHEMA,
+            answer_schema=SCHEMA,
         )
         try:
             answer = self.model.complete(request)
@@ -159,7 +168,7 @@ class Reflection:
             self._failed(job, fading, type(error).__name__, TokenUsage())
             return 0
         self.usage.add(job.tenant, answer.usage, spread_by=agent.id, background=True)
-        chosen = texts.promoted_in(answer.text, fading)
+        chosen = promoted_in(answer.text, fading)
         if chosen is None:
             self._failed(job, fading, "the answer cannot be read", answer.usage)
             return 0
@@ -267,6 +276,38 @@ class Reflection:
             at=self.clock.now(),
         )
         return Put(record.key, record.to_item(), Missing())
+
+
+def question(
+    agent: Agent, core: Sequence[Memory], fading: Sequence[Memory]
+) -> tuple[ModelMessage, ...]:
+    """What an agent is asked about the journal entries in `fading`, which it knows by number."""
+    system = render(
+        "reflection",
+        {
+            "identity": agent.identity,
+            "memories": "\n".join(f"- {quoted(one.text)}" for one in core) or NOTHING_YET,
+        },
+    )
+    entries = "\n".join(
+        f"{n}. [{one.created_at:%Y-%m-%d}] {quoted(one.text)}" for n, one in enumerate(fading, 1)
+    )
+    asked = render("reflection_input", {"entries": entries})
+    return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
+
+
+def promoted_in(answer: str, fading: Sequence[Memory]) -> list[Memory] | None:
+    """The entries that an answer names, in their order, each once; numbers of nothing are left out.
+
+    Returns:
+        The entries, possibly none; None when the answer cannot be read.
+    """
+    found = json_object_in(answer, {"promote"})
+    numbers = found.get("promote") if found is not None else None
+    if not isinstance(numbers, list):
+        return None
+    named = {number for number in numbers if type(number) is int}  # a truth value is no number
+    return [one for n, one in enumerate(fading, 1) if n in named]
 
 
 def _for_whom(memory: Memory) -> str:

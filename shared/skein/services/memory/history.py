@@ -1,6 +1,7 @@
-"""Consolidation as operators see it: ask for it now, and look at what came of it."""
+"""Consolidation and reflection as operators see them: ask for one, list what was done."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 from skein.errors import Conflict, Invalid, NotFound
@@ -8,11 +9,20 @@ from skein.models.base import Value, rfc3339
 from skein.models.chat import Chat
 from skein.models.consolidation import Consolidation, ConsolidationRecord
 from skein.models.jobs import ConsolidationJob
-from skein.models.storage import Is, Update
+from skein.models.ownership import Reach
+from skein.models.reflection import HISTORY_DAYS, REFLECTED, ReflectionRecord
+from skein.models.storage import Is, Item, Update
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_room
 from skein.services.common.optimistic import optimistic
-from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN, Cursor, KeyText, Listing
+from skein.services.common.pagination import (
+    DEFAULT_PAGE,
+    FOREIGN,
+    Cursor,
+    KeyText,
+    Listing,
+    list_owned,
+)
 from skein.services.memory.consolidation_schedule import wanted
 from skein.services.outbox.dispatch import Dispatch
 
@@ -99,3 +109,32 @@ class ConsolidationRequests:
         shown = tuple(record for record in records if record.expires_at > now)
         last = records[-1].key.sk if len(items) > limit else None
         return Listing(shown, HistoryCursor(after=last).encode() if last else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectionViews:
+    """Tells what agents have made of what they were about to forget."""
+
+    table: Table
+    clock: Clock
+
+    def list(
+        self, reach: Reach, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[ReflectionRecord]:
+        """A page of what was done in one partition, oldest first; it is kept for 90 days.
+
+        Args:
+            reach: Whose; its first scope counts.
+            limit: How many to read at most.
+            cursor: Where an earlier page ended.
+
+        Raises:
+            Invalid: The cursor is not one of this list.
+        """
+        since = self.clock.now() - timedelta(days=HISTORY_DAYS)
+
+        def read(item: Item) -> ReflectionRecord | None:
+            record = ReflectionRecord.from_item(item)
+            return record if record.at > since else None
+
+        return list_owned(self.table, reach, [REFLECTED], read, limit=limit, cursor=cursor)
