@@ -18,6 +18,8 @@ from skein.services.privacy.audit_log import Deed
 Next = Callable[[Any], Response[Any]]
 Middlewares = list[Callable[..., Response[Any]]]
 
+CONVERSATION = "the chat itself says who was in it, and who wrote what"
+
 
 class Audited:
     """Writes down who made the call, and to what.

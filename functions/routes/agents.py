@@ -1,0 +1,75 @@
+"""Routes of agents, for operators."""
+
+from aws_lambda_powertools.event_handler import Response
+
+from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
+from routes.audited import changes, creates, deletes, reads
+from skein.bootstrap import app
+from skein.models.api.directory import AgentChange, AgentPage, AgentResource, NewAgent
+from skein.services.common.pagination import DEFAULT_PAGE
+
+router = ApiRouter()
+
+
+@router.post(
+    "/v1/agents",
+    summary="Make an agent",
+    tags=["agents"],
+    status_code=201,
+    responses=documented(201, AgentResource, 400, 413, 422),
+    middlewares=creates("agent"),
+)
+def create_agent(new: NewAgent) -> AgentResource:
+    """Whatever is left out has its default."""
+    return AgentResource.of(app().agents.create(router.caller.tenant, new))
+
+
+@router.get(
+    "/v1/agents",
+    summary="List the agents, the oldest first",
+    tags=["agents"],
+    responses=documented(200, AgentPage, 400, 422),
+    middlewares=reads("agent"),
+)
+def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> AgentPage:
+    """Deleted ones are left out."""
+    page = app().agents.list(router.caller.tenant, limit=limit, cursor=cursor)
+    return AgentPage(items=tuple(map(AgentResource.of, page.items)), next_cursor=page.next_cursor)
+
+
+@router.get(
+    "/v1/agents/<agent_id>",
+    summary="Read an agent",
+    tags=["agents"],
+    responses=documented(200, AgentResource, 404, 422),
+    middlewares=reads("agent"),
+)
+def get_agent(agent_id: AgentId) -> AgentResource:
+    """Unless it was deleted."""
+    return AgentResource.of(app().agents.get(router.caller.tenant, agent_id))
+
+
+@router.patch(
+    "/v1/agents/<agent_id>",
+    summary="Change an agent",
+    tags=["agents"],
+    responses=documented(200, AgentResource, 400, 404, 413, 422),
+    middlewares=changes("agent"),
+)
+def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
+    """Its next activation goes by the new values."""
+    return AgentResource.of(app().agents.change(router.caller.tenant, agent_id, change))
+
+
+@router.delete(
+    "/v1/agents/<agent_id>",
+    summary="Delete an agent",
+    tags=["agents"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+    middlewares=deletes("agent"),
+)
+def delete_agent(agent_id: AgentId) -> Response[None]:
+    """Chats keep it in their rosters; it responds no more."""
+    app().agents.delete(router.caller.tenant, agent_id)
+    return no_content()

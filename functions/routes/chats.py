@@ -1,0 +1,134 @@
+"""Routes of chats and their members, for the people in them."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.app import ApiRouter, ChatId, Limit, MemberId, PageCursor, documented, no_content
+from routes.audited import CONVERSATION, changes, creates, deletes, unaudited
+from skein.bootstrap import app
+from skein.models.api.base import (
+    ChatChange,
+    ChatPage,
+    ChatResource,
+    LastMessageResource,
+    NewChat,
+    OwnChatResource,
+)
+from skein.models.base import MemberKind, MemberRef
+from skein.services.chats.views import OwnChat
+from skein.services.common.pagination import DEFAULT_PAGE
+
+router = ApiRouter()
+
+Kind = Annotated[MemberKind, Path(description="Whether it is a person or an agent.")]
+
+
+@router.post(
+    "/v1/chats",
+    summary="Open a chat",
+    tags=["chats"],
+    status_code=201,
+    responses=documented(201, ChatResource, 400, 404, 409, 413, 422)
+    | {200: documented(200, ChatResource)[200] | {"description": "It had been opened before."}},
+    middlewares=creates("chat"),
+)
+def create_chat(new: NewChat) -> tuple[ChatResource, int]:
+    """The caller is its first member; all others must exist.
+
+    The same `client_id` again is the same chat, as it is now.
+    """
+    opened = app().rooms.create(router.caller.tenant, router.caller.person, new)
+    return ChatResource.of(opened.chat), 201 if opened.created else 200
+
+
+@router.get(
+    "/v1/chats",
+    summary="List the caller's chats, newest first",
+    tags=["chats"],
+    responses=documented(200, ChatPage, 400, 422),
+    middlewares=unaudited(CONVERSATION),
+)
+def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPage:
+    """Discarded chats are left out; a page may be short, the end is a null `next_cursor`."""
+    caller = router.caller
+    page = app().views.chats(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
+    items = tuple(map(_own, page.items))
+    return ChatPage(items=items, next_cursor=page.next_cursor)
+
+
+@router.get(
+    "/v1/chats/<chat_id>",
+    summary="Read a chat",
+    tags=["chats"],
+    responses=documented(200, OwnChatResource, 404, 422),
+    middlewares=unaudited(CONVERSATION),
+)
+def get_chat(chat_id: ChatId) -> OwnChatResource:
+    """A discarded one, too; `discarded_at` says so."""
+    caller = router.caller
+    return _own(app().views.chat(caller.tenant, caller.user_id, chat_id))
+
+
+@router.patch(
+    "/v1/chats/<chat_id>",
+    summary="Change a chat",
+    tags=["chats"],
+    responses=documented(200, ChatResource, 400, 404, 409, 413, 422),
+    middlewares=changes("chat"),
+)
+def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
+    """Its title, its respond policy and whether it is consolidated; never its visibility."""
+    caller = router.caller
+    return ChatResource.of(app().rooms.change(caller.tenant, chat_id, caller.person.ref, change))
+
+
+@router.delete(
+    "/v1/chats/<chat_id>",
+    summary="Discard a chat",
+    tags=["chats"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+    middlewares=deletes("chat"),
+)
+def discard_chat(chat_id: ChatId) -> Response[None]:
+    """Nothing is posted in it any more; its members can still read it."""
+    app().rooms.discard(router.caller.tenant, chat_id, router.caller.person.ref)
+    return no_content()
+
+
+@router.put(
+    "/v1/chats/<chat_id>/members/<kind>/<member_id>",
+    summary="Let somebody in",
+    tags=["members"],
+    responses=documented(200, ChatResource, 400, 404, 409, 413, 422),
+    middlewares=changes("member"),
+)
+def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource:
+    """What was said before counts as seen; direct chats admit nobody."""
+    caller = router.caller
+    member = MemberRef(kind=kind, id=member_id)
+    return ChatResource.of(app().rooms.add_member(caller.tenant, chat_id, caller.person, member))
+
+
+@router.delete(
+    "/v1/chats/<chat_id>/members/<kind>/<member_id>",
+    summary="Let somebody go",
+    tags=["members"],
+    status_code=204,
+    responses=documented(204, None, 404, 409, 422),
+    middlewares=deletes("member"),
+)
+def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:
+    """Oneself, perhaps; an agent's queued run is canceled."""
+    member = MemberRef(kind=kind, id=member_id)
+    app().rooms.remove_member(router.caller.tenant, chat_id, router.caller.person.ref, member)
+    return no_content()
+
+
+def _own(own: OwnChat) -> OwnChatResource:
+    last = own.chat.last_message
+    return OwnChatResource.of(
+        own.chat, unread=own.unread, last_message=LastMessageResource.of(last) if last else None
+    )

@@ -1,0 +1,19 @@
+"""The health check, which needs no token."""
+
+from routes.app import ApiRouter, documented
+from routes.audited import unaudited
+from skein.models.api.base import Health
+
+router = ApiRouter()
+
+
+@router.get(
+    "/healthz",
+    summary="Whether the service is there",
+    tags=["service"],
+    responses={200: documented(200, Health)[200]},
+    middlewares=unaudited("it tells nothing of anybody"),
+)
+def health() -> Health:
+    """Nothing behind it is asked."""
+    return Health()

@@ -1,0 +1,22 @@
+"""Routes that show the caller to themselves."""
+
+from routes.app import ApiRouter, documented
+from routes.audited import unaudited
+from skein.bootstrap import app
+from skein.models.api.directory import Myself
+
+router = ApiRouter()
+
+
+@router.get(
+    "/v1/me",
+    summary="Who the caller is",
+    tags=["me"],
+    responses=documented(200, Myself),
+    middlewares=unaudited("it shows the callers themselves"),
+)
+def me() -> Myself:
+    """The caller's record, or what the sign-in says."""
+    caller = router.caller
+    user = app().users.me(caller.tenant, caller.person)
+    return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)

@@ -1,0 +1,113 @@
+"""Routes that read and post messages, mark them as read and ask agents to respond."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from routes.app import ApiRouter, ChatId, Limit, PageCursor, documented
+from routes.audited import CONVERSATION, unaudited
+from skein.bootstrap import app
+from skein.models.api.base import (
+    MAX_SEQ,
+    MessagePage,
+    MessageResource,
+    NewChatMessage,
+    ReadReceipt,
+    ReadState,
+    RespondNow,
+)
+from skein.models.api.runs import RunPage, RunResource
+from skein.services.chats.post_message import NewMessage
+from skein.services.common.pagination import DEFAULT_PAGE
+
+router = ApiRouter()
+
+After = Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="Only higher `seq`s.")]
+Before = Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Only lower `seq`s.")]
+
+
+@router.get(
+    "/v1/chats/<chat_id>/messages",
+    summary="Read messages, the oldest of the page first",
+    tags=["messages"],
+    responses=documented(200, MessagePage, 400, 404, 422),
+    middlewares=unaudited(CONVERSATION),
+)
+def list_messages(
+    chat_id: ChatId,
+    after: After = None,
+    before: Before = None,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> MessagePage:
+    """With `after` the cursor leads to newer messages, otherwise back to older ones."""
+    caller = router.caller
+    page = app().views.messages(
+        caller.tenant,
+        caller.user_id,
+        chat_id,
+        after=after,
+        before=before,
+        limit=limit,
+        cursor=cursor,
+    )
+    items = tuple(map(MessageResource.of, page.items))
+    return MessagePage(items=items, next_cursor=page.next_cursor)
+
+
+@router.post(
+    "/v1/chats/<chat_id>/messages",
+    summary="Post a message",
+    tags=["messages"],
+    status_code=201,
+    responses=documented(201, MessageResource, 400, 404, 409, 413, 422)
+    | {200: documented(200, MessageResource)[200] | {"description": "It had been posted before."}},
+    middlewares=unaudited(CONVERSATION),
+)
+def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:
+    """The same `client_id` again is the same message, and changes nothing."""
+    caller = router.caller
+    posted = app().posting.post(
+        NewMessage(
+            tenant=caller.tenant,
+            chat_id=chat_id,
+            sender=caller.person.ref,
+            text=new.text,
+            client_id=new.client_id,
+            reply_to=new.reply_to,
+        )
+    )
+    return MessageResource.of(posted.message), 201 if posted.created else 200
+
+
+@router.post(
+    "/v1/chats/<chat_id>/read",
+    summary="Say up to where the caller has read",
+    tags=["messages"],
+    responses=documented(200, ReadState, 400, 404, 413, 422),
+    middlewares=unaudited(CONVERSATION),
+)
+def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
+    """The mark never moves back, and never past the last message."""
+    caller = router.caller
+    own = app().views.read(caller.tenant, caller.user_id, chat_id, receipt.seq)
+    return ReadState(seen_seq=own.place.seen_seq, unread=own.unread)
+
+
+@router.post(
+    "/v1/chats/<chat_id>/runs",
+    summary="Let agents respond now",
+    tags=["runs"],
+    status_code=202,
+    responses=documented(202, RunPage, 400, 404, 409, 413, 422),
+    middlewares=unaudited(CONVERSATION),
+)
+def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
+    """One agent, or all of them in the order of their ids, each after the one before has ended.
+
+    `error` and `trigger.traced_to` are null here: they are for operators.
+    """
+    caller = router.caller
+    app().limits.admit(caller.tenant, caller.user_id)
+    run = app().respond.now(caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id)
+    return RunPage(items=(RunResource.for_members(run),), next_cursor=None)

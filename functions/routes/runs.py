@@ -1,0 +1,60 @@
+"""Routes of runs and prompt previews, for operators."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from routes.app import AgentId, ApiRouter, Day, Limit, PageCursor, RunId, documented
+from routes.audited import reads
+from skein.bootstrap import app
+from skein.models.api.base import EntityId
+from skein.models.api.runs import ContextResource, RunPage, RunResource
+from skein.services.common.pagination import DEFAULT_PAGE
+
+router = ApiRouter()
+
+InChat = Annotated[
+    EntityId | None, Query(description="One of the agent's chats; without it, in no chat.")
+]
+
+
+@router.get(
+    "/v1/agents/<agent_id>/runs",
+    summary="List an agent's runs of one day, the newest first",
+    tags=["runs"],
+    responses=documented(200, RunPage, 400, 404, 422),
+    middlewares=reads("run"),
+)
+def list_runs(
+    agent_id: AgentId, day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+) -> RunPage:
+    """Without prompts and steps; those are shown one run at a time."""
+    page = app().run_views.of_agent(
+        router.caller.tenant, agent_id, day=day, limit=limit, cursor=cursor
+    )
+    return RunPage(items=tuple(map(RunResource.of, page.items)), next_cursor=page.next_cursor)
+
+
+@router.get(
+    "/v1/agents/<agent_id>/context",
+    summary="Look at what an agent would be shown now",
+    tags=["runs"],
+    responses=documented(200, ContextResource, 404, 422),
+    middlewares=reads("context"),
+)
+def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
+    """As if somebody asked it to respond at this moment; nothing is sent, and nothing changes."""
+    return ContextResource.of(app().preview.show(router.caller.tenant, agent_id, chat_id))
+
+
+@router.get(
+    "/v1/runs/<run_id>",
+    summary="Read a run",
+    tags=["runs"],
+    responses=documented(200, RunResource, 404, 422),
+    middlewares=reads("run"),
+)
+def get_run(run_id: RunId) -> RunResource:
+    """With its newest prompt, section by section, and every step."""
+    view = app().run_views.get(router.caller.tenant, run_id)
+    return RunResource.of(view.run, steps=view.steps, prompt=view.prompt)

@@ -1,0 +1,92 @@
+"""Routes of people and their phone numbers, for operators."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.app import ApiRouter, Limit, PageCursor, UserId, documented, no_content
+from routes.audited import changes, creates, deletes, reads
+from skein.bootstrap import app
+from skein.models.api.directory import NewUser, Phone, UserChange, UserPage, UserResource
+from skein.services.common.pagination import DEFAULT_PAGE
+
+router = ApiRouter()
+
+OwnNumber = Annotated[Phone, Path(description="A number with its country code: +15005550100.")]
+
+
+@router.post(
+    "/v1/users",
+    summary="Make a person",
+    tags=["users"],
+    status_code=201,
+    responses=documented(201, UserResource, 400, 409, 413, 422),
+    middlewares=creates("user"),
+)
+def create_user(new: NewUser) -> UserResource:
+    """With the `sub` of their sign-in as the id, if they have one."""
+    return UserResource.of(app().users.create(router.caller.tenant, new))
+
+
+@router.get(
+    "/v1/users",
+    summary="List the people, by id",
+    tags=["users"],
+    responses=documented(200, UserPage, 400, 422),
+    middlewares=reads("user"),
+)
+def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPage:
+    """Those who were seen only by phone, too."""
+    page = app().users.list(router.caller.tenant, limit=limit, cursor=cursor)
+    return UserPage(items=tuple(map(UserResource.of, page.items)), next_cursor=page.next_cursor)
+
+
+@router.get(
+    "/v1/users/<user_id>",
+    summary="Read a person",
+    tags=["users"],
+    responses=documented(200, UserResource, 404, 422),
+    middlewares=reads("user"),
+)
+def get_user(user_id: UserId) -> UserResource:
+    """As they are on record."""
+    return UserResource.of(app().users.get(router.caller.tenant, user_id))
+
+
+@router.patch(
+    "/v1/users/<user_id>",
+    summary="Change a person",
+    tags=["users"],
+    responses=documented(200, UserResource, 400, 404, 409, 413, 422),
+    middlewares=changes("user"),
+)
+def change_user(user_id: UserId, change: UserChange) -> UserResource:
+    """Numbers that are left out of `phones` are theirs no more."""
+    return UserResource.of(app().users.change(router.caller.tenant, user_id, change))
+
+
+@router.put(
+    "/v1/users/<user_id>/phones/<phone>",
+    summary="Link a phone number to a person",
+    tags=["users"],
+    responses=documented(200, UserResource, 400, 404, 409, 413, 422),
+    middlewares=changes("number"),
+)
+def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
+    """Whoever was known by this number alone becomes one with the person, chats included."""
+    return UserResource.of(app().numbers.link(router.caller.tenant, user_id, phone))
+
+
+@router.delete(
+    "/v1/users/<user_id>/phones/<phone>",
+    summary="Take a phone number away from a person",
+    tags=["users"],
+    status_code=204,
+    responses=documented(204, None, 404, 422),
+    middlewares=deletes("number"),
+)
+def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
+    """Their chats stay theirs; whoever texts from the number next begins afresh."""
+    app().numbers.unlink(router.caller.tenant, user_id, phone)
+    return no_content()
