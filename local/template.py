@@ -52,7 +52,7 @@ class QueueSource:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A `rate(...)` or `cron(...)` that calls a function; `input` replaces the event if set."""
+    """A `rate(...)` that calls a function; `input` replaces the event if set."""
 
     name: str
     expression: str
