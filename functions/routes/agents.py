@@ -13,7 +13,7 @@ router = ApiRouter()
 
 @router.post(
     "/v1/agents",
-    summary="Make an agent",
+    summary="Create an agent",
     tags=["agents"],
     status_code=201,
     responses=documented(201, AgentResource, 400, 413, 422),
@@ -26,7 +26,7 @@ def create_agent(new: NewAgent) -> AgentResource:
 
 @router.get(
     "/v1/agents",
-    summary="List the agents, the oldest first",
+    summary="List agents, oldest first",
     tags=["agents"],
     responses=documented(200, AgentPage, 400, 422),
     middlewares=reads("agent"),
@@ -39,7 +39,7 @@ def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Agent
 
 @router.get(
     "/v1/agents/<agent_id>",
-    summary="Read an agent",
+    summary="Get an agent",
     tags=["agents"],
     responses=documented(200, AgentResource, 404, 422),
     middlewares=reads("agent"),
@@ -51,7 +51,7 @@ def get_agent(agent_id: AgentId) -> AgentResource:
 
 @router.patch(
     "/v1/agents/<agent_id>",
-    summary="Change an agent",
+    summary="Update an agent",
     tags=["agents"],
     responses=documented(200, AgentResource, 400, 404, 413, 422),
     middlewares=changes("agent"),

@@ -11,7 +11,7 @@ router = ApiRouter()
 
 @router.get(
     "/v1/audit",
-    summary="List who read or changed what on a day, the newest first",
+    summary="List a day's audit entries, newest first",
     tags=["audit"],
     responses=documented(200, AuditPage, 400, 422),
     middlewares=reads("audit"),

@@ -60,7 +60,7 @@ def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPa
 
 @router.get(
     "/v1/chats/<chat_id>",
-    summary="Read a chat",
+    summary="Get a chat",
     tags=["chats"],
     responses=documented(200, OwnChatResource, 404, 422),
     middlewares=unaudited(CONVERSATION),
@@ -73,7 +73,7 @@ def get_chat(chat_id: ChatId) -> OwnChatResource:
 
 @router.patch(
     "/v1/chats/<chat_id>",
-    summary="Change a chat",
+    summary="Update a chat",
     tags=["chats"],
     responses=documented(200, ChatResource, 400, 404, 409, 413, 422),
     middlewares=changes("chat"),
@@ -100,7 +100,7 @@ def discard_chat(chat_id: ChatId) -> Response[None]:
 
 @router.put(
     "/v1/chats/<chat_id>/members/<kind>/<member_id>",
-    summary="Let somebody in",
+    summary="Add a member",
     tags=["members"],
     responses=documented(200, ChatResource, 400, 404, 409, 413, 422),
     middlewares=changes("member"),
@@ -114,7 +114,7 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
 
 @router.delete(
     "/v1/chats/<chat_id>/members/<kind>/<member_id>",
-    summary="Let somebody go",
+    summary="Remove a member",
     tags=["members"],
     status_code=204,
     responses=documented(204, None, 404, 409, 422),

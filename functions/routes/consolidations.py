@@ -15,7 +15,7 @@ router = ApiRouter()
 
 @router.post(
     "/v1/chats/<chat_id>/consolidate",
-    summary="Let a chat's agents remember what was said so far, now",
+    summary="Consolidate a chat now",
     tags=["chats"],
     status_code=202,
     responses=documented(202, RequestedResource, 400, 404, 409, 413, 422),
@@ -29,7 +29,7 @@ def consolidate_chat(chat_id: ChatId) -> RequestedResource:
 
 @router.get(
     "/v1/chats/<chat_id>/consolidations",
-    summary="List what a chat's agents have remembered of it, the newest first",
+    summary="List a chat's consolidations, newest first",
     tags=["chats"],
     responses=documented(200, ConsolidationPage, 400, 404, 422),
     middlewares=reads("chat"),

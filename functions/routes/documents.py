@@ -93,7 +93,7 @@ def _delete(folder: Folder, document_id: str) -> Response[None]:
 
 @router.post(
     "/v1/agents/<agent_id>/documents",
-    summary="Give an agent a document",
+    summary="Create an agent's document",
     tags=["documents"],
     status_code=201,
     responses=documented(201, DocumentResource, 400, 404, 409, 413, 422),
@@ -125,7 +125,7 @@ def list_documents_of_agent(
 
 @router.get(
     "/v1/agents/<agent_id>/documents/<document_id>",
-    summary="Read an agent's document",
+    summary="Get an agent's document",
     tags=["documents"],
     responses=documented(200, DocumentResource, 404, 422),
     middlewares=reads("document"),
@@ -160,7 +160,7 @@ def replace_document_of_agent(
 
 @router.patch(
     "/v1/agents/<agent_id>/documents/<document_id>",
-    summary="Append to an agent's document, or replace a part of it",
+    summary="Edit an agent's document",
     tags=["documents"],
     responses=documented(200, DocumentResource, 400, 404, 409, 413, 422),
     middlewares=changes("document"),
@@ -178,7 +178,7 @@ def change_document_of_agent(
 
 @router.delete(
     "/v1/agents/<agent_id>/documents/<document_id>",
-    summary="Remove an agent's document",
+    summary="Delete an agent's document",
     tags=["documents"],
     status_code=204,
     responses=documented(204, None, 404, 409, 422),
@@ -196,7 +196,7 @@ def delete_document_of_agent(
 
 @router.post(
     "/v1/chats/<chat_id>/documents",
-    summary="Give a chat a document",
+    summary="Create a chat's document",
     tags=["documents"],
     status_code=201,
     responses=documented(201, DocumentResource, 400, 404, 409, 413, 422),
@@ -226,7 +226,7 @@ def list_documents_of_chat(
 
 @router.get(
     "/v1/chats/<chat_id>/documents/<document_id>",
-    summary="Read a chat's document",
+    summary="Get a chat's document",
     tags=["documents"],
     responses=documented(200, DocumentResource, 404, 422),
     middlewares=reads("document"),
@@ -257,7 +257,7 @@ def replace_document_of_chat(
 
 @router.patch(
     "/v1/chats/<chat_id>/documents/<document_id>",
-    summary="Append to a chat's document, or replace a part of it",
+    summary="Edit a chat's document",
     tags=["documents"],
     responses=documented(200, DocumentResource, 400, 404, 409, 413, 422),
     middlewares=changes("document"),
@@ -273,7 +273,7 @@ def change_document_of_chat(
 
 @router.delete(
     "/v1/chats/<chat_id>/documents/<document_id>",
-    summary="Remove a chat's document",
+    summary="Delete a chat's document",
     tags=["documents"],
     status_code=204,
     responses=documented(204, None, 404, 409, 422),

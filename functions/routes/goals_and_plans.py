@@ -42,7 +42,7 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
 
 @router.post(
     "/v1/agents/<agent_id>/goals",
-    summary="Give an agent a goal",
+    summary="Create a goal",
     tags=["goals"],
     status_code=201,
     responses=documented(201, GoalResource, 400, 404, 409, 413, 422),
@@ -57,7 +57,7 @@ def create_goal(agent_id: AgentId, new: NewGoal) -> GoalResource:
 
 @router.get(
     "/v1/agents/<agent_id>/goals",
-    summary="List an agent's goals, active ones first",
+    summary="List an agent's goals, active first",
     tags=["goals"],
     responses=documented(200, GoalPage, 400, 404, 422),
     middlewares=reads("goal"),
@@ -79,7 +79,7 @@ def list_goals(
 
 @router.get(
     "/v1/agents/<agent_id>/goals/<goal_id>",
-    summary="Read a goal",
+    summary="Get a goal",
     tags=["goals"],
     responses=documented(200, GoalResource, 404, 422),
     middlewares=reads("goal"),
@@ -93,7 +93,7 @@ def get_goal(
 
 @router.patch(
     "/v1/agents/<agent_id>/goals/<goal_id>",
-    summary="Change or end a goal",
+    summary="Update or end a goal",
     tags=["goals"],
     responses=documented(200, GoalResource, 400, 404, 409, 413, 422),
     middlewares=changes("goal"),
@@ -112,7 +112,7 @@ def change_goal(
 
 @router.delete(
     "/v1/agents/<agent_id>/goals/<goal_id>",
-    summary="Remove a goal",
+    summary="Delete a goal",
     tags=["goals"],
     status_code=204,
     responses=documented(204, None, 404, 422),
@@ -128,7 +128,7 @@ def delete_goal(
 
 @router.post(
     "/v1/agents/<agent_id>/plans",
-    summary="Set a plan",
+    summary="Create a plan",
     tags=["plans"],
     status_code=201,
     responses=documented(201, PlanResource, 400, 404, 409, 413, 422),
@@ -147,7 +147,7 @@ def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
 
 @router.get(
     "/v1/agents/<agent_id>/plans",
-    summary="List an agent's plans, active ones first",
+    summary="List an agent's plans, active first",
     tags=["plans"],
     responses=documented(200, PlanPage, 400, 404, 422),
     middlewares=reads("plan"),
@@ -169,7 +169,7 @@ def list_plans(
 
 @router.get(
     "/v1/agents/<agent_id>/plans/<plan_id>",
-    summary="Read a plan",
+    summary="Get a plan",
     tags=["plans"],
     responses=documented(200, PlanResource, 404, 422),
     middlewares=reads("plan"),

@@ -9,7 +9,7 @@ router = ApiRouter()
 
 @router.get(
     "/healthz",
-    summary="Whether the service is there",
+    summary="Check that the service is up",
     tags=["service"],
     responses={200: documented(200, Health)[200]},
     middlewares=unaudited("it tells nothing of anybody"),

@@ -13,7 +13,7 @@ router = ApiRouter()
 
 @router.post(
     "/v1/lines",
-    summary="Connect a phone number with an agent",
+    summary="Connect a phone number to an agent",
     tags=["lines"],
     status_code=201,
     responses=documented(201, LineResource, 400, 409, 413, 422),
@@ -26,7 +26,7 @@ def create_line(new: NewLine) -> LineResource:
 
 @router.get(
     "/v1/lines",
-    summary="List the lines, by number",
+    summary="List lines by number",
     tags=["lines"],
     responses=documented(200, LinePage, 400, 422),
     middlewares=reads("line"),
@@ -39,7 +39,7 @@ def list_lines(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> LinePa
 
 @router.get(
     "/v1/lines/<phone>",
-    summary="Read a line",
+    summary="Get a line",
     tags=["lines"],
     responses=documented(200, LineResource, 404, 422),
     middlewares=reads("line"),
@@ -51,7 +51,7 @@ def get_line(phone: PhoneNumber) -> LineResource:
 
 @router.patch(
     "/v1/lines/<phone>",
-    summary="Change a line",
+    summary="Update a line",
     tags=["lines"],
     responses=documented(200, LineResource, 400, 404, 413, 422),
     middlewares=changes("line"),
@@ -63,7 +63,7 @@ def change_line(phone: PhoneNumber, change: LineChange) -> LineResource:
 
 @router.delete(
     "/v1/lines/<phone>",
-    summary="Disconnect a line",
+    summary="Delete a line",
     tags=["lines"],
     status_code=204,
     responses=documented(204, None, 404, 422),

@@ -10,7 +10,7 @@ router = ApiRouter()
 
 @router.get(
     "/v1/me",
-    summary="Who the caller is",
+    summary="Get the caller's profile",
     tags=["me"],
     responses=documented(200, Myself),
     middlewares=unaudited("it shows the callers themselves"),

@@ -29,7 +29,7 @@ OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, sup
 
 @router.post(
     "/v1/agents/<agent_id>/memories",
-    summary="Let an agent remember something",
+    summary="Add a memory to an agent",
     tags=["memories"],
     status_code=201,
     responses=documented(201, MemoryResource, 400, 404, 413, 422)
@@ -48,7 +48,7 @@ def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, in
 
 @router.get(
     "/v1/agents/<agent_id>/memories",
-    summary="List what an agent remembers, and what it did",
+    summary="List an agent's memories, active or ended",
     tags=["memories"],
     responses=documented(200, MemoryPage, 400, 404, 422),
     middlewares=reads("memory"),
@@ -72,7 +72,7 @@ def list_memories(
 
 @router.get(
     "/v1/agents/<agent_id>/memories/<memory_id>",
-    summary="Read a memory",
+    summary="Get a memory",
     tags=["memories"],
     responses=documented(200, MemoryResource, 404, 422),
     middlewares=reads("memory"),
@@ -87,7 +87,7 @@ def get_memory(
 
 @router.delete(
     "/v1/agents/<agent_id>/memories/<memory_id>",
-    summary="Put a memory away",
+    summary="Remove a memory",
     tags=["memories"],
     status_code=204,
     responses=documented(204, None, 404, 422),
@@ -103,7 +103,7 @@ def delete_memory(
 
 @router.post(
     "/v1/agents/<agent_id>/memories/<memory_id>/restore",
-    summary="Bring a memory back",
+    summary="Restore a memory",
     tags=["memories"],
     responses=documented(200, MemoryResource, 400, 404, 413, 422),
     middlewares=changes("memory"),

@@ -28,7 +28,7 @@ Before = Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Only lower `
 
 @router.get(
     "/v1/chats/<chat_id>/messages",
-    summary="Read messages, the oldest of the page first",
+    summary="List messages, oldest first within a page",
     tags=["messages"],
     responses=documented(200, MessagePage, 400, 404, 422),
     middlewares=unaudited(CONVERSATION),
@@ -82,7 +82,7 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
 
 @router.post(
     "/v1/chats/<chat_id>/read",
-    summary="Say up to where the caller has read",
+    summary="Mark messages as read",
     tags=["messages"],
     responses=documented(200, ReadState, 400, 404, 413, 422),
     middlewares=unaudited(CONVERSATION),
@@ -96,7 +96,7 @@ def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
 
 @router.post(
     "/v1/chats/<chat_id>/runs",
-    summary="Let agents respond now",
+    summary="Ask agents to respond now",
     tags=["runs"],
     status_code=202,
     responses=documented(202, RunPage, 400, 404, 409, 413, 422),

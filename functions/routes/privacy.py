@@ -24,7 +24,7 @@ ErasureId = Annotated[str, Path(min_length=1, max_length=128)]
 
 @router.delete(
     "/v1/users/<user_id>",
-    summary="Erase a person, and all that is derived from what they said",
+    summary="Erase a user's data",
     tags=["privacy"],
     status_code=202,
     responses=documented(202, ErasureResource, 404, 422),
@@ -38,7 +38,7 @@ def erase_user(user_id: UserId) -> ErasureResource:
 
 @router.get(
     "/v1/erasures/<erasure_id>",
-    summary="See how far an erasure has come, and its report",
+    summary="Get the status and report of an erasure",
     tags=["privacy"],
     responses=documented(200, ErasureResource, 404, 422),
     middlewares=reads("erasure"),
@@ -50,7 +50,7 @@ def get_erasure(erasure_id: ErasureId) -> ErasureResource:
 
 @router.get(
     "/v1/users/<user_id>/export",
-    summary="Export all that is on record of a person",
+    summary="Export a user's data",
     tags=["privacy"],
     responses=documented(200, ExportResource, 400, 404, 422),
     middlewares=reads("export"),

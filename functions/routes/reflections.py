@@ -12,7 +12,7 @@ router = ApiRouter()
 
 @router.get(
     "/v1/agents/<agent_id>/reflections",
-    summary="List an agent's reflections, the oldest first",
+    summary="List an agent's reflections, oldest first",
     tags=["memories"],
     responses=documented(200, ReflectionPage, 400, 404, 422),
     middlewares=reads("agent"),

@@ -20,7 +20,7 @@ InChat = Annotated[
 
 @router.get(
     "/v1/agents/<agent_id>/runs",
-    summary="List an agent's runs of one day, the newest first",
+    summary="List an agent's runs of one day, newest first",
     tags=["runs"],
     responses=documented(200, RunPage, 400, 404, 422),
     middlewares=reads("run"),
@@ -37,7 +37,7 @@ def list_runs(
 
 @router.get(
     "/v1/agents/<agent_id>/context",
-    summary="Look at what an agent would be shown now",
+    summary="Preview an agent's prompt",
     tags=["runs"],
     responses=documented(200, ContextResource, 404, 422),
     middlewares=reads("context"),
@@ -49,7 +49,7 @@ def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
 
 @router.get(
     "/v1/runs/<run_id>",
-    summary="Read a run",
+    summary="Get a run",
     tags=["runs"],
     responses=documented(200, RunResource, 404, 422),
     middlewares=reads("run"),

@@ -39,7 +39,7 @@ def create_service(new: NewService) -> ServiceWithSecret:
 
 @router.get(
     "/v1/services",
-    summary="List the services, the oldest first",
+    summary="List services, oldest first",
     tags=["services"],
     responses=documented(200, ServicePage, 400, 422),
     middlewares=reads("service"),
@@ -54,7 +54,7 @@ def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Ser
 
 @router.get(
     "/v1/services/<service_id>",
-    summary="Read a service",
+    summary="Get a service",
     tags=["services"],
     responses=documented(200, ServiceResource, 404, 422),
     middlewares=reads("service"),
@@ -66,7 +66,7 @@ def get_service(service_id: ServiceId) -> ServiceResource:
 
 @router.patch(
     "/v1/services/<service_id>",
-    summary="Change a service",
+    summary="Update a service",
     tags=["services"],
     responses=documented(200, ServiceResource, 400, 404, 413, 422),
     middlewares=changes("service"),
@@ -78,7 +78,7 @@ def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResou
 
 @router.post(
     "/v1/services/<service_id>/secret",
-    summary="Give a service a new secret",
+    summary="Rotate a service's secret",
     tags=["services"],
     responses=documented(200, ServiceWithSecret, 400, 404, 413, 422),
     middlewares=changes("service"),
@@ -90,7 +90,7 @@ def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
 
 @router.delete(
     "/v1/services/<service_id>",
-    summary="Let a service go",
+    summary="Delete a service",
     tags=["services"],
     status_code=204,
     responses=documented(204, None, 404, 422),

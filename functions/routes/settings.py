@@ -11,7 +11,7 @@ router = ApiRouter()
 
 @router.get(
     "/v1/settings",
-    summary="Read the tenant's settings",
+    summary="Get the tenant's settings",
     tags=["settings"],
     responses=documented(200, SettingsResource),
     middlewares=reads("settings"),
@@ -23,7 +23,7 @@ def get_settings() -> SettingsResource:
 
 @router.patch(
     "/v1/settings",
-    summary="Change the tenant's settings",
+    summary="Update the tenant's settings",
     tags=["settings"],
     responses=documented(200, SettingsResource, 400, 413, 422),
     middlewares=changes("settings"),

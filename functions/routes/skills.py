@@ -18,7 +18,7 @@ Named = Annotated[SkillName, Path(description="A skill's name.")]
 
 @router.post(
     "/v1/skills",
-    summary="Give the tenant's agents a skill",
+    summary="Create a skill for the tenant's agents",
     tags=["skills"],
     status_code=201,
     responses=documented(201, SkillResource, 400, 409, 413, 422),
@@ -33,7 +33,7 @@ def create_skill(new: NewSkill) -> SkillResource:
 
 @router.get(
     "/v1/skills",
-    summary="List the skills, by name",
+    summary="List skills by name",
     tags=["skills"],
     responses=documented(200, SkillList, 422),
     middlewares=reads("skill"),
@@ -47,7 +47,7 @@ def list_skills() -> SkillList:
 
 @router.get(
     "/v1/skills/<name>",
-    summary="Read a skill",
+    summary="Get a skill",
     tags=["skills"],
     responses=documented(200, SkillResource, 404, 422),
     middlewares=reads("skill"),
@@ -59,7 +59,7 @@ def get_skill(name: Named) -> SkillResource:
 
 @router.put(
     "/v1/skills/<name>",
-    summary="Make or replace a skill of the tenant's own",
+    summary="Create or replace a tenant skill",
     tags=["skills"],
     responses=documented(200, SkillResource, 400, 404, 409, 413, 422),
     middlewares=changes("skill"),
@@ -72,7 +72,7 @@ def put_skill(name: Named, new: SkillBody) -> SkillResource:
 
 @router.delete(
     "/v1/skills/<name>",
-    summary="Remove a skill of the tenant's own",
+    summary="Delete a tenant skill",
     tags=["skills"],
     status_code=204,
     responses=documented(204, None, 404, 422),

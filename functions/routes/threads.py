@@ -37,7 +37,7 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
 
 @router.post(
     "/v1/agents/<agent_id>/threads",
-    summary="Begin a thread of an agent's",
+    summary="Create a thread",
     tags=["threads"],
     status_code=201,
     responses=documented(201, ThreadResource, 400, 404, 409, 413, 422),
@@ -52,7 +52,7 @@ def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
 
 @router.get(
     "/v1/agents/<agent_id>/threads",
-    summary="List an agent's threads, open ones first",
+    summary="List an agent's threads, open first",
     tags=["threads"],
     responses=documented(200, ThreadPage, 400, 404, 422),
     middlewares=reads("thread"),
@@ -76,7 +76,7 @@ def list_threads(
 
 @router.get(
     "/v1/agents/<agent_id>/threads/<thread_id>",
-    summary="Read a thread",
+    summary="Get a thread",
     tags=["threads"],
     responses=documented(200, ThreadResource, 404, 422),
     middlewares=reads("thread"),
@@ -91,7 +91,7 @@ def get_thread(
 
 @router.patch(
     "/v1/agents/<agent_id>/threads/<thread_id>",
-    summary="Change a thread, take it up or end it",
+    summary="Update, resume or end a thread",
     tags=["threads"],
     responses=documented(200, ThreadResource, 400, 404, 409, 413, 422),
     middlewares=changes("thread"),
@@ -111,7 +111,7 @@ def change_thread(
 
 @router.delete(
     "/v1/agents/<agent_id>/threads/<thread_id>",
-    summary="Remove a thread",
+    summary="Delete a thread",
     tags=["threads"],
     status_code=204,
     responses=documented(204, None, 404, 422),
@@ -127,7 +127,7 @@ def delete_thread(
 
 @router.get(
     "/v1/agents/<agent_id>/threads/<thread_id>/export",
-    summary="Export a completed thread as a unit of training",
+    summary="Export a completed thread as training data",
     tags=["threads"],
     responses=documented(200, TrainingUnit, 404, 409, 422, media_type=JSON_LINES),
     middlewares=reads("export"),
@@ -142,7 +142,7 @@ def export_thread(
 
 @router.put(
     "/v1/chats/<chat_id>/agents/<agent_id>",
-    summary="Pin a thread of an agent's to a chat",
+    summary="Pin an agent's thread to a chat",
     tags=["threads"],
     responses=documented(200, AgentInChatResource, 400, 404, 409, 413, 422),
     middlewares=changes("thread"),
@@ -156,7 +156,7 @@ def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInC
 
 @router.get(
     "/v1/chats/<chat_id>/agents/<agent_id>",
-    summary="Look at an agent's place in a chat",
+    summary="Get an agent's membership of a chat",
     tags=["threads"],
     responses=documented(200, AgentInChatResource, 404, 422),
     middlewares=reads("member"),

@@ -10,7 +10,7 @@ router = ApiRouter()
 
 @router.get(
     "/v1/usage",
-    summary="Read what the tenant's agents have used on a day",
+    summary="Get the tenant's usage of one day",
     tags=["usage"],
     responses=documented(200, UsageResource, 400, 422),
     middlewares=reads("usage"),

@@ -18,7 +18,7 @@ OwnNumber = Annotated[Phone, Path(description="A number with its country code: +
 
 @router.post(
     "/v1/users",
-    summary="Make a person",
+    summary="Create a user",
     tags=["users"],
     status_code=201,
     responses=documented(201, UserResource, 400, 409, 413, 422),
@@ -31,7 +31,7 @@ def create_user(new: NewUser) -> UserResource:
 
 @router.get(
     "/v1/users",
-    summary="List the people, by id",
+    summary="List users by id",
     tags=["users"],
     responses=documented(200, UserPage, 400, 422),
     middlewares=reads("user"),
@@ -44,7 +44,7 @@ def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPa
 
 @router.get(
     "/v1/users/<user_id>",
-    summary="Read a person",
+    summary="Get a user",
     tags=["users"],
     responses=documented(200, UserResource, 404, 422),
     middlewares=reads("user"),
@@ -56,7 +56,7 @@ def get_user(user_id: UserId) -> UserResource:
 
 @router.patch(
     "/v1/users/<user_id>",
-    summary="Change a person",
+    summary="Update a user",
     tags=["users"],
     responses=documented(200, UserResource, 400, 404, 409, 413, 422),
     middlewares=changes("user"),
@@ -68,7 +68,7 @@ def change_user(user_id: UserId, change: UserChange) -> UserResource:
 
 @router.put(
     "/v1/users/<user_id>/phones/<phone>",
-    summary="Link a phone number to a person",
+    summary="Link a phone number to a user",
     tags=["users"],
     responses=documented(200, UserResource, 400, 404, 409, 413, 422),
     middlewares=changes("number"),
@@ -80,7 +80,7 @@ def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
 
 @router.delete(
     "/v1/users/<user_id>/phones/<phone>",
-    summary="Take a phone number away from a person",
+    summary="Unlink a phone number from a user",
     tags=["users"],
     status_code=204,
     responses=documented(204, None, 404, 422),

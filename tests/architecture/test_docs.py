@@ -305,6 +305,16 @@ def test_calls_stand_in_the_apis_document() -> None:
     assert {call: scope for call, scope in documented.items() if "`" in scope} == scopes
 
 
+def test_the_apis_document_lists_each_summary() -> None:
+    documented = {row[0].strip("`"): row[2] for row in rows(part(page("api.md"), "## All calls"))}
+    summaries = {
+        f"{method.upper()} {path}": operation["summary"]
+        for path, operations in api_docs.document()["paths"].items()
+        for method, operation in operations.items()
+    }
+    assert {call: text for call, text in documented.items() if call in summaries} == summaries
+
+
 def test_error_codes_stand_in_the_apis_document() -> None:
     kinds: list[type[errors.Rejected]] = [errors.Rejected, *errors.Rejected.__subclasses__()]
     ours = {(str(kind.status), f"`{kind.code}`") for kind in kinds}
