@@ -36,7 +36,7 @@ SHOWN_TO_AGENTS = {
     "agent/reading/reader.py": "what a prompt is made from",
     "agent/reading/workspace.py": "the documents and threads of a prompt",
     "agent/tools/chats.py": "enter_chat and read_messages",
-    "services/runs/own_runs.py": "get_my_runs and stop_run",
+    "services/runs/queries.py": "get_my_runs and stop_run; the rest is for operators",
     "services/workspace/documents.py": "the tools of documents, by their reach",
     "services/workspace/document_lists.py": "list_documents, by its reach",
     "services/planning/goals.py": "complete_goal and abandon_goal, by their reach",
@@ -85,7 +85,6 @@ OTHERS = {
         "what fades, asked about by the same people's entries alone"
     ),
     "services/runs/manual_trigger.py": "the run, for the person who asked for it",
-    "services/runs/run_views.py": "for operators",
     "services/runs/lifecycle.py": "the run at work and its own steps",
     "services/account_linking/chats.py": "what is staged for a person who turns out to be another",
     "services/memory/agent_consolidation.py": (

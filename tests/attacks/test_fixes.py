@@ -14,7 +14,7 @@ from skein.models.document import DocumentReach
 from skein.models.run import Run
 from skein.models.thread import Thread
 from skein.services.runs import disclosure
-from skein.services.runs.run_views import RunView
+from skein.services.runs.queries import RunView
 from skein.services.workspace import document_writes
 from skein.services.workspace.document_changes import check_shelf
 from tests.attacks.knowledge import Leak

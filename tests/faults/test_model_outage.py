@@ -8,7 +8,7 @@ import sms_webhook
 from skein.errors import LostLease, ModelRejected, Throttled, Unavailable
 from skein.models.chat import SmsAddress
 from skein.models.overrides import ChatOverrides
-from skein.services.replies.apologies import PATIENT_PUT_OFFS
+from skein.services.replies.user_notices import PATIENT_PUT_OFFS
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
 from tests.faults.texting_story import TextLine

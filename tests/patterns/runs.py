@@ -11,7 +11,7 @@ from skein.models.run import Held
 from skein.models.step import Step, ToolResult
 from skein.models.trigger import Trigger
 from skein.services.chats.post_message import NewMessage
-from skein.services.replies.apologies import PATIENT_PUT_OFFS
+from skein.services.replies.user_notices import PATIENT_PUT_OFFS
 from skein.services.runs.background_runs import agent_run
 from skein.services.runs.claim import Claim
 from skein.services.runs.concurrency_limit import Permits

@@ -16,7 +16,7 @@ from skein.models.completion import ModelMessage
 from skein.models.step import PromptRecord, Step
 from skein.models.thread import Stint, Thread
 from skein.prompts import render
-from skein.services.runs.run_views import RunView, RunViews
+from skein.services.runs.queries import RunView, RunViews
 from skein.services.workspace.threads import Threads
 
 MOST_RUNS = 20

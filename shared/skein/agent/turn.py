@@ -48,9 +48,8 @@ from skein.ports import Clock, Table
 from skein.services.quotas.rate_limits import OverLimit
 from skein.services.quotas.token_budget import Account, Spending
 from skein.services.quotas.usage import UsageBook
-from skein.services.replies.apologies import Apologies
 from skein.services.replies.final_message import LastWords, all_one
-from skein.services.replies.notices import Notices
+from skein.services.replies.user_notices import Apologies, Notices
 from skein.services.runs.claim import Known, place_elsewhere
 from skein.services.runs.completion import Endings
 from skein.services.runs.concurrency_limit import Permits

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from skein.services.inbound.sms import Ingest
     from skein.services.quotas.rate_limits import Limits
     from skein.services.quotas.token_budget import Spending
-    from skein.services.replies.notices import Notices
+    from skein.services.replies.user_notices import Notices
 
 
 class Doors(Background):
@@ -53,7 +53,7 @@ class Doors(Background):
     @part
     def notices(self) -> Notices:
         """What people are told when nobody answers."""
-        from skein.services.replies.notices import Notices
+        from skein.services.replies.user_notices import Notices
 
         return Notices(chats=self.chats, limits=self.limits, clock=self.clock)
 

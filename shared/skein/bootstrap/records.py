@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skein.services.planning.goals import Goals
     from skein.services.planning.plans import Plans
     from skein.services.privacy.audit_log import AuditBook
-    from skein.services.runs.run_views import RunViews
+    from skein.services.runs.queries import RunViews
     from skein.services.workspace.documents import Documents
     from skein.services.workspace.pinning import Pins
     from skein.services.workspace.skills import Skills
@@ -96,7 +96,7 @@ class OnRecord(Outside):
     @part
     def run_views(self) -> RunViews:
         """Runs as the API shows them."""
-        from skein.services.runs.run_views import RunViews
+        from skein.services.runs.queries import RunViews
 
         return RunViews(table=self.table, clock=self.clock)
 

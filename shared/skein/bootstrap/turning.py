@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skein.agent.tools.services import Desk
     from skein.agent.training_export import Training
     from skein.agent.turn import Turns
-    from skein.services.replies.apologies import Apologies
+    from skein.services.replies.user_notices import Apologies
     from skein.services.runs.lifecycle import Runs
 
 
@@ -106,7 +106,7 @@ class Turning(Doors, Privacy):
         from skein.services.directory.profiles import Profiles
         from skein.services.memory.search import MemorySearch
         from skein.services.replies.ask_and_wait import Asking
-        from skein.services.runs.own_runs import OwnRuns
+        from skein.services.runs.queries import OwnRuns
 
         asking = Asking(
             table=self.table,
@@ -136,7 +136,7 @@ class Turning(Doors, Privacy):
     @part
     def apologies(self) -> Apologies:
         """Tells people on SMS, once, that their answer is late."""
-        from skein.services.replies.apologies import Apologies
+        from skein.services.replies.user_notices import Apologies
 
         return Apologies(
             chats=self.chats,

@@ -10,7 +10,7 @@ from skein.models.api.base import MemberRequest, NewChat
 from skein.models.base import NamedMember
 from skein.models.chat import Chat
 from skein.models.ownership import effect_id
-from skein.services.chats.opening import Opened
+from skein.services.chats.administration import Opened
 from tests.support.agents import rival
 from tests.support.api_client import Client
 from tests.support.builders import TENANT, World, bot, person

@@ -19,7 +19,7 @@ from skein.models.sms import InboundSms
 from skein.models.storage import Put, Write
 from skein.services.chats.post_message import NewMessage, Posted
 from skein.services.quotas.rate_limits import Rates
-from skein.services.replies.notices import in_words
+from skein.services.replies.user_notices import in_words
 from skein.settings import Settings
 from tests.support.agents import COACH, DESIGNER, HUSAM, rival, the_run
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, statuses

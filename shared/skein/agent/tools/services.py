@@ -11,7 +11,7 @@ from skein.services.planning.goals import Goals
 from skein.services.planning.plans import Plans
 from skein.services.replies.ask_and_wait import Asking
 from skein.services.runs.completion import Endings
-from skein.services.runs.own_runs import OwnRuns
+from skein.services.runs.queries import OwnRuns
 from skein.services.workspace.documents import Documents
 from skein.services.workspace.skills import Skills
 from skein.services.workspace.threads import Threads

@@ -5,8 +5,9 @@ the dedupe mark, a queued run for each agent that it wakes and, in a direct chat
 SMS, a queued delivery (DESIGN section 2). Then their jobs are sent.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
@@ -26,6 +27,7 @@ from skein.models.chat import (
     check_text,
 )
 from skein.models.dedupe import DedupeMark
+from skein.models.jobs import Job
 from skein.models.overrides import ChatOverrides
 from skein.models.storage import Check, Exists, Key, Missing, Put, Update, Write, gone
 from skein.models.trigger import Trigger
@@ -33,18 +35,18 @@ from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.sessions import brought_up, message_in_session
 from skein.services.chat_state.snapshot import Room, read_room
-from skein.services.chats.commit import Commit
 from skein.services.chats.counters import counted
 from skein.services.common.optimistic import optimistic_on
 from skein.services.config.retention import kept_until, message_days
-from skein.services.delivery.enqueue import outgoing
+from skein.services.delivery.enqueue import Outgoing, outgoing
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.debounce import burst_with, debounce_in
-from skein.services.runs.pace import paced
 from skein.services.runs.slots import enqueue, slots_unchanged
-from skein.services.runs.triggers import woken_by
 from skein.services.runs.waits import resumed_by
+from skein.services.runs.wakeups import paced, woken_by
 from skein.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 
 class NewMessage(Value):
@@ -91,6 +93,43 @@ class Posted(NamedTuple):
 
 
 Riders = Callable[[Room], Sequence[Write]]
+
+
+@dataclass(slots=True)
+class Commit:
+    """The writes of one transaction, and the jobs that follow it.
+
+    Attributes:
+        replies: Jobs that wait a moment, in case more is said.
+        others: Jobs that need not.
+        run_ids: The runs that the message starts, joins or lets go on.
+        delivery_ids: The deliveries that it causes.
+    """
+
+    writes: list[Write] = field(default_factory=list)
+    replies: list[Job] = field(default_factory=list)
+    others: list[Job] = field(default_factory=list)
+    run_ids: list[str] = field(default_factory=list)
+    delivery_ids: list[str] = field(default_factory=list)
+
+    def deliver(self, texts: Iterable[Outgoing]) -> None:
+        """Let the message reach phones, too."""
+        for text in texts:
+            self.delivery_ids.append(text.delivery_id)
+            self.writes.extend(text.writes)
+            self.others.append(text.job)
+
+    def log(self, message: Message) -> None:
+        """Say what follows from a message, for those who follow it through the logs."""
+        logger.info(
+            "a message was posted",
+            extra={
+                "chat_id": message.chat_id,
+                "seq": message.seq,
+                "run_ids": self.run_ids,
+                "delivery_ids": self.delivery_ids,
+            },
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from skein.services.config.retention import retention_of
 from skein.services.directory.phone_numbers import e164
 from skein.services.inbound.sms_keywords import Keyword, could_start, keyword_in
 from skein.services.quotas.rate_limits import Limits, admission_keys, over_now
-from skein.services.replies.notices import Notices
+from skein.services.replies.user_notices import Notices
 
 logger = logging.getLogger(__name__)
 

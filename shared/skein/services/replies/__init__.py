@@ -1,8 +1,7 @@
 """Post what a run has to say: final messages, questions, notices."""
 
 __all__ = [
-    "apologies",
     "ask_and_wait",
     "final_message",
-    "notices",
+    "user_notices",
 ]

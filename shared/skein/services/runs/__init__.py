@@ -10,11 +10,9 @@ __all__ = [
     "disclosure",
     "lifecycle",
     "manual_trigger",
-    "own_runs",
-    "pace",
-    "run_views",
+    "queries",
     "slots",
     "step_record",
-    "triggers",
     "waits",
+    "wakeups",
 ]

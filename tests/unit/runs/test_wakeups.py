@@ -4,7 +4,7 @@ import pytest
 
 from skein.models.chat import Chat, Membership, Message
 from skein.models.trigger import QueuedRun, Trigger
-from skein.services.runs.triggers import mentions, woken_by
+from skein.services.runs.wakeups import mentions, woken_by
 from tests.support.builders import NOON, TENANT, bot, person
 
 ANN, BOB = bot("agt_1", "Ann"), bot("agt_2", "Data Bob")
