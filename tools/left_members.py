@@ -68,7 +68,7 @@ def _pages(
             ConsistentRead=True,
             Limit=PAGE_ITEMS,
             FilterExpression="begins_with(sk, :open) AND attribute_exists(left_seq)",
-            ExpressionAttributeValues={":open": {"S": "MEMBER#"}},
+            ExpressionAttributeValues={":open": {"S": Membership.PREFIX}},
             ProjectionExpression="pk, sk",
             **more,
         )

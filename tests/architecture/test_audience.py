@@ -27,7 +27,9 @@ TELLING = {"Borrowed", "Document", "Goal", "Memory", "Message", "Plan", "PromptR
     "Workbench",
 }
 
-PREFIXES = ("DOC#", "MSG#", "GOAL#", "PLAN#", "LIVE#", "BORROWED#", "FACT#")
+PREFIXES = {"LIVE", "LIVE_RUN"} | {
+    f"{kind}.PREFIX" for kind in ("Borrowed", "Document", "Goal", "Message", "Plan")
+}
 SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.
@@ -120,8 +122,7 @@ def _makes(node: ast.AST) -> bool:
 
 
 def _names(node: ast.AST) -> bool:
-    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-    return is_text and ast.unparse(node)[1:].startswith(PREFIXES)
+    return isinstance(node, ast.Attribute | ast.Name) and ast.unparse(node) in PREFIXES
 
 
 def _calls(tree: ast.AST, *names: str) -> Iterator[ast.Call]:

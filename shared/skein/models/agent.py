@@ -6,7 +6,7 @@ from pydantic import Field
 
 from skein.models.base import Identifier, Instant, Name, NamedMember, Stored, Tenant, key_part
 from skein.models.overrides import ChatOverrides
-from skein.models.storage import Item, Key
+from skein.models.storage import META, Item, Key
 
 ReplyMode = Literal["tools", "text"]
 HistoryFormat = Literal["timeline", "roles"]
@@ -59,6 +59,8 @@ DEFAULT_TOOLS: tuple[ToolName, ...] = (
 PROFILE_FIELDS: tuple[str, ...] = ("goals", "skill_level", "recent_topics", "preferences")
 """What an agent may note about a person, unless its own `profile_fields` say otherwise."""
 
+PERMITS = "RUNNING"  # behind everything that a prompt's query reads
+
 
 def agent_partition(tenant: str, agent_id: str) -> str:
     """The partition of an agent and of what it owns openly."""
@@ -102,7 +104,7 @@ class Agent(Stored):
     @staticmethod
     def key_of(tenant: str, agent_id: str) -> Key:
         """The key of an agent."""
-        return Key(agent_partition(tenant, agent_id), "META")
+        return Key(agent_partition(tenant, agent_id), META)
 
     @property
     def key(self) -> Key:

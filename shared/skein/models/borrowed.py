@@ -1,6 +1,6 @@
 """Another chat's last messages, staged for one activation of an agent in this chat."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -8,7 +8,7 @@ from skein.models.audience import Audience
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.chat import chat_partition
 from skein.models.run import ShownStaging
-from skein.models.storage import Item, Key
+from skein.models.storage import Item, Key, SortKeyPrefix
 
 MOST_MESSAGES = 10
 MOST_CHARACTERS = 2_000
@@ -30,6 +30,8 @@ class Borrowed(Stored):
         audience: Who was there for all of it, checked again when it is shown.
     """
 
+    PREFIX: ClassVar = SortKeyPrefix("BORROWED#")
+
     tenant: Tenant
     chat_id: Identifier
     agent_id: Identifier
@@ -43,7 +45,7 @@ class Borrowed(Stored):
     @staticmethod
     def key_of(tenant: str, chat_id: str, agent_id: str) -> Key:
         """The key of what an agent has borrowed for a chat."""
-        return Key(chat_partition(tenant, chat_id), f"BORROWED#{key_part(agent_id)}")
+        return Key(chat_partition(tenant, chat_id), f"{Borrowed.PREFIX}{key_part(agent_id)}")
 
     @property
     def key(self) -> Key:

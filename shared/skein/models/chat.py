@@ -1,7 +1,7 @@
 """A chat, who is in it, and what was said in it."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ from skein.models.base import (
 from skein.models.due import NOT_DUE, due_mark
 from skein.models.overrides import ChatOverrides, Retention
 from skein.models.session import Session
-from skein.models.storage import Item, Key
+from skein.models.storage import META, Item, Key, SortKeyPrefix
 from skein.models.summary import PinnedSummary, Summary, SummaryState
 from skein.models.trigger import Burst, QueuedRun, Wait
 
@@ -120,7 +120,7 @@ class Chat(Stored):
     @staticmethod
     def key_of(tenant: str, chat_id: str) -> Key:
         """The key of a chat."""
-        return Key(chat_partition(tenant, chat_id), "META")
+        return Key(chat_partition(tenant, chat_id), META)
 
     @property
     def key(self) -> Key:
@@ -213,6 +213,9 @@ class Membership(Stored):
         unmoved: Closed, but stored among the open ones; never an attribute of the item.
     """
 
+    PREFIX: ClassVar = SortKeyPrefix("MEMBER#")
+    LEFT_PREFIX: ClassVar = SortKeyPrefix("LEFT#")  # before the open ones
+
     tenant: Tenant
     chat_id: Identifier
     member: NamedMember
@@ -243,18 +246,18 @@ class Membership(Stored):
     @staticmethod
     def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
         """The key of a member's open place in a chat."""
-        return Key(chat_partition(tenant, chat_id), f"MEMBER#{member.kind}#{key_part(member.id)}")
+        return Key(chat_partition(tenant, chat_id), f"{Membership.PREFIX}{member}")
 
     @staticmethod
     def left_key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
         """The key of a member's closed place in a chat."""
-        return Key(chat_partition(tenant, chat_id), f"LEFT#{member.kind}#{key_part(member.id)}")
+        return Key(chat_partition(tenant, chat_id), f"{Membership.LEFT_PREFIX}{member}")
 
     @classmethod
     def from_item(cls, item: Item) -> Self:
         """Rebuild a membership from a table item, and note where a closed one lies."""
         place = super().from_item(item)
-        unmoved = not place.active and str(item.get("sk", "")).startswith("MEMBER#")
+        unmoved = not place.active and str(item.get("sk", "")).startswith(cls.PREFIX)
         return place.model_copy(update={"unmoved": unmoved})
 
     @property
@@ -331,6 +334,8 @@ class Message(Stored):
         expires_at: When it goes, in seconds since 1970, where its tenant keeps messages for a time.
     """
 
+    PREFIX: ClassVar = SortKeyPrefix("MSG#")
+
     tenant: Tenant
     chat_id: Identifier
     id: Identifier
@@ -354,7 +359,7 @@ class Message(Stored):
     @staticmethod
     def key_of(tenant: str, chat_id: str, seq: int) -> Key:
         """The key of message number `seq`."""
-        return Key(chat_partition(tenant, chat_id), f"MSG#{seq:012d}")
+        return Key(chat_partition(tenant, chat_id), f"{Message.PREFIX}{seq:012d}")
 
     @property
     def key(self) -> Key:

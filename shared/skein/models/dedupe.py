@@ -1,17 +1,19 @@
 """The marks that keep messages and chats from doubling: whose `client_id` is already which one."""
 
-from typing import Self
+from typing import ClassVar, Self
 
 from skein.models.base import Identifier, MemberRef, Stored, Tenant, key_part
 from skein.models.chat import Message, chat_partition
-from skein.models.storage import Item, Key
+from skein.models.storage import Item, Key, SortKeyPrefix
 from skein.models.user import User
 
-OPENED = "OPENED#"
+OPENED = SortKeyPrefix("OPENED#")
 
 
 class DedupeMark(Stored):
     """Says that this sender's `client_id` is already message `seq`; kept as long as the message."""
+
+    PREFIX: ClassVar = SortKeyPrefix("DEDUPE#")
 
     tenant: Tenant
     chat_id: Identifier
@@ -25,7 +27,7 @@ class DedupeMark(Stored):
         """The key of the mark of one sender's one `client_id`."""
         return Key(
             chat_partition(tenant, chat_id),
-            f"DEDUPE#{sender.kind}#{key_part(sender.id)}#{key_part(client_id)}",
+            f"{DedupeMark.PREFIX}{sender}#{key_part(client_id)}",
         )
 
     @classmethod

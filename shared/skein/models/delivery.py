@@ -1,12 +1,12 @@
 """A delivery: one message on its way to one phone, in one or more parts."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.chat import SmsAddress, chat_partition
 from skein.models.due import due_mark
-from skein.models.storage import Item, Key
+from skein.models.storage import Item, Key, SortKeyPrefix
 
 PartStatus = Literal["pending", "sending", "queued", "sent", "delivered", "undelivered", "failed"]
 DeliveryStatus = Literal["queued", "sending", "sent", "delivered", "failed", "canceled"]
@@ -68,6 +68,8 @@ class Delivery(Stored):
         expires_at: When it goes, with its message, in seconds since 1970.
     """
 
+    PREFIX: ClassVar = SortKeyPrefix("DELIVERY#")
+
     tenant: Tenant
     id: Identifier
     chat_id: Identifier
@@ -89,7 +91,7 @@ class Delivery(Stored):
     @staticmethod
     def key_of(tenant: str, chat_id: str, delivery_id: str) -> Key:
         """The key of a delivery."""
-        return Key(chat_partition(tenant, chat_id), f"DELIVERY#{delivery_id}")
+        return Key(chat_partition(tenant, chat_id), f"{Delivery.PREFIX}{delivery_id}")
 
     @property
     def key(self) -> Key:

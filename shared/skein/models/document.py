@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -10,7 +10,7 @@ from skein.models.audience import Audience, may_change, may_show
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.chat import chat_partition
 from skein.models.ownership import effect_key_in, owned_partition
-from skein.models.storage import Item, Key
+from skein.models.storage import Item, Key, SortKeyPrefix
 
 MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_ON_SHOW = 5  # of an agent's, for each of its audiences
@@ -19,7 +19,8 @@ MAX_SOURCES = 100  # chats in which one document was written
 
 ALWAYS = "ON#"  # what a prompt must know at once, between an agent's goals and its plans
 SHELF = f"{ALWAYS}SHELF"
-RENAMED = "RENAMED#"
+OLD_SHELF = "SHELF"  # where versions before kept it
+RENAMED = SortKeyPrefix("RENAMED#")
 DEFAULT_MEDIA_TYPE = "text/markdown"
 ID_PATTERN = re.compile(r"doc_[0-9a-f]{26}")
 
@@ -81,7 +82,7 @@ class Folder(Value):
 
     def key(self, name: str) -> Key:
         """The key of the document of this name, or of this id."""
-        return Key(self.partition, f"DOC#{Document.id_of(name)}")
+        return Key(self.partition, f"{Document.PREFIX}{Document.id_of(name)}")
 
     @property
     def shelf_key(self) -> Key:
@@ -116,6 +117,8 @@ class Document(Stored):
         version: 1, then raised by every change, which holds only for the version that it read.
         generation: New for each document that is made, also where one of its name was deleted.
     """
+
+    PREFIX: ClassVar = SortKeyPrefix("DOC#")
 
     tenant: Tenant
     agent_id: Identifier | None = None

@@ -38,3 +38,10 @@ def due_before(now: datetime) -> str:
 def still_due(item: Item) -> Condition:
     """The item's mark is the one that was read, so nobody has moved or cleared it."""
     return Is("gsi2sk", item["gsi2sk"])
+
+
+def moved_mark(item: Item, key: Key) -> dict[str, Any]:
+    """The attributes that make a due item due at the same time under another key."""
+    kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
+    at = datetime.fromisoformat(str(item["gsi2sk"]).split("#", 1)[0])
+    return due_mark(kind, key, at)

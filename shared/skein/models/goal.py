@@ -1,12 +1,12 @@
 """What an agent is after."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
 from skein.models.base import Identifier, Instant, key_part
 from skein.models.ownership import Owned, owned_partition
-from skein.models.storage import Item, Key
+from skein.models.storage import Item, Key, SortKeyPrefix
 
 GoalStatus = Literal["active", "completed", "abandoned"]
 GoalText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
@@ -23,6 +23,8 @@ class Goal(Owned):
         version: Raised by every change, which holds only for the version that it read.
     """
 
+    PREFIX: ClassVar = SortKeyPrefix("GOAL#")
+
     id: Identifier
     text: GoalText
     priority: GoalPriority = 2
@@ -34,12 +36,13 @@ class Goal(Owned):
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None, goal_id: str) -> Key:
         """The key of an active goal."""
-        return Key(owned_partition(tenant, agent_id, scope), f"GOAL#{key_part(goal_id)}")
+        return Key(owned_partition(tenant, agent_id, scope), f"{Goal.PREFIX}{key_part(goal_id)}")
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, goal_id: str) -> Key:
         """The key of a goal that has ended: out of the way of the prompt's query."""
-        return Key(owned_partition(tenant, agent_id, scope), f"ENDED#GOAL#{key_part(goal_id)}")
+        sk = f"{Goal.PREFIX.ended}{key_part(goal_id)}"
+        return Key(owned_partition(tenant, agent_id, scope), sk)
 
     @property
     def key(self) -> Key:

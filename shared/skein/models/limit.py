@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field
 
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
-from skein.models.storage import Is, Item, Key, Put, all_of, any_of, expired
+from skein.models.storage import META, Is, Item, Key, Put, all_of, any_of, expired
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -84,7 +84,7 @@ class Allowance(Stored):
     @staticmethod
     def key_of(tenant: str, owner: str) -> Key:
         """The key of an owner's buckets."""
-        return Key(f"{key_part(tenant)}#LIMIT#{owner}", "META")
+        return Key(f"{key_part(tenant)}#LIMIT#{owner}", META)
 
     @classmethod
     def found_in(cls, item: Item | None, tenant: str, owner: str) -> Self:

@@ -8,7 +8,7 @@ from pydantic import StringConstraints
 from skein.models.base import Identifier, Instant, key_part
 from skein.models.due import due_mark
 from skein.models.ownership import Owned, owned_partition
-from skein.models.storage import Item, Key, Update
+from skein.models.storage import Item, Key, SortKeyPrefix, Update
 
 MemoryKind = Literal["core", "journal"]
 MadeBy = Literal["consolidation", "tool", "api", "reflection"]
@@ -20,9 +20,10 @@ JOURNAL_DAYS = 7  # how long a journal entry is shown
 KEPT_DAYS = 7  # how long a faded one is still on record
 REFLECTION_LEAD = timedelta(days=3)  # so that it comes three times, should the first ones fail
 
-LIVE = "FACT#"  # before GOAL#, so that a query from PLAN# down comes to memories last
-ENDED = f"ENDED#{LIVE}"
+LIVE = SortKeyPrefix("FACT#")  # before goals: a query from plans down comes to memories last
+ENDED = LIVE.ended
 REVISION = "OWNED#REVISION"  # between goals and plans, so that their query comes to it
+OLD_REVISION = "REVISION"  # where versions before kept it
 
 
 class Memory(Owned):

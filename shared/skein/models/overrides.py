@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from skein.models.api.json_types import JsonTypes
 from skein.models.base import Instant, Stored, Tenant, key_part
-from skein.models.storage import Item, Key
+from skein.models.storage import META, Item, Key
 
 MAX_PHRASES = 50
 
@@ -209,7 +209,7 @@ class TenantSettings(Stored):
     @staticmethod
     def key_of(tenant: str) -> Key:
         """The key of a tenant's settings."""
-        return Key(f"{key_part(tenant)}#SETTINGS", "META")
+        return Key(f"{key_part(tenant)}#SETTINGS", META)
 
     @property
     def key(self) -> Key:

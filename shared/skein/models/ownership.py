@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 
 from skein.models.audience import OPEN, Audience, may_change, may_show
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part
-from skein.models.storage import Key
+from skein.models.storage import Key, SortKeyPrefix
 
 MOST_KEPT = 200  # active goals, and as many plans, of one partition, with those that are hidden
+EFFECT = SortKeyPrefix("EFFECT#")
 EFFECT_KEPT = timedelta(days=30)  # longer than any run may be tried
 
 
@@ -120,4 +121,4 @@ def effect_kept_until(now: datetime) -> int:
 
 def effect_key_in(partition: str, effect: str) -> Key:
     """The key of such a mark in any partition."""
-    return Key(partition, f"EFFECT#{key_part(effect)}")
+    return Key(partition, f"{EFFECT}{key_part(effect)}")

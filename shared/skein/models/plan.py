@@ -1,14 +1,14 @@
 """What will wake an agent later."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
 from skein.models.base import Identifier, Instant, key_part
 from skein.models.due import due_mark
 from skein.models.ownership import Owned, effect_id, owned_partition
-from skein.models.storage import Item, Key
+from skein.models.storage import Item, Key, SortKeyPrefix
 
 PlanStatus = Literal["active", "done", "canceled"]
 PlanName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
@@ -36,6 +36,8 @@ class Plan(Owned):
         set_by: The person whose run set it; None where an operator or no person did.
         version: Raised by every change and firing, each of which holds only for the one it read.
     """
+
+    PREFIX: ClassVar = SortKeyPrefix("PLAN#")
 
     id: Identifier
     name: PlanName
@@ -68,12 +70,13 @@ class Plan(Owned):
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
         """The key of an active plan."""
-        return Key(owned_partition(tenant, agent_id, scope), f"PLAN#{key_part(plan_id)}")
+        return Key(owned_partition(tenant, agent_id, scope), f"{Plan.PREFIX}{key_part(plan_id)}")
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
         """The key of a plan that is over: out of the way of the prompt's query."""
-        return Key(owned_partition(tenant, agent_id, scope), f"ENDED#PLAN#{key_part(plan_id)}")
+        sk = f"{Plan.PREFIX.ended}{key_part(plan_id)}"
+        return Key(owned_partition(tenant, agent_id, scope), sk)
 
     @property
     def key(self) -> Key:

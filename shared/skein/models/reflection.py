@@ -3,10 +3,10 @@
 from skein.models.base import Identifier, Instant, Stored, Tenant
 from skein.models.completion import TokenUsage
 from skein.models.ownership import owned_partition
-from skein.models.storage import Item, Key
+from skein.models.storage import Item, Key, SortKeyPrefix
 
 HISTORY_DAYS = 90  # how long it is on record
-REFLECTED = "REFLECTED#"
+REFLECTED = SortKeyPrefix("REFLECTED#")
 
 
 class ReflectionRecord(Stored):

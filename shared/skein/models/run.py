@@ -2,7 +2,7 @@
 
 import re
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_pa
 from skein.models.completion import TokenUsage
 from skein.models.due import due_mark
 from skein.models.jobs import RunJob
-from skein.models.storage import Item, Key
+from skein.models.storage import Item, Key, SortKeyPrefix
 from skein.models.trigger import Resume, Trigger, Wait
 
 RunStatus = Literal["queued", "running", "waiting", "done", "failed", "canceled"]
@@ -20,6 +20,7 @@ PromptMark = Literal[
 ]
 """What may be noted of a prompt; `docs/runs.md` says what each means."""
 
+LIVE_RUN = SortKeyPrefix("LIVE#")  # between goals and plans, so that their query comes to it
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
 MAX_STEPS = 20
 MAX_WAITS = 10
@@ -104,6 +105,8 @@ class Run(Stored):
             once it has ended.
     """
 
+    PREFIX: ClassVar = SortKeyPrefix("RUN#")
+
     tenant: Tenant
     id: Identifier
     agent_id: Identifier
@@ -172,7 +175,7 @@ class Run(Stored):
         """
         home = Run.home_of(run_id)
         kind = "CHAT" if home.startswith("chat_") else "AGENT"
-        return Key(f"{key_part(tenant)}#{kind}#{home}", f"RUN#{run_id.split('_')[1]}")
+        return Key(f"{key_part(tenant)}#{kind}#{home}", f"{Run.PREFIX}{run_id.split('_')[1]}")
 
     @property
     def key(self) -> Key:
@@ -225,7 +228,7 @@ def live_key(run: Run) -> Key:
 
     Runs in chats are found through the agent's memberships instead.
     """
-    return Key(run.key.pk, f"LIVE#{run.key.sk}")
+    return Key(run.key.pk, f"{LIVE_RUN}{run.key.sk}")
 
 
 def run_id_in(home_id: str, ulid: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.models.base import Identifier, Instant, Name, Stored, Tenant, key_part
-from skein.models.storage import Item, Key
+from skein.models.storage import META, Item, Key
 
 SOURCE_ID = re.compile(r"svc_[0-9A-Za-z]{1,64}")
 MAX_SOURCE_AGENTS = 20
@@ -32,7 +32,7 @@ class Source(Stored):
     @staticmethod
     def key_of(source_id: str) -> Key:
         """The key of a source: not under a tenant, since a webhook knows only the id."""
-        return Key(f"SERVICE#{key_part(source_id)}", "META")
+        return Key(f"SERVICE#{key_part(source_id)}", META)
 
     @property
     def key(self) -> Key:

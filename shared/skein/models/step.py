@@ -7,7 +7,7 @@ from skein.models.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.completion import ModelMessage, TokenUsage, ToolCall
 from skein.models.recordable import MAX_STEP_BYTES, RESULT_FRAME_BYTES, with_fit_names
 from skein.models.run import PromptMark, Run
-from skein.models.storage import Item, Key
+from skein.models.storage import Item, Key, SortKeyPrefix
 from skein.models.tool_arguments import repeatable
 
 MAX_PROMPT_BYTES = 300_000  # what one item can hold beside the answer (400 KB in all)
@@ -17,6 +17,8 @@ HISTORY = "CHAT HISTORY"
 FIXED_ANSWER = "none"  # in the place of a model, where an answer was not a model's
 
 ToolStatus = Literal["done", "correctable", "failed"]
+
+STEP = "#STEP#"  # between the sort key of a run and the number of its step
 
 
 class PromptSection(Value):
@@ -168,7 +170,17 @@ class Step(Stored):
     def key_of(tenant: str, run_id: str, n: int) -> Key:
         """The key of a run's step number `n`."""
         run = Run.key_of(tenant, run_id)
-        return Key(run.pk, f"{run.sk}#STEP#{n:03d}")
+        return Key(run.pk, f"{Step.prefix_of(run)}{n:03d}")
+
+    @staticmethod
+    def prefix_of(run: Key) -> SortKeyPrefix:
+        """The prefix of the steps of the run with this key, in whose partition they lie."""
+        return SortKeyPrefix(f"{run.sk}{STEP}")
+
+    @staticmethod
+    def is_stored_as(item: Item) -> bool:
+        """Whether an item that begins like a run is one of its steps."""
+        return STEP in str(item["sk"])
 
     @property
     def key(self) -> Key:

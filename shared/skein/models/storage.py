@@ -13,6 +13,9 @@ from typing import Any, Literal, NamedTuple
 Item = dict[str, Any]
 IndexName = Literal["gsi1", "gsi2"]
 
+META = "META"  # the sort key of the item that a partition is named after
+ENDED = "ENDED#"  # before the prefix of what has ended
+
 MAX_TRANSACTION_ITEMS = 100
 MAX_BATCH_GET_KEYS = 100
 
@@ -22,6 +25,39 @@ class Key(NamedTuple):
 
     pk: str
     sk: str
+
+
+class SortKeyPrefix(str):
+    """The start of all sort keys of one kind of item, e.g. `MSG#`.
+
+    The items of a kind lie between the prefix and `last`. Only models spell prefixes.
+    """
+
+    __slots__ = ()
+
+    @property
+    def last(self) -> str:
+        """The inclusive upper end of the sort keys with this prefix."""
+        return f"{self}~"
+
+    @property
+    def ended(self) -> "SortKeyPrefix":
+        """The prefix of items of the same kind that have ended."""
+        return SortKeyPrefix(f"{ENDED}{self}")
+
+    @property
+    def kind(self) -> str:
+        """The kind of item that it stands for; see `key_kind`."""
+        return key_kind(self)
+
+    def holds(self, item: Item) -> bool:
+        """Whether the sort key of an item starts with this prefix."""
+        return str(item["sk"]).startswith(self)
+
+
+def key_kind(sk: str) -> str:
+    """Return the kind of item that a sort key names, whether or not the item has ended."""
+    return sk.removeprefix(ENDED).partition("#")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,17 @@ from pydantic import Field, StringConstraints
 
 from skein.models.audience import Audience
 from skein.models.base import Identifier, Instant, Stored, key_part
-from skein.models.document import DocumentName, Folder
+from skein.models.document import ALWAYS, DocumentName, Folder
 from skein.models.ownership import Owned, owned_partition
 from skein.models.skill import Mark, Marks, SkillName
-from skein.models.storage import Item, Key
+from skein.models.storage import Item, Key, SortKeyPrefix
 
 ThreadKind = Literal["exploratory", "deliverable"]
 ThreadStatus = Literal["open", "completed", "archived"]
 
-BENCH = "ON#WORKBENCH"
-ENDED_THREAD = "ENDED#THREAD#"
+BENCH = f"{ALWAYS}WORKBENCH"
+STINT = SortKeyPrefix("STINT#")
+ENDED_THREAD = SortKeyPrefix("THREAD#").ended
 MAX_ON_BENCH = 10  # open threads of one partition that may be shown in one place
 MOST_KEPT_ON_BENCH = 20  # with those that are hidden there
 MAX_THREAD_DOCUMENTS = 10
@@ -184,7 +185,7 @@ class Stint(Stored):
     @staticmethod
     def prefix_of(thread_id: str) -> str:
         """What the sort keys of a thread's stints start with."""
-        return f"STINT#{key_part(thread_id)}#"
+        return f"{STINT}{key_part(thread_id)}#"
 
     @staticmethod
     def key_of(

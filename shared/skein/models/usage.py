@@ -2,7 +2,8 @@
 
 from datetime import date
 
-from skein.models.base import Value
+from skein.models.base import Value, key_part
+from skein.models.storage import Key
 
 
 class DayUsage(Value):
@@ -13,3 +14,8 @@ class DayUsage(Value):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+
+
+def usage_key(tenant: str, day: str, shard: int) -> Key:
+    """The key of one counter of a day; `day` is `YYYY-MM-DD`."""
+    return Key(f"{key_part(tenant)}#USAGE#{day}#{shard}", "TOTAL")

@@ -1,14 +1,14 @@
 """A person, the numbers they are reached by, and the lines on which agents are reached."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from skein.models.base import E164, Identifier, Instant, Name, NamedMember, Stored, Tenant, key_part
 from skein.models.due import due_mark
 from skein.models.overrides import ChatOverrides
-from skein.models.storage import Item, Key
+from skein.models.storage import META, Item, Key, SortKeyPrefix
 
 MAX_PHONES = 20
 
@@ -44,7 +44,7 @@ class User(Stored):
     @staticmethod
     def key_of(tenant: str, user_id: str) -> Key:
         """The key of a person."""
-        return Key(f"{key_part(tenant)}#USER#{key_part(user_id)}", "META")
+        return Key(f"{key_part(tenant)}#USER#{key_part(user_id)}", META)
 
     @property
     def key(self) -> Key:
@@ -111,7 +111,7 @@ class Line(Stored):
     @staticmethod
     def key_of(phone: str) -> Key:
         """The key of a line: not under a tenant, since a webhook knows only the number."""
-        return Key(f"LINE#{key_part(phone)}", "META")
+        return Key(f"LINE#{key_part(phone)}", META)
 
     @property
     def key(self) -> Key:
@@ -143,7 +143,7 @@ class PhoneOwner(Stored):
     @staticmethod
     def key_of(tenant: str, phone: str) -> Key:
         """The key of a number's owner."""
-        return Key(phone_partition(tenant, phone), "META")
+        return Key(phone_partition(tenant, phone), META)
 
     @property
     def key(self) -> Key:
@@ -158,6 +158,8 @@ class PhoneOwner(Stored):
 class PhoneChat(Stored):
     """The one direct chat between a number and a line's agent."""
 
+    PREFIX: ClassVar = SortKeyPrefix("LINE#")
+
     tenant: Tenant
     phone: E164
     line: E164
@@ -167,7 +169,7 @@ class PhoneChat(Stored):
     @staticmethod
     def key_of(tenant: str, phone: str, line: str) -> Key:
         """The key of the chat between a number and a line."""
-        return Key(phone_partition(tenant, phone), f"LINE#{key_part(line)}")
+        return Key(phone_partition(tenant, phone), f"{PhoneChat.PREFIX}{key_part(line)}")
 
     @property
     def key(self) -> Key:

@@ -137,7 +137,7 @@ class KeptReads:
             self._hits.append(name)
             return [*items, *kept.read()]
         if kept is None:
-            memories = [item for item in items if item["sk"].startswith(LIVE)]
+            memories = [item for item in items if LIVE.holds(item)]
         else:
             memories = list(live_items(self._table, tenant, agent_id, scope))
             items = [*items, *memories]
@@ -160,7 +160,7 @@ class KeptReads:
         page = self._table.query(
             chat_partition(chat.tenant, chat.id),
             first=Message.key_of(chat.tenant, chat.id, after).sk,
-            last="MSG#~",
+            last=Message.PREFIX.last,
             limit=max(chat.last_seq - after + 1, 0) + LATE_MESSAGES,
         )
         shown = (item for item in known if item["seq"] >= start)

@@ -35,8 +35,8 @@ from skein.models.memory import LIVE, Memory
 from skein.models.overrides import TenantOverrides
 from skein.models.ownership import scopes_at
 from skein.models.plan import Plan
-from skein.models.run import PromptMark, Run
-from skein.models.storage import MAX_BATCH_GET_KEYS, Item, Key, Page
+from skein.models.run import LIVE_RUN, PromptMark, Run
+from skein.models.storage import MAX_BATCH_GET_KEYS, META, Item, Key, Page
 from skein.models.summary import PinnedSummary
 from skein.models.user import User
 from skein.ports import Clock, Table
@@ -242,7 +242,7 @@ class Reader:
         named += [*wanted, *borrowed_keys, *material.keys, *keys_of_room(chat, member)]
         others = [pk for pk in first.chat_partitions if pk != here]
         fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
-        keys = [Key(pk, sk) for pk in fitting for sk in ("META", member_sk)]
+        keys = [Key(pk, sk) for pk in fitting for sk in (META, member_sk)]
         found = {key: item for key, item in known.items() if item is not None and key in named}
         found |= self.table.get_many([key for key in [*named, *keys] if key not in known])
         more = material.more_keys(found)
@@ -264,15 +264,15 @@ class Reader:
         all_rows = first.all_rows and fitting == others
         all_chats = all_rows and len(active) + len(shown) <= SHOWN_CHATS
         chats = as_made([*active, *shown]) if all_chats else newest_chats(active, shown)
-        goals = [Goal.from_item(item) for item in first.owned if item["sk"].startswith("GOAL#")]
-        plans = [Plan.from_item(item) for item in first.owned if item["sk"].startswith("PLAN#")]
+        goals = [Goal.from_item(item) for item in first.owned if Goal.PREFIX.holds(item)]
+        plans = [Plan.from_item(item) for item in first.owned if Plan.PREFIX.holds(item)]
         now = self.clock.now()
-        memories = [Memory.from_item(item) for item in first.owned if item["sk"].startswith(LIVE)]
+        memories = [Memory.from_item(item) for item in first.owned if LIVE.holds(item)]
         unfaded = (memory for memory in memories if not memory.faded(now))
         lone = [
             item["run_id"]
             for item in first.owned
-            if item["sk"].startswith("LIVE#")
+            if LIVE_RUN.holds(item)
             and may_show(Audience.model_validate(item["audience"]), destination)
         ]
         agent = Agent.from_item(found[agent_key])

@@ -88,7 +88,7 @@ def newest_messages(
     end = chat.last_seq if before is None else min(before - 1, chat.last_seq)
     page = call.desk.table.query(
         chat_partition(chat.tenant, chat.id),
-        first="MSG#",
+        first=Message.PREFIX,
         last=Message.key_of(chat.tenant, chat.id, end).sk,
         limit=max(limit, ROWS_READ),
         newest_first=True,

@@ -162,8 +162,8 @@ def _deliveries_with(table: Table, chat: Chat, old: MemberRef, new: NamedMember)
 def _newest_deliveries(table: Table, chat: Chat) -> Sequence[Item]:
     page = table.query(
         chat_partition(chat.tenant, chat.id),
-        first="DELIVERY#",
-        last="DELIVERY#~",
+        first=Delivery.PREFIX,
+        last=Delivery.PREFIX.last,
         limit=NEWEST_DELIVERIES,
         newest_first=True,
     )

@@ -41,9 +41,9 @@ def move_documents(
     names: dict[str, str] = {}
     documents: list[Item] = []
     for item in items:
-        if item["sk"].startswith("DOC#"):
+        if Document.PREFIX.holds(item):
             documents.append(item)
-        elif item["sk"].startswith(RENAMED):
+        elif RENAMED.holds(item):
             names |= Renamed.from_item(item).by_old
     for item in documents:
         names |= _move(table, item, folder, old, new)

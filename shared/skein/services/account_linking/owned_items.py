@@ -2,18 +2,17 @@
 
 import logging
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from skein.errors import ConditionFailed
 from skein.models.audience import Audience
 from skein.models.chat import Chat
-from skein.models.document import RENAMED, Folder
-from skein.models.due import DueKind, due_mark
+from skein.models.document import RENAMED, Document, Folder
+from skein.models.due import moved_mark
 from skein.models.memory import revision_key, touched
 from skein.models.ownership import owned_partition
 from skein.models.plan import Plan
-from skein.models.storage import Delete, Exists, Is, Item, Key, Missing, Put, Update
+from skein.models.storage import Delete, Exists, Is, Item, Key, Missing, Put, Update, key_kind
 from skein.models.thread import BENCH, ENDED_THREAD
 from skein.ports import Table
 from skein.services.account_linking.document_moves import move_documents
@@ -41,7 +40,7 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
     names = move_documents(table, items, folder, old, new)
     for item in items:
         key = Key(item["pk"], item["sk"])
-        if key.sk.startswith(("DOC#", RENAMED)):
+        if key.sk.startswith((Document.PREFIX, RENAMED)):
             continue
         if key in (revision, home.shelf_key):  # each document that moves is put on show again
             table.write(Delete(key))
@@ -100,7 +99,7 @@ def _moved(
         moved["scope"] = scope
     if key.sk.startswith(ENDED_THREAD):
         moved["documents"] = [names.get(name, name) for name in item.get("documents", ())]
-    if "PLAN#" in key.sk:  # a plan's id follows from its name and whom it is for
+    if key_kind(key.sk) == Plan.PREFIX.kind:  # its id follows from its name and whom it is for
         plan = Plan.from_item(moved)
         plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, plan.generation)
         key = plan.model_copy(update={"id": plan_id}).key
@@ -108,9 +107,7 @@ def _moved(
         if moved.get("set_by") == old:
             moved["set_by"] = new
     if "gsi2sk" in item:
-        kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
-        due_at = datetime.fromisoformat(str(item["gsi2sk"]).split("#", 1)[0])
-        moved |= due_mark(kind, key, due_at)
+        moved |= moved_mark(item, key)
     return key, moved
 
 

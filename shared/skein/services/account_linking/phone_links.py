@@ -164,7 +164,9 @@ class Numbers:
             ),
             Put(merge.key, merge.to_item(look_again_at), Missing()),
         ]
-        page = self.table.query(phone_partition(user.tenant, phone), first="LINE#", last="LINE#~")
+        page = self.table.query(
+            phone_partition(user.tenant, phone), first=PhoneChat.PREFIX, last=PhoneChat.PREFIX.last
+        )
         for chat_id in {PhoneChat.from_item(item).chat_id for item in page.items}:
             writes.extend(self._succession(user, former.as_member.ref, chat_id))
         if len(writes) > MAX_TRANSACTION_ITEMS:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from skein.errors import NotFound
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership, chat_partition
-from skein.models.storage import Item, Key
+from skein.models.storage import META, Item, Key
 from skein.ports import Table
 
 
@@ -54,9 +54,9 @@ def read_room(table: Table, tenant: str, chat_id: str, *, closed: bool = False) 
     Raises:
         NotFound: There is no such chat in this tenant.
     """
-    first = "LEFT#" if closed else "MEMBER#"
-    page = table.query(chat_partition(tenant, chat_id), first=first, last="META")
-    if not page.items or page.items[-1]["sk"] != "META":
+    first = Membership.LEFT_PREFIX if closed else Membership.PREFIX
+    page = table.query(chat_partition(tenant, chat_id), first=first, last=META)
+    if not page.items or page.items[-1]["sk"] != META:
         raise NotFound("there is no such chat")
     *members, chat = page.items
     return Room(Chat.from_item(chat), tuple(Membership.from_item(item) for item in members))

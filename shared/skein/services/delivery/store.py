@@ -110,8 +110,8 @@ class DeliveryBook:
         """The chat's newest other deliveries."""
         page = self.table.query(
             chat_partition(delivery.tenant, delivery.chat_id),
-            first="DELIVERY#",
-            last="DELIVERY#~",
+            first=Delivery.PREFIX,
+            last=Delivery.PREFIX.last,
             limit=NEIGHBOURS,
             newest_first=True,
         )

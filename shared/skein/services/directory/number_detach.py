@@ -56,7 +56,9 @@ def silence_elsewhere(table: Table, user: User, phones: Collection[str]) -> None
 
 def _silenced(table: Table, user: User, phone: str) -> Iterator[Update]:
     """The updates that clear `phone` from the chats that it leads to, one with each line."""
-    page = table.query(phone_partition(user.tenant, phone), first="LINE#", last="LINE#~")
+    page = table.query(
+        phone_partition(user.tenant, phone), first=PhoneChat.PREFIX, last=PhoneChat.PREFIX.last
+    )
     chats = [PhoneChat.from_item(item).chat_id for item in page.items]
     return _silenced_in(table, user, {phone}, chats)
 

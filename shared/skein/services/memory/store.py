@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from skein.models.goal import Goal
 from skein.models.memory import LIVE, Memory
 from skein.models.ownership import Reach, owned_partition
+from skein.models.plan import Plan
 from skein.models.storage import Item
 from skein.ports import Table, TokenCounter
 from skein.services.common.quoting import on_one_line
@@ -12,7 +14,6 @@ from skein.services.common.quoting import on_one_line
 MOST_LIVE = 500  # of one partition in one reading: the constitutional, then the newest
 MOST_KNOWN = 5_000  # of one partition where every one of them counts; the same come first
 MOST_BESIDE = 500  # goals, plans and live runs that are read with them, hidden ones among them
-GOALS, PLANS = "GOAL#", "PLAN#"
 
 
 def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
@@ -22,7 +23,7 @@ def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> S
     Where there are more core memories than one reading holds, a second one has the journal.
     """
     partition = owned_partition(tenant, agent_id, scope)
-    return _with_journal(table, partition, last=f"{LIVE}~", limit=MOST_LIVE)
+    return _with_journal(table, partition, last=LIVE.last, limit=MOST_LIVE)
 
 
 def owned_items(
@@ -35,9 +36,9 @@ def owned_items(
     """
     partition = owned_partition(tenant, agent_id, scope)
     if not memories:
-        page = table.query(partition, first=GOALS, last=f"{PLANS}~", newest_first=True)
+        page = table.query(partition, first=Goal.PREFIX, last=Plan.PREFIX.last, newest_first=True)
         return page.items
-    return _with_journal(table, partition, last=f"{PLANS}~", limit=MOST_LIVE + MOST_BESIDE)
+    return _with_journal(table, partition, last=Plan.PREFIX.last, limit=MOST_LIVE + MOST_BESIDE)
 
 
 def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Sequence[Item]:
@@ -81,7 +82,7 @@ def known_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]
             page = table.query(
                 partition,
                 first=LIVE,
-                last=f"{LIVE}~",
+                last=LIVE.last,
                 limit=left,
                 newest_first=True,
                 start=start,

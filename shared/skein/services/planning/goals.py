@@ -20,9 +20,6 @@ from skein.services.common.pagination import (
     owned_items,
 )
 
-ACTIVE = "GOAL#"
-ENDED = "ENDED#GOAL#"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goals:
@@ -93,7 +90,7 @@ class Goals:
 
     def _check_room(self, reach: Reach) -> None:
         told = f"there are {MAX_GOALS} active goals already; end one first"
-        check_room(self.table, reach, ACTIVE, Goal.from_item, most=MAX_GOALS, told=told)
+        check_room(self.table, reach, Goal.PREFIX, Goal.from_item, most=MAX_GOALS, told=told)
 
     def complete(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
         """Mark a goal as reached; doing it again changes nothing.
@@ -189,7 +186,7 @@ class Goals:
 
     def active(self, reach: Reach) -> tuple[Goal, ...]:
         """The active goals within reach, the most important first, then the oldest."""
-        goals = [Goal.from_item(item) for item in owned_items(self.table, reach, ACTIVE)]
+        goals = [Goal.from_item(item) for item in owned_items(self.table, reach, Goal.PREFIX)]
         shown = filter(reach.shows, goals)
         return tuple(sorted(shown, key=lambda goal: (goal.priority, goal.created_at, goal.id)))
 
@@ -217,7 +214,9 @@ class Goals:
             goal = Goal.from_item(item)
             return goal if reach.shows(goal) and status in {None, goal.status} else None
 
-        sections = {"active": (ACTIVE,), None: (ACTIVE, ENDED)}.get(status, (ENDED,))
+        sections = {"active": (Goal.PREFIX,), None: (Goal.PREFIX, Goal.PREFIX.ended)}.get(
+            status, (Goal.PREFIX.ended,)
+        )
         return list_owned(self.table, reach, sections, read, limit=limit, cursor=cursor)
 
     def delete(self, reach: Reach, goal_id: str) -> None:

@@ -23,10 +23,6 @@ from skein.services.common.schedule import fires_too_often
 from skein.services.planning.plan_changes import as_read, ended, first_time, moved
 from skein.settings import Settings
 
-ACTIVE = "PLAN#"
-ENDED = "ENDED#PLAN#"
-
-
 GENERATIONS = 4  # of one name that are read at once
 
 
@@ -133,7 +129,7 @@ class Plans:
         earlier = standing.plan
         if standing.active is None:
             told = f"there are {MAX_PLANS} active plans already; cancel one first"
-            check_room(self.table, reach, ACTIVE, Plan.from_item, most=MAX_PLANS, told=told)
+            check_room(self.table, reach, Plan.PREFIX, Plan.from_item, most=MAX_PLANS, told=told)
         if earlier is not None:
             plan = plan.model_copy(
                 update={"version": earlier.version + 1, "created_at": earlier.created_at}
@@ -252,7 +248,7 @@ class Plans:
 
     def active(self, reach: Reach) -> tuple[Plan, ...]:
         """The active plans within reach, the one that fires first coming first."""
-        plans = [Plan.from_item(item) for item in owned_items(self.table, reach, ACTIVE)]
+        plans = [Plan.from_item(item) for item in owned_items(self.table, reach, Plan.PREFIX)]
         shown = filter(reach.shows, plans)
         return tuple(sorted(shown, key=lambda plan: (plan.next_at or plan.created_at, plan.id)))
 
@@ -280,7 +276,9 @@ class Plans:
             plan = Plan.from_item(item)
             return plan if reach.shows(plan) and status in {None, plan.status} else None
 
-        sections = {"active": (ACTIVE,), None: (ACTIVE, ENDED)}.get(status, (ENDED,))
+        sections = {"active": (Plan.PREFIX,), None: (Plan.PREFIX, Plan.PREFIX.ended)}.get(
+            status, (Plan.PREFIX.ended,)
+        )
         return list_owned(self.table, reach, sections, read, limit=limit, cursor=cursor)
 
 

@@ -11,14 +11,19 @@ from functools import partial
 from typing import Any
 
 from skein.errors import NotFound
+from skein.models.agent import PERMITS
 from skein.models.base import MemberRef
 from skein.models.chat import Membership, chat_partition
-from skein.models.document import Document, DocumentReach
+from skein.models.document import ALWAYS, OLD_SHELF, Document, DocumentReach
 from skein.models.erasure import ErasedChat
-from skein.models.memory import Memory, touched
-from skein.models.ownership import EFFECT_KEPT, owned_partition
-from skein.models.run import Run
+from skein.models.goal import Goal
+from skein.models.memory import LIVE, OLD_REVISION, REVISION, Memory, touched
+from skein.models.ownership import EFFECT, EFFECT_KEPT, owned_partition
+from skein.models.plan import Plan
+from skein.models.reflection import REFLECTED
+from skein.models.run import LIVE_RUN, Run
 from skein.models.storage import (
+    META,
     Absent,
     Delete,
     Is,
@@ -29,8 +34,9 @@ from skein.models.storage import (
     Update,
     Write,
     all_of,
+    key_kind,
 )
-from skein.models.thread import BENCH, ENDED_THREAD
+from skein.models.thread import BENCH, ENDED_THREAD, STINT
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_room
 from skein.services.common.optimistic import optimistic
@@ -44,21 +50,20 @@ from skein.settings import Settings
 MINUTE = timedelta(minutes=1)  # such marks know their time in whole seconds only
 
 # Of an agent's open partition: what is no possession, or erased elsewhere.
-COUNTS = ("REVISION", "OWNED#REVISION")  # of changes, for whoever keeps a copy
-SHELF = "SHELF"  # the names of documents
-NOT_KEPT = (*COUNTS, SHELF, BENCH, "META", "RUN#", "LIVE#", "RUNNING")
-OF_CHATS = ("DOC#", "EFFECT#")  # what a chat itself keeps
+COUNTS = (OLD_REVISION, REVISION)  # of changes, for whoever keeps a copy
+NOT_KEPT = (*COUNTS, OLD_SHELF, BENCH, META, Run.PREFIX, LIVE_RUN, PERMITS)
+OF_CHATS = (Document.PREFIX, EFFECT)  # what a chat itself keeps
 
 KINDS = {
-    "DOC": "documents",
-    "EFFECT": "effects",
-    "FACT": "memories",
-    "GOAL": "goals",
-    "ON": "lists",
-    "PLAN": "plans",
-    "REFLECTED": "reflections",
-    "STINT": "stints",
-    "THREAD": "threads",
+    Document.PREFIX.kind: "documents",
+    EFFECT.kind: "effects",
+    LIVE.kind: "memories",
+    Goal.PREFIX.kind: "goals",
+    key_kind(ALWAYS): "lists",
+    Plan.PREFIX.kind: "plans",
+    REFLECTED.kind: "reflections",
+    STINT.kind: "stints",
+    ENDED_THREAD.kind: "threads",
 }
 
 
@@ -97,14 +102,14 @@ class KeptEraser:
             pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
             for item in items_under(self._table, pk, ""):
                 self._table.write(Delete(Key(item["pk"], item["sk"])))
-                sweep.found.counts[_kind(item)] += item["sk"] not in (*COUNTS, SHELF)
+                sweep.found.counts[_kind(item)] += item["sk"] not in (*COUNTS, OLD_SHELF)
 
     def _for_chat(self, sweep: Sweep, agent_id: str, note: ErasedChat) -> None:
         scope = f"chat:{note.chat_id}"
         pk = owned_partition(sweep.tenant, agent_id, scope)
         rests = partial(self._was_there, sweep, note)
         self._threads.clear(sweep, agent_id, scope, rests)
-        own = (*COUNTS, SHELF, BENCH)
+        own = (*COUNTS, OLD_SHELF, BENCH)
         items = [item for item in items_under(self._table, pk, "") if item["sk"] not in own]
         going = [item for item in items if rests(item)]
         self._set_marks_back(sweep, agent_id, going, [note])
@@ -120,7 +125,7 @@ class KeptEraser:
 
     def _was_there(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
         """Whether something kept for a private chat may hold anything of theirs."""
-        if item["sk"].startswith("EFFECT#"):
+        if EFFECT.holds(item):
             return _is_spent(sweep, item, note.since)
         people = (item.get("audience") or {}).get("people", ())
         if set(people) & set(sweep.subject.ids) or sweep.mentions_them(_words(item)):
@@ -153,7 +158,7 @@ class KeptEraser:
 
     def _is_derived(self, sweep: Sweep, item: Item) -> bool:
         """Whether something kept openly rests on what they said."""
-        if item["sk"].startswith("EFFECT#"):
+        if EFFECT.holds(item):
             since = min((note.since for note in sweep.chats.values()), default=sweep.now)
             return _is_spent(sweep, item, since)
         if sweep.mentions_them(_words(item)):
@@ -197,11 +202,11 @@ class KeptEraser:
                 ]
                 self._table.transact([*back, change])
         for item in going:
-            if item["sk"].startswith("DOC#"):
+            if Document.PREFIX.holds(item):
                 self._delete_document(item)
             else:
                 self._table.transact([Delete(Key(item["pk"], item["sk"])), change])
-            if item["sk"].startswith(ENDED_THREAD):
+            if ENDED_THREAD.holds(item):
                 self._threads.drop_stints(sweep, item["pk"], str(item["id"]))
             sweep.found.counts[_kind(item)] += 1
 
@@ -290,8 +295,8 @@ def _words(item: Item) -> Item:
 
 def _kind(item: Item) -> str:
     """What an item is, as the report counts it: by its sort key."""
-    parts = [part for part in str(item["sk"]).split("#") if part != "ENDED"]
-    return KINDS.get(parts[0], parts[0].lower())
+    kind = key_kind(item["sk"])
+    return KINDS.get(kind, kind.lower())
 
 
 def _made_at(item: Item) -> datetime | None:

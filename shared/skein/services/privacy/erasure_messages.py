@@ -10,7 +10,8 @@ from skein.models.dedupe import DedupeMark
 from skein.models.delivery import Delivery
 from skein.models.erasure import ErasedChat
 from skein.models.run import Run
-from skein.models.storage import Delete, Exists, Is, Item, Put, Update
+from skein.models.step import Step
+from skein.models.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.ports import Table
 from skein.services.common.pagination import items_under
 from skein.services.privacy.erasure_runs import RunEraser
@@ -26,11 +27,11 @@ class ChatEraser:
         self._table = table
         self._runs = runs
         self._kinds: dict[str, Callable[[Sweep, str, Item], None]] = {
-            "BORROWED": self._borrowed,
-            "DEDUPE": self._mark,
-            "DELIVERY": self._delivery,
-            "MSG": self._message,
-            "RUN": self._run,
+            Borrowed.PREFIX.kind: self._borrowed,
+            DedupeMark.PREFIX.kind: self._mark,
+            Delivery.PREFIX.kind: self._delivery,
+            Message.PREFIX.kind: self._message,
+            Run.PREFIX.kind: self._run,
         }
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
@@ -42,7 +43,7 @@ class ChatEraser:
             behind = key_after if chat_id == chat_after else None
             pk = chat_partition(sweep.tenant, chat_id)
             for number, item in enumerate(items_under(self._table, pk, "", after=behind), 1):
-                handle = self._kinds.get(item["sk"].partition("#")[0])
+                handle = self._kinds.get(key_kind(item["sk"]))
                 if handle is not None:
                     handle(sweep, chat_id, item)
                 if number % PART == 0:
@@ -119,7 +120,7 @@ class ChatEraser:
             self._runs.unborrow(sweep, chat_id, staged.agent_id)
 
     def _run(self, sweep: Sweep, chat_id: str, item: Item) -> None:
-        if "#STEP#" in item["sk"]:
+        if Step.is_stored_as(item):
             return  # with its run
         run = Run.from_item(item)
         if (run.ended_at or sweep.now) >= sweep.chats[chat_id].since:

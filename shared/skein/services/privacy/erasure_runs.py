@@ -55,9 +55,8 @@ class RunEraser:
                 self.endings.cancel(run, error=WHY)
         elif not run.ended:
             return
-        page = self.table.query(
-            run.key.pk, first=f"{run.key.sk}#STEP#", last=f"{run.key.sk}#STEP#~"
-        )
+        prefix = Step.prefix_of(run.key)
+        page = self.table.query(run.key.pk, first=prefix, last=prefix.last)
         steps = [Step.from_item(item) for item in page.items]
         self._untell(sweep, run, steps)
         for step in steps:
@@ -110,16 +109,16 @@ class RunEraser:
 
     def _told(self, sweep: Sweep, chat_id: str, told_at: datetime) -> Iterator[Run]:
         """Runs that may have been shown why somebody spoke in a chat not theirs."""
-        for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), "RUN#"):
-            if "#STEP#" not in item["sk"]:
+        for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
+            if not Step.is_stored_as(item):
                 run = Run.from_item(item)
                 if (run.ended_at or sweep.now) >= told_at:
                     yield run
 
     def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
         """Runs of plans that were set in their private chats."""
-        for item in items_under(self.table, agent_partition(sweep.tenant, agent_id), "RUN#"):
-            if "#STEP#" not in item["sk"]:
+        for item in items_under(self.table, agent_partition(sweep.tenant, agent_id), Run.PREFIX):
+            if not Step.is_stored_as(item):
                 run = Run.from_item(item)
                 plan = run.trigger.plan
                 from_there = plan is not None and plan.chat_id in sweep.chats
@@ -131,8 +130,8 @@ class RunEraser:
         for chat_id in self._private_chats(sweep, person):
             for agent_id in note.agents:
                 self.unborrow(sweep, chat_id, agent_id)
-            for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), "RUN#"):
-                if "#STEP#" not in item["sk"]:
+            for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
+                if not Step.is_stored_as(item):
                     run = Run.from_item(item)
                     if run.agent_id in note.agents and run.created_at >= note.since:
                         yield run

@@ -21,8 +21,10 @@ from skein.models.chat import (
     related_chat,
 )
 from skein.models.delivery import Delivery
-from skein.models.ownership import owned_partition
-from skein.models.storage import Item
+from skein.models.memory import LIVE, OLD_REVISION, REVISION
+from skein.models.ownership import EFFECT, owned_partition
+from skein.models.reflection import REFLECTED
+from skein.models.storage import Item, key_kind
 from skein.models.user import User
 from skein.ports import Table
 from skein.services.chat_state.snapshot import read_room
@@ -35,8 +37,8 @@ from skein.services.common.pagination import (
 )
 
 MOST_READ = 5_000  # things that are looked at for one page
-MINE = ("DELIVERY#", "MSG#")  # of a chat, in the order of the table
-BOOKKEEPING = ("EFFECT#", "OWNED#REVISION", "REVISION")  # of what an agent keeps
+MINE = (Delivery.PREFIX, Message.PREFIX)  # of a chat, in the order of the table
+BOOKKEEPING = (EFFECT, REVISION, OLD_REVISION)  # of what an agent keeps
 RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # before it the hour, then the chat
 UNTOLD = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version"})
 
@@ -170,7 +172,7 @@ class Exports:
         direct = chat.kind == "direct"
         pk, done = chat.key.pk, at.key or "-"
         for prefix in MINE:
-            if done > f"{prefix}~":
+            if done > prefix.last:
                 continue
             after = done if done.startswith(prefix) else None
             for found in items_under(self.table, pk, prefix, after=after):
@@ -214,7 +216,7 @@ def _is(user: User, member: MemberRef) -> bool:
 
 
 def _theirs(user: User, item: Item, *, direct: bool) -> Thing:
-    if item["sk"].startswith("DELIVERY#"):
+    if Delivery.PREFIX.holds(item):
         delivery = Delivery.from_item(item)
         return delivery if delivery.user_id in {user.id, *user.former_ids} else None
     message = Message.from_item(item)
@@ -223,8 +225,8 @@ def _theirs(user: User, item: Item, *, direct: bool) -> Thing:
 
 def _kind(sort_key: str) -> str:
     """What a possession is, by its sort key."""
-    first = sort_key.removeprefix("ENDED#").partition("#")[0]
-    return {"FACT": "memory", "REFLECTED": "reflection"}.get(first, first.lower())
+    kind = key_kind(sort_key)
+    return {LIVE.kind: "memory", REFLECTED.kind: "reflection"}.get(kind, kind.lower())
 
 
 def _told(item: Item) -> dict[str, Any]:

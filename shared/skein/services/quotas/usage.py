@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from skein.errors import Transient
-from skein.models.base import key_part, stable_hash
+from skein.models.base import stable_hash
 from skein.models.completion import TokenUsage
 from skein.models.storage import Key, Update
-from skein.models.usage import DayUsage
+from skein.models.usage import DayUsage, usage_key
 from skein.ports import Clock, Metrics, Table
 
 USAGE_SHARDS = 16
@@ -28,7 +28,7 @@ class UsageBook:
     @staticmethod
     def key_of(tenant: str, day: str, shard: int) -> Key:
         """The key of one counter; `day` is `YYYY-MM-DD`."""
-        return Key(f"{key_part(tenant)}#USAGE#{day}#{shard}", "TOTAL")
+        return usage_key(tenant, day, shard)
 
     @classmethod
     def keys_of_day(cls, tenant: str, day: date) -> list[Key]:

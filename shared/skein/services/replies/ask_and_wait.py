@@ -165,7 +165,7 @@ class Asking:
         page = self.table.query(
             chat_partition(chat.tenant, chat.id),
             first=Message.key_of(chat.tenant, chat.id, known + 1).sk,
-            last="MSG#~",
+            last=Message.PREFIX.last,
         )
         unknown = map(Message.from_item, page.items)
         return next((m for m in unknown if m.kind == "text" and m.sender.ref != claim.agent), None)

@@ -7,7 +7,7 @@ long as its run's lease, so that a dead worker's is free again without anybody's
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.models.agent import agent_partition
+from skein.models.agent import PERMITS, agent_partition
 from skein.models.base import rfc3339
 from skein.models.run import Run
 from skein.models.storage import Is, Key, Update
@@ -25,7 +25,7 @@ class Permits:
     @staticmethod
     def key_of(tenant: str, agent_id: str) -> Key:
         """The key of an agent's permits: behind everything that a prompt's query reads."""
-        return Key(agent_partition(tenant, agent_id), "RUNNING")
+        return Key(agent_partition(tenant, agent_id), PERMITS)
 
     def take(self, run: Run, limit: int, *, until: datetime) -> bool:
         """Let `run` work until `until`, unless `limit` other runs of its agent do already.

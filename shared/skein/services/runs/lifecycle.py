@@ -194,9 +194,8 @@ class Runs:
         run = claim.run
         if run.steps_taken == 0:
             return ()
-        page = self.table.query(
-            run.key.pk, first=f"{run.key.sk}#STEP#", last=f"{run.key.sk}#STEP#~"
-        )
+        prefix = Step.prefix_of(run.key)
+        page = self.table.query(run.key.pk, first=prefix, last=prefix.last)
         steps = (Step.from_item(item) for item in page.items)
         return tuple(step for step in steps if step.activation == run.activation)
 

@@ -47,7 +47,7 @@ class RunViews:
             key = Run.key_of(tenant, run_id)
         except ValueError:
             raise NotFound("there is no such run") from None
-        page = self.table.query(key.pk, first=key.sk, last=f"{key.sk}#STEP#~")
+        page = self.table.query(key.pk, first=key.sk, last=Step.prefix_of(key).last)
         if not page.items or page.items[0]["sk"] != key.sk:
             raise NotFound("there is no such run")
         run = Run.from_item(page.items[0])

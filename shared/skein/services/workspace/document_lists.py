@@ -8,7 +8,6 @@ from skein.models.document import Document, DocumentReach
 from skein.ports import Table
 from skein.services.common.pagination import items_under
 
-DOCUMENT = "DOC#"
 ROWS = 10  # read at once: a document may be large
 
 
@@ -53,7 +52,7 @@ def _shown(
         behind = folder.key(after.id).sk if after and number == after.folder else None
         if after is not None and number < after.folder:
             continue
-        for item in items_under(table, folder.partition, DOCUMENT, after=behind, rows=ROWS):
+        for item in items_under(table, folder.partition, Document.PREFIX, after=behind, rows=ROWS):
             document = Document.from_item(item)
             if reach.shows(document):
                 yield Place(number, document.id), document

@@ -81,7 +81,7 @@ class Documents:
         return list_partition(
             self.table,
             folder.partition,
-            ("DOC#",),
+            (Document.PREFIX,),
             Document.from_item,
             limit=limit,
             cursor=cursor,

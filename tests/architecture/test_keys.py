@@ -1,0 +1,73 @@
+"""Sort keys are spelled in models only, so that a search for a prefix finds one file."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skein.models import storage
+from skein.models.storage import SortKeyPrefix
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = ROOT / "shared" / "skein" / "models"
+CHECKED = ("shared/skein", "functions", "local", "tools")
+SORT_KEY = re.compile(r"(^|#)[A-Z]+#|^(META|MERGE|RUNNING|TOTAL|CATALOG|REVISION|SHELF)$")
+
+
+def _texts(tree: ast.AST) -> Iterator[ast.Constant]:
+    """All text constants that are not docstrings, parts of f-strings included."""
+    said = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node
+
+
+def _spelled(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    name = path.relative_to(ROOT)
+    return [
+        f"{name}:{node.lineno}: {node.value!r}"
+        for node in _texts(tree)
+        if SORT_KEY.search(str(node.value))
+    ]
+
+
+def _prefixes() -> list[SortKeyPrefix]:
+    spelled = []
+    for path in sorted(MODELS.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "SortKeyPrefix":
+                [text] = node.args
+                if isinstance(text, ast.Constant):
+                    spelled.append(SortKeyPrefix(text.value))
+    return spelled
+
+
+@pytest.mark.parametrize("folder", CHECKED)
+def test_sort_key_outside_models_is_not_spelled(folder: str) -> None:
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    assert paths
+    spelled = [each for path in paths if MODELS not in path.parents for each in _spelled(path)]
+    assert not spelled, "use the PREFIX of the entity, or storage.META, instead"
+
+
+def test_sort_key_prefixes_in_models_are_spelled_once() -> None:
+    prefixes = _prefixes()
+    assert len(prefixes) > 10
+    assert len(set(prefixes)) == len(prefixes)
+    assert storage.ENDED not in prefixes
+
+
+def test_sort_key_prefix_of_ended_items_names_the_same_kind() -> None:
+    prefix = SortKeyPrefix("GOAL#")
+    assert prefix.ended == "ENDED#GOAL#"
+    assert prefix.kind == prefix.ended.kind == "GOAL"
+    assert prefix.holds({"sk": "GOAL#1"})
+    assert not prefix.holds({"sk": "ENDED#GOAL#1"})
+    assert prefix < "GOAL#1" < prefix.last
