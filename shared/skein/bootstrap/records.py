@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from skein.services.chats.views import ChatViews
     from skein.services.config.tenant_settings import TenantBook
     from skein.services.directory.agents import Agents
+    from skein.services.directory.display_names import Renaming
     from skein.services.directory.lines import Lines
-    from skein.services.directory.renaming import Renaming
     from skein.services.directory.users import Users
     from skein.services.memory.memories import Memories
     from skein.services.outbox.dispatch import Dispatch
@@ -40,7 +40,7 @@ class OnRecord(Outside):
     @part
     def renaming(self) -> Renaming:
         """Has new names copied into rosters."""
-        from skein.services.directory.renaming import Renaming
+        from skein.services.directory.display_names import Renaming
 
         return Renaming(table=self.table, dispatch=self.dispatch)
 

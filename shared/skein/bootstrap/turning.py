@@ -103,7 +103,7 @@ class Turning(Doors, Privacy):
     def desk(self) -> Desk:
         """What agents' tools may use."""
         from skein.agent.tools.services import Desk
-        from skein.services.directory.profiles import Profiles
+        from skein.services.directory.users import Profiles
         from skein.services.memory.search import MemorySearch
         from skein.services.replies.ask_and_wait import Asking
         from skein.services.runs.queries import OwnRuns

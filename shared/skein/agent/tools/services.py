@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from skein.ports import Clock, Table
 from skein.services.chats.post_message import Chats
-from skein.services.directory.profiles import Profiles
+from skein.services.directory.users import Profiles
 from skein.services.memory.memories import Memories
 from skein.services.memory.search import MemorySearch
 from skein.services.planning.goals import Goals

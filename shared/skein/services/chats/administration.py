@@ -25,7 +25,7 @@ from skein.services.chat_state.closed_memberships import closing, item_at, openi
 from skein.services.chat_state.snapshot import Room, read_room
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.config.retention import retention_of
-from skein.services.directory.naming import NoSuchAgent, named_members
+from skein.services.directory.display_names import NoSuchAgent, named_members
 from skein.services.memory.consolidation_schedule import left_due
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import Limits

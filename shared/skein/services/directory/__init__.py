@@ -2,11 +2,9 @@
 
 __all__ = [
     "agents",
+    "display_names",
     "lines",
-    "naming",
     "number_detach",
     "phone_numbers",
-    "profiles",
-    "renaming",
     "users",
 ]

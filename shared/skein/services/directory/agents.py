@@ -12,7 +12,7 @@ from skein.models.user import User
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
-from skein.services.directory.renaming import Renaming
+from skein.services.directory.display_names import Renaming
 
 if TYPE_CHECKING:
     # Only the API makes these, and only it loads them.
