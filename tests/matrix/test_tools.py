@@ -31,7 +31,7 @@ CHANGES_OPEN_THINGS = (
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "update_profile": ("chat_qbens",),
     "stop_run": ("chat_qhome",),  # the run is of an open chat
-    "send_message": ("chat_qhome", "chat_qbens"),  # of two people, one alone may not tell others
+    "send_message": ("chat_qhome",),  # Ben's prompts name a private group of two
     **dict.fromkeys(CHANGES_OPEN_THINGS, ("chat_qhome",)),
 }
 # What of each place is beyond the agent's reach from both homes.
@@ -49,7 +49,6 @@ BEYOND = {
 # Ben may have the agent write to a private chat that he is a member of.
 SPEAKING_UP = {
     ("chat_qhome", "send_message", "joined"),
-    ("chat_qbens", "send_message", "joined"),
 }
 
 

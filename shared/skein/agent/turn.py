@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from skein.agent.prompt.builder import ContextBuilder
+from skein.agent.reading.held_content import held_by
 from skein.agent.reading.loader import Contexts
 from skein.agent.reading.prefetch import foreseen
 from skein.agent.reading.reader import Reading
@@ -24,7 +25,6 @@ from skein.agent.turn_steps import (
     asked_anew,
     ended_in,
     fixed_step,
-    held_by,
     last_words,
     recorded_prompt,
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from skein.agent.prompt.builder import Manner
+from skein.agent.reading.held_content import held_by
 from skein.agent.reading.reader import Reading
 from skein.agent.reading.trigger import current_seq
 from skein.agent.tools.base import Tool, Work
@@ -18,7 +19,7 @@ from skein.errors import Transient
 from skein.models.chat import MAX_TEXT
 from skein.models.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.models.recordable import MAX_ANSWER_BYTES, recordable_calls, recordable_text
-from skein.models.run import Held, Run, Shown
+from skein.models.run import Run, Shown
 from skein.models.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
@@ -117,17 +118,6 @@ class Answers:
             if thread and at_thread
             else [],
         )
-
-
-def held_by(reading: Reading, run: Run) -> Held:
-    """Return what a prompt holds that is made from a reading, and who was present for all of it."""
-    audience = reading.audience.narrowed(run.audience) if reading.told else reading.audience
-    return Held(
-        chat_id=reading.chat.id if reading.chat is not None else None,
-        readers=reading.destination,
-        audience=audience,
-        borrowed=reading.borrowed.shown if reading.borrowed is not None else None,
-    )
 
 
 NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_model",))

@@ -62,13 +62,26 @@ class Held(Value):
         chat_id: The chat that its prompt showed; None for none.
         readers: Who could read that chat when the prompt was built.
         audience: Who was present for all that the prompt and the tool results held.
+        alone: One person alone was present for everything private in it.
         borrowed: The borrowed context that the prompt held.
     """
 
     chat_id: Identifier | None = None
     readers: Audience
     audience: Audience
+    alone: bool = False
     borrowed: ShownStaging | None = None
+
+    def with_shown(self, audience: Audience, *, by_others: bool = False) -> "Held":
+        """Return this after a tool has shown more content.
+
+        Args:
+            audience: Who was present for all of that content.
+            by_others: Someone wrote some of it who is not there any more.
+        """
+        narrowed = self.audience.narrowed(audience)
+        alone = self.alone and not by_others and (audience.open or audience == self.readers)
+        return self.model_copy(update={"audience": narrowed, "alone": alone})
 
 
 class Run(Stored):

@@ -397,3 +397,49 @@ def test_a_chain_does_not_begin_anew_in_another_chat() -> None:
     world.drain(rounds=1_000)
     messages = [m for c in ("chat_1", "chat_2", "chat_3") for m in world.messages(c)]
     assert max(message.depth for message in messages) == 5
+
+
+# ---------------------------------------------------------------------- the exception is narrow
+
+
+def _pair(world: World) -> None:
+    world.chat(HUSAM, SARAH, COACH, chat_id="chat_pair", title="Pair", respond="mention", **PRIVATE)
+    world.post("Our secret", SARAH, chat_id="chat_pair")
+    world.queues.ready("turns")
+
+
+@pytest.mark.parametrize("tool", ["read_messages", "enter_chat", "borrow_context"])
+def test_send_message_after_reading_a_private_group_elsewhere_is_refused(tool: str) -> None:
+    """Sarah was present for what the coach read, and has not asked for it to be told."""
+    world = _house()
+    _pair(world)
+    reads = calls((tool, {"chat_id": "chat_pair"}))
+    run = _ask(world, "chat_husam", reads, says("Told", chat_id="chat_all"), END)
+    assert results_of(world, run)[1].content == REFUSED
+    assert world.texts("chat_all") == []
+
+
+def test_send_message_when_the_prompt_names_a_private_group_is_refused() -> None:
+    world = _house()
+    _pair(world)
+    run = _ask(world, "chat_husam", says("I am in Pair", chat_id="chat_all"), END)
+    assert "Pair" in world.model.requests[0].messages[0].content
+    assert results_of(world, run)[0].content == REFUSED
+
+
+def test_send_message_where_someone_wrote_who_has_left_is_refused() -> None:
+    world = _house()
+    _pair(world)
+    world.app.rooms.remove_member(TENANT, "chat_pair", SARAH.ref, SARAH.ref)
+    run = _ask(world, "chat_pair", says("Told", chat_id="chat_all"), END)
+    assert results_of(world, run)[0].content == REFUSED
+
+
+def test_send_message_after_reading_another_private_chat_of_the_same_person_is_posted() -> None:
+    world = _house()
+    world.chat(HUSAM, COACH, chat_id="chat_two", title="Again", **DIRECT)
+    world.post("My secret", HUSAM, chat_id="chat_two")
+    world.queues.ready("turns")
+    reads = calls(("read_messages", {"chat_id": "chat_two"}))
+    run = _ask(world, "chat_husam", reads, says("I am late", chat_id="chat_all"), END)
+    assert results_of(world, run)[1].status == "done"

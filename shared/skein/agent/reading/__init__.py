@@ -2,6 +2,7 @@
 
 __all__ = [
     "cache",
+    "held_content",
     "loader",
     "other_chats",
     "prefetch",

@@ -58,12 +58,16 @@ class Work:
         self.sent.clear()
         self.astray = self.ended = False
 
-    def hold(self, audience: Audience) -> None:
-        """Note that a tool has shown content for which only `audience` was present."""
-        held = self.run.held
-        if held is not None:
-            narrowed = held.audience.narrowed(audience)
-            self.claim = self.claim.with_run(held=held.model_copy(update={"audience": narrowed}))
+    def hold(self, audience: Audience, *, by_others: bool = False) -> None:
+        """Note that a tool has shown content for which only `audience` was present.
+
+        Args:
+            audience: Who was present for all of that content.
+            by_others: Someone wrote some of it who is not in that chat any more.
+        """
+        if self.run.held is not None:
+            held = self.run.held.with_shown(audience, by_others=by_others)
+            self.claim = self.claim.with_run(held=held)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.prompt.timeline import attached
+from skein.agent.reading.held_content import said_by_others
 from skein.agent.tools.arguments import Id
 from skein.agent.tools.base import Call, tool
 from skein.agent.tools.chats import newest_messages, own_chat
@@ -35,6 +36,7 @@ def borrow_context(
     chat, _ = own_chat(call, chat_id)
     place = _readers_of(call, here)
     messages, audience = newest_messages(call, chat, MOST_MESSAGES, place=place)
+    call.work.hold(audience, by_others=said_by_others(messages, audience))
     if not messages:
         raise Failed("nothing has been said in that chat yet")
     borrowed = Borrowed(

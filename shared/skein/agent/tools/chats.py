@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.prompt.timeline import timeline_entry
+from skein.agent.reading.held_content import said_by_others
 from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import Call, tool
 from skein.errors import Failed, NotFound
@@ -106,8 +107,7 @@ def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: in
     here = call.reading.chat is not None and call.reading.chat.id == chat.id
     place = None if here else call.reading.destination
     messages, audience = newest_messages(call, chat, limit, place=place, before=before)
-    if here:
-        call.work.hold(audience)
+    call.work.hold(audience, by_others=said_by_others(messages, audience))
     lines: list[str] = []
     left = MOST_BYTES
     for message in reversed(messages):

@@ -19,6 +19,17 @@ from skein.models.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
 MOST_CALLS = 20  # of one step
 LONGEST_ERROR = 4_000  # characters that the model is told of a refusal
 
+# The other tools may show the agent's items. In a private group, some of those may be from when
+# other people were members, who are not there any more.
+SHOWS_NO_ITEMS = frozenset(
+    {
+        *("send_message", "enter_chat", "read_messages", "borrow_context"),
+        *("get_my_runs", "stop_run", "end_run", "read_skill", "update_profile"),
+        *("set_goal", "complete_goal", "abandon_goal", "set_plan", "cancel_plan"),
+        *("save_memory", "forget_memory"),
+    }
+)
+
 logger = logging.getLogger(__name__)
 
 
@@ -92,6 +103,8 @@ class Actor:
             arguments = _arguments(tool, asked)
             with refusals_told():
                 content = tool.function(call, **arguments)
+            if asked.name not in SHOWS_NO_ITEMS and (reading.scope or "").startswith("chat:"):
+                work.hold(reading.audience, by_others=True)
         except ToolError as error:
             status = "correctable" if isinstance(error, Correctable) else "failed"
             content = f"error: {error}"[:LONGEST_ERROR]

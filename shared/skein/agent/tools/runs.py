@@ -24,6 +24,10 @@ def get_my_runs(
     runs = call.desk.own_runs.newest(
         run.tenant, run.agent_id, place=call.reading.destination, status=status, limit=limit
     )
+    for other in runs:
+        call.work.hold(other.audience)
+        for sent in other.sent:
+            call.work.hold(sent.audience)
     return "\n".join(_told(other, this=run.id) for other in runs) or "there are no such runs"
 
 

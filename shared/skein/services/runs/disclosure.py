@@ -78,7 +78,8 @@ def may_tell(run: Run, readers: Audience, people: set[str]) -> bool:
     """Return whether all that an activation holds may be shown to some readers.
 
     One exception: a person alone with the agent in a private chat may have it tell others where
-    that person is a member, too. This holds only for a run that this person triggered there.
+    that person is a member, too. This holds only for a run that this person triggered there, and
+    only if nobody else was present for anything private that the activation holds.
 
     Args:
         run: With what its activation holds.
@@ -91,7 +92,7 @@ def may_tell(run: Run, readers: Audience, people: set[str]) -> bool:
     if may_show(held.audience, readers):
         return True
     by = run.trigger.by
-    if run.chat_id is None or by is None or by.kind != "user":
+    if not held.alone or run.chat_id is None or by is None or by.kind != "user":
         return False
     alone = Audience(open=False, people=(by.id,))
     return run.audience == alone and held.audience == alone and by.id in people
