@@ -152,15 +152,11 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in SUMMARIES
     }
-<<<<<<< HEAD
-    assert showing == {"agent/prompt/other_chats.py", "agent/reading/reader.py"}
-=======
     assert showing == {
         "agent/prompt/other_chats.py",
         "agent/reading/held_content.py",
-        "agent/reading/past_summaries.py",
+        "agent/reading/reader.py",
     }
->>>>>>> 452f1a0 (Let the exception cover only what one person alone was present for)
     assert all(any(_calls(MODULES[name], "may_show")) for name in showing)
 
 

@@ -39,6 +39,20 @@ WAIT_IN_PRIVATE_ASKED_BY_ALICE: Story = (
     Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("ask", ALICES.id))),
     Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does(("send", TEAM.id))),
 )
+READS_A_GROUP_AND_TELLS: Story = (
+    Say(who=BOB.id, chat=PAIR.id, word="secret"),
+    Say(
+        who=ALICE.id,
+        chat=ALICES.id,
+        to=COACH.id,
+        tactic=does(("read", PAIR.id), ("send", TEAM.id)),
+    ),
+)
+TELLS_WHAT_SOMEONE_WROTE_WHO_LEFT: Story = (
+    Say(who=BOB.id, chat=PAIR.id, word="secret"),
+    Leave(who=BOB.id, chat=PAIR.id),
+    Say(who=ALICE.id, chat=PAIR.id, to=COACH.id, tactic=does(("send", TEAM.id))),
+)
 WAIT_THAT_TIMES_OUT: Story = (
     Say(who=ALICE.id, chat=ALICES.id, word="secret"),
     Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("ask", ALICES.id))),

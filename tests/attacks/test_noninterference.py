@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, GUESS, SECRETS, TEAM
+from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, GUESS, PAIR, SECRETS, TEAM
 from tests.attacks.known import KNOWN, does
 from tests.attacks.search import leak_in, search
 from tests.attacks.stage import Stage
-from tests.attacks.steps import Say, Story, told
+from tests.attacks.steps import Leave, Say, Story, told
 from tests.attacks.stories import stories
 from tests.support.builders import tokens
 
@@ -19,7 +19,9 @@ SEARCH = settings(
     phases=[Phase.generate],  # the search shortens a story with a leak by itself
     suppress_health_check=list(HealthCheck),
 )
+# Alice leaves the group of two first. A run that is shown its title may not use the exception.
 TELLS_THE_TEAM: Story = (
+    Leave(who=ALICE.id, chat=PAIR.id),
     Say(
         who=ALICE.id,
         chat=ALICES.id,
@@ -70,14 +72,14 @@ def test_exception_permits_person_alone_with_agent_to_tell_their_team() -> None:
     stage = Stage(words={"secret": SECRETS[1], "guess": GUESS})
     stage.play(TELLS_THE_TEAM)
     assert any(SECRETS[1] in text for text in stage.texts(TEAM.id))
-    assert stage.knowledge.public_from == 1
+    assert stage.knowledge.public_from == len(TELLS_THE_TEAM)
     assert leak_in(TELLS_THE_TEAM) is None
 
 
 def test_exception_is_not_used_by_tactic_that_does_not_ask_for_it() -> None:
-    [step] = TELLS_THE_TEAM
+    leaves, step = TELLS_THE_TEAM
     stage = Stage(words={"secret": SECRETS[1], "guess": GUESS})
-    stage.play((replace(step, tactic=replace(step.tactic, tells=False)),))
+    stage.play((leaves, replace(step, tactic=replace(step.tactic, tells=False))))
     assert stage.texts(TEAM.id) == []
     assert stage.knowledge.outsiders() == [BOB.id, CAROL.id]
 

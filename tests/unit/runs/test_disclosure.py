@@ -405,7 +405,6 @@ def test_a_chain_does_not_begin_anew_in_another_chat() -> None:
 def _pair(world: World) -> None:
     world.chat(HUSAM, SARAH, COACH, chat_id="chat_pair", title="Pair", respond="mention", **PRIVATE)
     world.post("Our secret", SARAH, chat_id="chat_pair")
-    world.queues.ready("turns")
 
 
 @pytest.mark.parametrize("tool", ["read_messages", "enter_chat", "borrow_context"])
@@ -437,9 +436,8 @@ def test_send_message_where_someone_wrote_who_has_left_is_refused() -> None:
 
 def test_send_message_after_reading_another_private_chat_of_the_same_person_is_posted() -> None:
     world = _house()
-    world.chat(HUSAM, COACH, chat_id="chat_two", title="Again", **DIRECT)
+    world.chat(HUSAM, COACH, chat_id="chat_two", title="Again", respond="manual", **DIRECT)
     world.post("My secret", HUSAM, chat_id="chat_two")
-    world.queues.ready("turns")
     reads = calls(("read_messages", {"chat_id": "chat_two"}))
     run = _ask(world, "chat_husam", reads, says("I am late", chat_id="chat_all"), END)
     assert results_of(world, run)[1].status == "done"
