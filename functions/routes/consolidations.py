@@ -24,7 +24,7 @@ router = ApiRouter()
 def consolidate_chat(chat_id: ChatId) -> RequestedResource:
     """However busy the chat is, and even if it is not consolidated otherwise."""
     requested = app().consolidation_requests.request(router.caller.tenant, chat_id)
-    return RequestedResource(**dict(requested))
+    return RequestedResource.model_validate(requested, from_attributes=True)
 
 
 @router.get(

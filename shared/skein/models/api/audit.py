@@ -23,7 +23,7 @@ class AuditResource(Resource):
     @classmethod
     def of(cls, entry: AuditEntry) -> Self:
         """As it is shown."""
-        return cls.model_validate(entry.model_dump(exclude={"tenant"}))
+        return cls.model_validate(entry, from_attributes=True)
 
 
 class AuditPage(Resource):

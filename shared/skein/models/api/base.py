@@ -177,7 +177,7 @@ class MemberResource(Resource):
     @classmethod
     def of(cls, member: NamedMember) -> Self:
         """The resource of a member."""
-        return cls(kind=member.kind, id=member.id, name=member.name)
+        return cls.model_validate(member, from_attributes=True)
 
 
 class ChatResource(Resource):
@@ -228,8 +228,7 @@ class LastMessageResource(Resource):
     @classmethod
     def of(cls, last: LastMessage) -> Self:
         """The resource of a preview."""
-        sender = MemberResource.of(last.sender)
-        return cls(seq=last.seq, text=last.text, sender=sender, created_at=last.created_at)
+        return cls.model_validate(last, from_attributes=True)
 
 
 class OwnChatResource(ChatResource):

@@ -46,7 +46,7 @@ class GoalResource(Resource):
     @classmethod
     def of(cls, goal: Goal) -> Self:
         """The resource of a goal."""
-        return cls(**{name: getattr(goal, name) for name in cls.model_fields})
+        return cls.model_validate(goal, from_attributes=True)
 
 
 class GoalPage(Resource):
@@ -93,7 +93,7 @@ class PlanResource(Resource):
     @classmethod
     def of(cls, plan: Plan) -> Self:
         """The resource of a plan."""
-        return cls(**{name: getattr(plan, name) for name in cls.model_fields})
+        return cls.model_validate(plan, from_attributes=True)
 
 
 class PlanPage(Resource):

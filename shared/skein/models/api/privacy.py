@@ -46,7 +46,9 @@ class ErasureResource(Resource):
         """The resource of an erasure."""
         values = dict(erasure)
         own = {name: values[name] for name in cls.model_fields if name not in {"sweeps", "backups"}}
-        sweeps = tuple(SweepResource(**dict(sweep)) for sweep in erasure.sweeps)
+        sweeps = tuple(
+            SweepResource.model_validate(sweep, from_attributes=True) for sweep in erasure.sweeps
+        )
         return cls(sweeps=sweeps, backups=BACKUPS, **own)
 
 

@@ -27,7 +27,7 @@ class ReflectionResource(Resource):
     @classmethod
     def of(cls, record: ReflectionRecord) -> Self:
         """The resource of a record."""
-        return cls(**{name: getattr(record, name) for name in cls.model_fields})
+        return cls.model_validate(record, from_attributes=True)
 
 
 class ReflectionPage(Resource):

@@ -24,7 +24,7 @@ class ContextResource(Resource):
     @classmethod
     def of(cls, prompt: PromptRecord) -> Self:
         """The resource of a prompt."""
-        return cls(**{name: getattr(prompt, name) for name in cls.model_fields})
+        return cls.model_validate(prompt, from_attributes=True)
 
 
 class StepResource(Resource):

@@ -45,7 +45,7 @@ class ServiceResource(Resource):
     @classmethod
     def of(cls, source: Source) -> Self:
         """The resource of a service."""
-        return cls(**{name: getattr(source, name) for name in cls.model_fields})
+        return cls.model_validate(source, from_attributes=True)
 
 
 class ServiceWithSecret(ServiceResource):

@@ -19,4 +19,4 @@ class UsageResource(Resource):
     @classmethod
     def of(cls, usage: DayUsage) -> Self:
         """As it is shown."""
-        return cls.model_validate(usage.model_dump())
+        return cls.model_validate(usage, from_attributes=True)
