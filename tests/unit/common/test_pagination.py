@@ -2,6 +2,8 @@
 
 import json
 from base64 import urlsafe_b64encode
+from datetime import date
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -12,12 +14,19 @@ from skein.errors import Invalid
 from skein.models.agent import Agent, agents_relation
 from skein.models.base import to_utc
 from skein.services.chats.views import ChatsCursor, MessagesCursor
-from skein.services.common.pagination import MAX_PAGE_BYTES, RowCursor, fitting, list_relation
+from skein.services.common.pagination import (
+    MAX_PAGE_BYTES,
+    ListName,
+    RowCursor,
+    fitting,
+    list_relation,
+)
+from skein.services.privacy.audit_log import AuditCursor
 from tests.support.builders import TENANT, World
 
 KEY_TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=300)
 CURSORS = st.one_of(
-    st.builds(RowCursor, of=st.sampled_from(["agents", "users", "lines", "runs"]), after=KEY_TEXTS),
+    st.builds(RowCursor, of=st.sampled_from(get_args(ListName)), after=KEY_TEXTS),
     st.builds(
         ChatsCursor,
         after=KEY_TEXTS,
@@ -79,6 +88,21 @@ def test_a_list_takes_no_other_lists_cursor() -> None:
             world.app.agents.list(TENANT, cursor=text)
     with pytest.raises(Invalid):
         ChatsCursor.decode(of_users)
+
+
+@pytest.mark.parametrize("name", ["owned", "bench", "consolidations"])
+def test_a_cursor_of_one_list_is_no_cursor_of_another(name: ListName) -> None:
+    text = RowCursor(of=name, after="a").encode()
+    assert RowCursor.key_in(text, name) == "a"
+    assert RowCursor.key_in(None, name) is None
+    with pytest.raises(Invalid):
+        RowCursor.key_in(text, "agents")
+
+
+def test_a_cursor_of_the_audit_from_before_it_named_its_list_is_read() -> None:
+    audited = date(2026, 2, 18)
+    old = forged({"audited": "2026-02-18", "after": "12:00#x"})
+    assert AuditCursor.decode(old) == AuditCursor(audited=audited, after="12:00#x")
 
 
 def test_a_cursor_that_names_a_partition_is_refused() -> None:

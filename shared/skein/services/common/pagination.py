@@ -61,21 +61,33 @@ class Cursor(Value):
             raise Invalid(FOREIGN) from None
 
 
-RelationName = Literal["agents", "users", "lines", "runs", "services"]
+ListName = Literal[
+    "agents", "users", "lines", "runs", "services", "owned", "bench", "consolidations"
+]
 
 
 class RowCursor(Cursor):
-    """Goes on behind one row of a relation."""
+    """Goes on behind one row of a list, which has one order and no other state.
 
-    of: RelationName
+    Lists that need more than a key to go on have a cursor of their own.
+    """
+
+    of: ListName
     after: KeyText
 
+    @classmethod
+    def key_in(cls, text: str | None, of: ListName) -> str | None:
+        """Return the key behind which the list `of` goes on; None at its start.
 
-class OwnedCursor(Cursor):
-    """Goes on behind one item of a partition."""
-
-    of: Literal["owned"] = "owned"
-    after: KeyText
+        Raises:
+            Invalid: The cursor is damaged, forged or another list's.
+        """
+        if text is None:
+            return None
+        cursor = cls.decode(text)
+        if cursor.of != of:
+            raise Invalid(FOREIGN)
+        return cursor.after
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +180,7 @@ def list_relation(
     relation: str,
     record: type[Record],
     *,
-    of: RelationName,
+    of: ListName,
     limit: int,
     cursor: str | None,
     newest_first: bool = False,
@@ -189,10 +201,7 @@ def list_relation(
     Raises:
         Invalid: The cursor is not one of this list.
     """
-    at = RowCursor.decode(cursor) if cursor is not None else None
-    if at is not None and at.of != of:
-        raise Invalid(FOREIGN)
-    after = at.after if at else None
+    after = RowCursor.key_in(cursor, of)
     rows = rows_after(table, relation, after, limit=limit + 1, newest_first=newest_first)
     keys = {Key(row["pk"], row["sk"]): str(row["gsi1sk"]) for row in rows[:limit]}
     found = table.get_many(list(keys)) if keys else {}
@@ -284,7 +293,7 @@ def list_partition(
     Raises:
         Invalid: The cursor is not one of this list.
     """
-    after = OwnedCursor.decode(cursor).after if cursor is not None else None
+    after = RowCursor.key_in(cursor, "owned")
     left = list(sections)
     if after is not None:
         while left and not after.startswith(left[0]):
@@ -304,4 +313,4 @@ def list_partition(
         last = things[len(page_of) - 1][0]
     else:
         last = items[limit - 1]["sk"] if len(items) > limit else None
-    return Listing(tuple(page_of), OwnedCursor(after=last).encode() if last else None)
+    return Listing(tuple(page_of), RowCursor(of="owned", after=last).encode() if last else None)

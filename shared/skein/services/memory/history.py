@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
 
 from skein.errors import Conflict, Invalid, NotFound
 from skein.models.base import Value, rfc3339
@@ -18,9 +17,8 @@ from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import (
     DEFAULT_PAGE,
     FOREIGN,
-    Cursor,
-    KeyText,
     Listing,
+    RowCursor,
     list_owned,
 )
 from skein.services.memory.consolidation_schedule import wanted
@@ -38,13 +36,6 @@ class Requested(Value):
     chat_id: str
     to_seq: int
     agents: int
-
-
-class HistoryCursor(Cursor):
-    """Goes on behind one record of a chat's consolidation."""
-
-    of: Literal["consolidations"] = "consolidations"
-    after: KeyText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +88,7 @@ class ConsolidationRequests:
         if self.table.get(key) is None:
             raise NotFound("there is no such chat")
         first = ConsolidationRecord.key_of(tenant, chat_id, "").sk
-        after = HistoryCursor.decode(cursor).after if cursor is not None else None
+        after = RowCursor.key_in(cursor, "consolidations")
         if after is not None and not after.startswith(first):
             raise Invalid(FOREIGN)  # beside the records stand messages, runs and more
         page = self.table.query(
@@ -108,7 +99,8 @@ class ConsolidationRequests:
         now = self.clock.now()
         shown = tuple(record for record in records if record.expires_at > now)
         last = records[-1].key.sk if len(items) > limit else None
-        return Listing(shown, HistoryCursor(after=last).encode() if last else None)
+        following = RowCursor(of="consolidations", after=last) if last else None
+        return Listing(shown, following.encode() if following else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from typing import Literal
 
 from skein.errors import Ambiguous, ConditionFailed, Invalid
 from skein.models.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
@@ -38,6 +39,7 @@ class Deed(Value):
 class AuditCursor(Cursor):
     """Goes on behind one entry of a day."""
 
+    of: Literal["audit"] = "audit"
     audited: date
     after: KeyText
 

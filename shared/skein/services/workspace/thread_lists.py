@@ -1,23 +1,12 @@
 """Pages of an agent's threads: the open ones from the bench, then those that have ended."""
 
-from typing import Annotated, Literal
-
-from pydantic import StringConstraints
-
 from skein.errors import Invalid
 from skein.models.ownership import Reach
 from skein.models.storage import Item
 from skein.models.thread import ENDED_THREAD, Thread, ThreadStatus
 from skein.ports import Table
-from skein.services.common.pagination import DEFAULT_PAGE, Cursor, Listing, list_owned
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor, list_owned
 from skein.services.workspace.thread_reading import Found
-
-
-class BenchCursor(Cursor):
-    """Goes on behind one of the open threads."""
-
-    of: Literal["bench"] = "bench"
-    after: Annotated[str, StringConstraints(min_length=1, max_length=128)]
 
 
 def list_threads(
@@ -50,7 +39,7 @@ def list_threads(
         opened = sorted(later, key=lambda thread: thread.id)
         if len(opened) > limit:
             page = tuple(opened[:limit])
-            return Listing(page, BenchCursor(after=page[-1].id).encode())
+            return Listing(page, RowCursor(of="bench", after=page[-1].id).encode())
     if status == "open":
         return Listing(tuple(opened), None)
 
@@ -60,7 +49,7 @@ def list_threads(
 
     rest = limit - len(opened)
     if rest == 0:
-        return Listing(tuple(opened), BenchCursor(after=opened[-1].id).encode())
+        return Listing(tuple(opened), RowCursor(of="bench", after=opened[-1].id).encode())
     further = None if after is not None else cursor
     ended = list_owned(table, reach, [ENDED_THREAD], read, limit=rest, cursor=further)
     return Listing((*opened, *ended.items), ended.next_cursor)
@@ -68,10 +57,8 @@ def list_threads(
 
 def _bench_position(cursor: str | None, *, only_bench: bool) -> str | None:
     """Behind which of the open threads to go on; None if behind none of them."""
-    if cursor is None:
-        return None
     try:
-        return BenchCursor.decode(cursor).after
+        return RowCursor.key_in(cursor, "bench")
     except Invalid:
         if only_bench:
             raise
