@@ -4,10 +4,12 @@ A declaration is a middleware of its route. It runs once the call has succeeded 
 answer goes out, so that nothing is told that was not written down.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.request import Request
 
 from skein.bootstrap import app
 from skein.masking import masked
@@ -18,6 +20,7 @@ from skein.services.privacy.audit_log import Deed
 Next = Callable[[Any], Response[Any]]
 Middlewares = list[Callable[..., Response[Any]]]
 
+PARAMETER = re.compile(r"{(\w+)}")
 CONVERSATION = "the chat itself says who was in it, and who wrote what"
 
 
@@ -42,7 +45,7 @@ class Audited:
     def __call__(self, api: Any, following: Next) -> Response[Any]:
         """Let the route answer, and write that down."""
         answer = following(api)
-        principal, route = api.context["principal"], api.context["_route"]
+        principal, request = api.context["principal"], api.request
         app().audit.add(
             principal.tenant,
             Deed(
@@ -50,22 +53,21 @@ class Audited:
                 scope=api.scope,
                 verb=self.verb,
                 kind=self.kind,
-                ids=self._ids(api) | self._id_of_made(answer),
-                route=f"{route.method} {route.openapi_path}",
+                ids=self._ids(request) | self._id_of_made(answer),
+                route=f"{request.method} {request.route}",
                 request_id=api.current_event.request_context.request_id,
             ),
         )
         return answer
 
-    def _ids(self, api: Any) -> dict[str, str]:
+    def _ids(self, request: Request) -> dict[str, str]:
         """The parameters that name something, as they were validated; not the body."""
-        wanted, given = api.context["_route"].dependant, api.context["_route_args"]
-        query = [name for each in wanted.query_params if _names_something(name := each.name)]
-        names = [*query, *(each.name for each in wanted.path_params)]
+        in_path = PARAMETER.findall(request.route)
+        # Once the route has answered, these are its arguments: of path, query and body.
         return {
-            name: self._shown(name, str(given[name]))
-            for name in names
-            if given.get(name) is not None
+            name: self._shown(name, str(value))
+            for name, value in request.path_parameters.items()
+            if value is not None and (name in in_path or _names_something(name))
         }
 
     def _shown(self, name: str, value: str) -> str:
