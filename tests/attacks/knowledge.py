@@ -156,6 +156,8 @@ class Knowledge:
         return any(map(self.tells, [title, *self._world.texts(chat_id)]))
 
     def _heard(self, message: Message, step: int) -> None:
+        if self.public_from is not None:  # an open chat was told; anyone may repeat it
+            return
         chat = self._world.stored_chat(message.chat_id)
         heard: Readers = EVERYBODY
         if chat.visibility == "private":

@@ -5,7 +5,18 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, GUESS, PAIR, SECRETS, TEAM
+from tests.attacks.cast import (
+    ALICE,
+    ALICES,
+    BOB,
+    BOBS,
+    CAROL,
+    GUESS,
+    HALL,
+    PAIR,
+    SECRETS,
+    TEAM,
+)
 from tests.attacks.known import KNOWN, does
 from tests.attacks.search import leak_in, search
 from tests.attacks.stage import Stage
@@ -74,6 +85,11 @@ def test_exception_permits_person_alone_with_agent_to_tell_their_team() -> None:
     assert any(SECRETS[1] in text for text in stage.texts(TEAM.id))
     assert stage.knowledge.public_from == len(TELLS_THE_TEAM)
     assert leak_in(TELLS_THE_TEAM) is None
+
+
+def test_words_that_an_open_chat_was_told_may_be_repeated_in_another() -> None:
+    repeats = Say(who=BOB.id, chat=BOBS.id, tactic=does(("send", HALL.id)))
+    assert leak_in((*TELLS_THE_TEAM, repeats)) is None
 
 
 def test_exception_is_not_used_by_tactic_that_does_not_ask_for_it() -> None:
