@@ -69,6 +69,7 @@ OTHERS = {
     "services/privacy/erasure_agent_data.py": "what is taken away",
     "services/privacy/erasure_memberships.py": "what is taken away",
     "services/privacy/erasure_runs.py": "what is taken away",
+    "services/privacy/erasure_run_search.py": "what is taken away",
     "services/privacy/export.py": "what is the person's own, for operators",
     "services/account_linking/document_moves.py": (
         "what is kept for a person who turns out to be another"

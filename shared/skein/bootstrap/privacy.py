@@ -44,6 +44,7 @@ class Privacy(Background):
         from skein.services.privacy.erasure_agent_data import KeptEraser
         from skein.services.privacy.erasure_memberships import Places
         from skein.services.privacy.erasure_messages import ChatEraser
+        from skein.services.privacy.erasure_run_search import RunSearch
         from skein.services.privacy.erasure_runs import RunEraser
         from skein.services.privacy.erasure_worker import Eraser
 
@@ -60,7 +61,7 @@ class Privacy(Background):
                 documents=self.documents,
                 settings=self.settings,
             ),
-            runs=runs,
+            runs=RunSearch(table=self.table, runs=runs),
         )
 
     @part

@@ -6,6 +6,7 @@ __all__ = [
     "erasure_memberships",
     "erasure_messages",
     "erasure_requests",
+    "erasure_run_search",
     "erasure_runs",
     "erasure_worker",
     "export",

@@ -5,15 +5,14 @@ there. Of what is kept openly, that goes which rests on their words, was made wh
 names them; agents then remember those chats anew, from before the first of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 from skein.errors import NotFound
 from skein.models.agent import PERMITS
-from skein.models.base import MemberRef
-from skein.models.chat import Membership, chat_partition
+from skein.models.chat import chat_partition
 from skein.models.document import ALWAYS, OLD_SHELF, Document, DocumentReach
 from skein.models.erasure import ErasedChat
 from skein.models.goal import Goal
@@ -24,7 +23,6 @@ from skein.models.reflection import REFLECTED
 from skein.models.run import LIVE_RUN, Run
 from skein.models.storage import (
     META,
-    Absent,
     Delete,
     Is,
     Item,
@@ -33,17 +31,14 @@ from skein.models.storage import (
     Put,
     Update,
     Write,
-    all_of,
     key_kind,
 )
-from skein.models.thread import BENCH, ENDED_THREAD, STINT
+from skein.models.thread import BENCH, ENDED_THREAD, STINT, Stint, Workbench
 from skein.ports import Clock, Table
-from skein.services.chat_state.snapshot import read_room
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
-from skein.services.memory.consolidation_schedule import left_due
+from skein.services.privacy.erasure_rewind import ConsolidationRewind
 from skein.services.privacy.erasure_sweep import Sweep, epoch_raised
-from skein.services.privacy.erasure_threads import ThreadEraser
 from skein.services.workspace.documents import Documents
 from skein.settings import Settings
 
@@ -74,10 +69,9 @@ class KeptEraser:
         self, *, table: Table, clock: Clock, documents: Documents, settings: Settings
     ) -> None:
         self._table = table
-        self._clock = clock
         self._documents = documents
         self._threads = ThreadEraser(table=table, clock=clock)
-        self._settings = settings
+        self._rewind = ConsolidationRewind(table=table, clock=clock, settings=settings)
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Go through what each agent keeps that was in any of their chats."""
@@ -112,7 +106,7 @@ class KeptEraser:
         own = (*COUNTS, OLD_SHELF, BENCH)
         items = [item for item in items_under(self._table, pk, "") if item["sk"] not in own]
         going = [item for item in items if rests(item)]
-        self._set_marks_back(sweep, agent_id, going, [note])
+        self._rewind.before_erasing(sweep, agent_id, going, [note])
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
 
     def _by_chat(self, sweep: Sweep, note: ErasedChat) -> None:
@@ -149,7 +143,7 @@ class KeptEraser:
             if item["sk"] not in keys and item.get("promoted_from") in ids - {None}
         )
         notes = [note for note in sweep.chats.values() if agent_id in note.agents]
-        self._set_marks_back(sweep, agent_id, going, notes)
+        self._rewind.before_erasing(sweep, agent_id, going, notes)
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, None))
 
     def _is_derived_here(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
@@ -218,64 +212,12 @@ class KeptEraser:
         except NotFound:  # of a chat that is discarded: nothing lists it
             self._table.write(Delete(document.key))
 
-    def _set_marks_back(
-        self, sweep: Sweep, agent_id: str, going: list[Item], notes: list[ErasedChat]
-    ) -> None:
-        """Before anything goes, since what goes tells how far the marks are to be set back.
-
-        Whoever dies in between begins anew with the same.
-        """
-        for note in notes:
-            self._set_back(sweep, agent_id, note, going)
-
-    def _set_back(self, sweep: Sweep, agent_id: str, note: ErasedChat, going: list[Item]) -> None:
-        """Let the agent remember a chat anew from before the first span that goes."""
-        spans = [
-            item["from_seq"]
-            for item in going
-            if item.get("source_chat_id") == note.chat_id and item.get("from_seq") is not None
-        ]
-        if spans or (note.first_seq is not None and sweep.erasure.swept_at is None):
-            first = min([*spans, *([note.first_seq] if note.first_seq is not None else [])])
-            attempt = partial(self._set_back_once, sweep, agent_id, note.chat_id, first - 1)
-            optimistic(self._clock, attempt)
-
-    def _set_back_once(self, sweep: Sweep, agent_id: str, chat_id: str, seq: int) -> None:
-        try:
-            room = read_room(self._table, sweep.tenant, chat_id)
-        except NotFound:
-            return
-        place = room.member(MemberRef(kind="agent", id=agent_id))
-        if place is None or place.consolidated_seq <= seq:
-            return
-        writes: list[Write] = [_mark_at(place, seq)]
-        moved = place.model_copy(update={"consolidated_seq": seq, "consolidated_characters": 0})
-        others = tuple(moved if each is place else each for each in room.members)
-        due = left_due(
-            room._replace(members=others), now=self._clock.now(), settings=self._settings
-        )
-        if due is not None:
-            change = due.change | {"version": room.chat.version + 1}
-            as_read = Is("version", room.chat.version)
-            writes += [Update(room.chat.key, set=change, condition=as_read), due.write]
-        self._table.transact(writes)
-
 
 def _is_spent(sweep: Sweep, effect: Item, since: datetime) -> bool:
     """Whether the mark of an effect may tell of them, and no run that made it is at work still."""
     made_at = datetime.fromtimestamp(int(effect["expires_at"]), UTC) - EFFECT_KEPT
     swept_at = sweep.erasure.swept_at
     return swept_at is not None and since <= made_at + MINUTE and made_at <= swept_at
-
-
-def _mark_at(place: Membership, seq: int) -> Update:
-    change: dict[str, Any] = {
-        "consolidated_seq": seq,
-        "consolidated_characters": 0,
-        "consolidation_failures": 0,
-    }
-    as_read = all_of(Is("consolidated_seq", place.consolidated_seq), Absent("left_seq"))
-    return Update(place.key, set=change, condition=as_read)
 
 
 def _source(item: Item) -> str | None:
@@ -303,3 +245,39 @@ def _made_at(item: Item) -> datetime | None:
     """When it was written last."""
     written_at = item.get("updated_at") or item.get("created_at")
     return datetime.fromisoformat(str(written_at)) if written_at else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadEraser:
+    """Takes threads away."""
+
+    table: Table
+    clock: Clock
+
+    def clear(
+        self, sweep: Sweep, agent_id: str, scope: str | None, going: Callable[[Item], bool]
+    ) -> None:
+        """Take those of an agent's open threads off their bench that are to go."""
+
+        def attempt() -> None:
+            bench = Workbench.found_in(self.table.get(key))
+            gone = [each for each in bench.threads if going({"sk": "", **each.attributes()})]
+            if not gone:
+                return
+            after = bench
+            for thread in gone:
+                after = after.without(thread.id)
+            after = after.model_copy(update={"version": bench.version + 1})
+            self.table.write(Put(key, after.attributes(), Is("version", bench.version)))
+            sweep.found.counts["threads"] += len(gone)
+            for thread in gone:
+                self.drop_stints(sweep, key.pk, thread.id)
+
+        key = Workbench.key_of(sweep.tenant, agent_id, scope)
+        optimistic(self.clock, attempt)
+
+    def drop_stints(self, sweep: Sweep, pk: str, thread_id: str) -> None:
+        """Take away what is on record of the work at a thread."""
+        for item in list(items_under(self.table, pk, Stint.prefix_of(thread_id))):
+            self.table.write(Delete(Key(item["pk"], item["sk"])))
+            sweep.found.counts["stints"] += 1

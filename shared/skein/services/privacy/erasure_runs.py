@@ -5,34 +5,24 @@ later has seen nothing of what is erased, and is let alone.
 """
 
 import json
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
 from typing import Any
 
 from skein.errors import ConditionFailed, Conflict
-from skein.models.agent import agent_partition
 from skein.models.audience import NOBODY
 from skein.models.base import MemberRef
 from skein.models.borrowed import Borrowed
 from skein.models.chat import (
-    Chat,
     Message,
-    chat_partition,
-    member_relation,
-    past_relation,
-    related_chat,
 )
 from skein.models.dedupe import DedupeMark
 from skein.models.due import NOT_DUE
-from skein.models.erasure import ErasedChat
-from skein.models.run import Run, runs_relation
+from skein.models.run import Run
 from skein.models.step import Step
-from skein.models.storage import Delete, Exists, Is, Item, Key, Put, Update
+from skein.models.storage import Delete, Exists, Is, Put, Update
 from skein.models.trigger import Trigger
 from skein.ports import Table
-from skein.services.common.pagination import items_under, pages
 from skein.services.privacy.erasure_sweep import ROWS, Sweep, epoch_raised
 from skein.services.runs.completion import Endings
 
@@ -66,95 +56,6 @@ class RunEraser:
         if changes:
             sweep.found.counts["runs"] += 1
             self.table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
-
-    # ------------------------------------------------------------------ runs elsewhere
-
-    def elsewhere(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Erase the runs that may have been shown something of theirs in other chats."""
-        for position, runs in self._stretches(sweep):
-            if after is not None and position <= after:
-                continue
-            for run in runs:
-                self.erase(sweep, run)
-            yield position
-
-    def _stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
-        """Stretches of runs, in an order that does not change; none is read before it is used."""
-        shared = [note for note in sweep.chats.values() if not note.private]
-        for agent_id in sorted({agent for note in shared for agent in note.agents}):
-            day = min(note.since for note in shared if agent_id in note.agents)
-            since = day
-            while day.date() <= sweep.now.date():
-                runs = self._of_day(sweep, agent_id, day.date(), since)
-                yield f"1 {agent_id} {day:%Y-%m-%d}", runs
-                day += timedelta(days=1)
-        hidden = [note for note in sweep.chats.values() if note.private]
-        for agent_id in sorted({agent for note in hidden for agent in note.agents}):
-            yield f"2 {agent_id}", self._without_chat(sweep, agent_id)
-        for note in sorted(hidden, key=lambda note: note.chat_id):
-            for person in note.others:
-                runs = self._of_person(sweep, note, person)
-                yield f"3 {note.chat_id} {person}", runs
-        for note in sorted(sweep.chats.values(), key=lambda note: note.chat_id):
-            for chat_id, told_at in sorted(note.told.items()):
-                yield f"4 {note.chat_id} {chat_id}", self._told(sweep, chat_id, told_at)
-
-    def _of_day(self, sweep: Sweep, agent_id: str, day: date, since: datetime) -> Iterator[Run]:
-        """An agent's runs of one day: it tells in any chat what goes on in its open ones."""
-        for rows in self._pages(runs_relation(sweep.tenant, agent_id, day)):
-            keys = [Key(row["pk"], row["sk"]) for row in rows]
-            found = self.table.get_many(keys) if keys else {}
-            runs = [Run.from_item(found[key]) for key in keys if key in found]
-            yield from (run for run in runs if run.created_at >= since)
-
-    def _told(self, sweep: Sweep, chat_id: str, told_at: datetime) -> Iterator[Run]:
-        """Runs that may have been shown why somebody spoke in a chat not theirs."""
-        for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
-            if not Step.is_stored_as(item):
-                run = Run.from_item(item)
-                if (run.ended_at or sweep.now) >= told_at:
-                    yield run
-
-    def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
-        """Runs of plans that were set in their private chats."""
-        for item in items_under(self.table, agent_partition(sweep.tenant, agent_id), Run.PREFIX):
-            if not Step.is_stored_as(item):
-                run = Run.from_item(item)
-                plan = run.trigger.plan
-                from_there = plan is not None and plan.chat_id in sweep.chats
-                if from_there or run.audience.counts(sweep.subject.ids):
-                    yield run
-
-    def _of_person(self, sweep: Sweep, note: ErasedChat, person: str) -> Iterator[Run]:
-        """Runs in private chats of somebody who was there, too, by agents that were there."""
-        for chat_id in self._private_chats(sweep, person):
-            for agent_id in note.agents:
-                self.unborrow(sweep, chat_id, agent_id)
-            for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
-                if not Step.is_stored_as(item):
-                    run = Run.from_item(item)
-                    if run.agent_id in note.agents and run.created_at >= note.since:
-                        yield run
-
-    def _private_chats(self, sweep: Sweep, person: str) -> list[str]:
-        ref = MemberRef(kind="user", id=person)
-        relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, person))
-        rows = [row for relation in relations for page in self._pages(relation) for row in page]
-        ids = sorted({related_chat(row) for row in rows} - sweep.chats.keys())
-        chats: list[str] = []
-        for start in range(0, len(ids), ROWS):
-            keys = [Chat.key_of(sweep.tenant, chat_id) for chat_id in ids[start : start + ROWS]]
-            found = self.table.get_many(keys)
-            there = [Chat.from_item(found[key]) for key in keys if key in found]
-            chats.extend(chat.id for chat in there if chat.visibility == "private")
-        return chats
-
-    def _pages(self, relation: str) -> Iterator[tuple[Item, ...]]:
-        return pages(
-            lambda start: self.table.query_index("gsi1", relation, limit=ROWS, start=start)
-        )
-
-    # ------------------------------------------------------------------ what runs have left
 
     def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
         """Take away what an agent has staged in a chat, if it comes from one of theirs."""

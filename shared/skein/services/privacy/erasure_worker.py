@@ -26,7 +26,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_agent_data import KeptEraser
 from skein.services.privacy.erasure_memberships import Places
 from skein.services.privacy.erasure_messages import ChatEraser
-from skein.services.privacy.erasure_runs import RunEraser
+from skein.services.privacy.erasure_run_search import RunSearch
 from skein.services.privacy.erasure_sweep import Found, Sweep
 
 LONGEST_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
@@ -50,7 +50,7 @@ class Eraser:
         places: Places,
         chats: ChatEraser,
         kept: KeptEraser,
-        runs: RunEraser,
+        runs: RunSearch,
     ) -> None:
         self._table = table
         self._clock = clock

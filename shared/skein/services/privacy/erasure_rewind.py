@@ -1,0 +1,83 @@
+"""Set back the watermarks of consolidation, so that agents process a chat again."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from skein.errors import NotFound
+from skein.models.base import MemberRef
+from skein.models.chat import Membership
+from skein.models.erasure import ErasedChat
+from skein.models.storage import (
+    Absent,
+    Is,
+    Item,
+    Update,
+    Write,
+    all_of,
+)
+from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import read_room
+from skein.services.common.optimistic import optimistic
+from skein.services.memory.consolidation_schedule import left_due
+from skein.services.privacy.erasure_sweep import Sweep
+from skein.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationRewind:
+    """Sets back the watermarks of agents whose memories an erasure deletes."""
+
+    table: Table
+    clock: Clock
+    settings: Settings
+
+    def before_erasing(
+        self, sweep: Sweep, agent_id: str, going: list[Item], notes: list[ErasedChat]
+    ) -> None:
+        """Set watermarks back before the first span of messages that `going` rests on.
+
+        Call it before `going` is deleted: after a crash, the same items give the same watermarks.
+        """
+        for note in notes:
+            self._set_back(sweep, agent_id, note, going)
+
+    def _set_back(self, sweep: Sweep, agent_id: str, note: ErasedChat, going: list[Item]) -> None:
+        """Let the agent remember a chat anew from before the first span that goes."""
+        spans = [
+            item["from_seq"]
+            for item in going
+            if item.get("source_chat_id") == note.chat_id and item.get("from_seq") is not None
+        ]
+        if spans or (note.first_seq is not None and sweep.erasure.swept_at is None):
+            first = min([*spans, *([note.first_seq] if note.first_seq is not None else [])])
+            attempt = partial(self._set_back_once, sweep, agent_id, note.chat_id, first - 1)
+            optimistic(self.clock, attempt)
+
+    def _set_back_once(self, sweep: Sweep, agent_id: str, chat_id: str, seq: int) -> None:
+        try:
+            room = read_room(self.table, sweep.tenant, chat_id)
+        except NotFound:
+            return
+        place = room.member(MemberRef(kind="agent", id=agent_id))
+        if place is None or place.consolidated_seq <= seq:
+            return
+        writes: list[Write] = [_mark_at(place, seq)]
+        moved = place.model_copy(update={"consolidated_seq": seq, "consolidated_characters": 0})
+        others = tuple(moved if each is place else each for each in room.members)
+        due = left_due(room._replace(members=others), now=self.clock.now(), settings=self.settings)
+        if due is not None:
+            change = due.change | {"version": room.chat.version + 1}
+            as_read = Is("version", room.chat.version)
+            writes += [Update(room.chat.key, set=change, condition=as_read), due.write]
+        self.table.transact(writes)
+
+
+def _mark_at(place: Membership, seq: int) -> Update:
+    change: dict[str, Any] = {
+        "consolidated_seq": seq,
+        "consolidated_characters": 0,
+        "consolidation_failures": 0,
+    }
+    as_read = all_of(Is("consolidated_seq", place.consolidated_seq), Absent("left_seq"))
+    return Update(place.key, set=change, condition=as_read)
