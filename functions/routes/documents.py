@@ -24,7 +24,7 @@ from skein.models.api.documents import (
 )
 from skein.models.document import DocumentReach, Folder
 from skein.services.common.pagination import DEFAULT_PAGE
-from skein.services.workspace.document_changes import Revision
+from skein.services.workspace.document_edits import Revision
 
 router = ApiRouter()
 

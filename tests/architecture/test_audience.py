@@ -40,14 +40,13 @@ SHOWN_TO_AGENTS = {
     "agent/tools/chats.py": "enter_chat and read_messages",
     "services/runs/queries.py": "get_my_runs and stop_run; the rest is for operators",
     "services/workspace/documents.py": "the tools of documents, by their reach",
-    "services/workspace/document_lists.py": "list_documents, by its reach",
     "services/planning/goals.py": "complete_goal and abandon_goal, by their reach",
     "services/memory/memories.py": "save_memory, forget_memory and search_memories, by their reach",
     "services/memory/store.py": "what is remembered already, by the reach of whoever remembers",
     "services/planning/plans.py": "cancel_plan, by its reach",
     "services/workspace/thread_changes.py": "the documents of threads, by whoever is there",
     "services/workspace/thread_lists.py": "by their reach",
-    "services/workspace/thread_reading.py": "the tools of threads, by their reach",
+    "services/workspace/thread_storage.py": "the tools of threads, by their reach",
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {

@@ -15,8 +15,8 @@ from skein.models.run import Run
 from skein.models.thread import Thread
 from skein.services.runs import disclosure
 from skein.services.runs.queries import RunView
-from skein.services.workspace import document_writes
-from skein.services.workspace.document_changes import check_shelf
+from skein.services.workspace import document_edits
+from skein.services.workspace.document_edits import check_shelf
 from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN
 from tests.attacks.search import leak_in, search
@@ -70,7 +70,7 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         "plan_narrows_an_open_document",
     ),
     "limits do not count hidden documents": (
-        document_writes,
+        document_edits,
         "check_shelf",
         _counting_hidden,
         "hidden_documents_count",

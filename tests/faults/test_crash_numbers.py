@@ -14,7 +14,7 @@ from skein.models.sms import InboundSms
 from skein.models.user import Line, Merge, PhoneOwner
 from skein.services.chats.post_message import Posted
 from skein.services.directory import number_detach as silence
-from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.document_edits import Maker
 from skein.services.workspace.thread_changes import ended
 from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person

@@ -6,7 +6,7 @@ import pytest
 
 from skein.models.audience import Audience
 from skein.models.document import MAX_DOCUMENT_BYTES, Document, DocumentReach, Folder
-from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.document_edits import Maker
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World, bot, person
 

@@ -8,7 +8,7 @@ from skein.models.skill import SkillHead
 from skein.services.planning.firing import Firing
 from skein.services.privacy.audit_log import Deed
 from skein.services.runs.queries import OwnRuns
-from skein.services.workspace.document_changes import Revision
+from skein.services.workspace.document_edits import Revision
 from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import HUSAM, claimed, group

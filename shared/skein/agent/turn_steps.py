@@ -26,7 +26,7 @@ from skein.prompts import render
 from skein.services.chats.post_message import NewMessage
 from skein.services.runs.claim import Claim
 from skein.services.runs.step_record import Recording, recording
-from skein.services.workspace.thread_writes import stint
+from skein.services.workspace.thread_storage import stint
 from skein.settings import Settings
 
 

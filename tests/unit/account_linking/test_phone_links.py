@@ -27,7 +27,7 @@ from skein.models.summary import PinnedSummary, Summary
 from skein.models.user import Merge, PhoneOwner, User
 from skein.services.chats.post_message import Posted
 from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.document_edits import Maker
 from tests.support.agents import rival, settle
 from tests.support.api_client import Client, operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person

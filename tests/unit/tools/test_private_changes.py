@@ -14,7 +14,7 @@ from skein.models.plan import Plan
 from skein.models.run import Run
 from skein.models.thread import Thread, Workbench
 from skein.models.trigger import PlanTrigger, Trigger
-from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.document_edits import Maker
 from tests.support.agents import (
     COACH,
     END,

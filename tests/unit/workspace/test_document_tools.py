@@ -15,7 +15,7 @@ from skein.models.completion import ModelRequest
 from skein.models.document import Document, DocumentReach, Folder
 from skein.models.skill import Skill, SkillHead
 from skein.models.storage import Put
-from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.document_edits import Maker
 from skein.services.workspace.skill_selection import Selection
 from skein.settings import Settings
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage, the_run

@@ -20,7 +20,7 @@ from skein.models.memory import revision_key
 from skein.models.ownership import Owner
 from skein.models.storage import Check, Exists, Key, Missing
 from skein.services.account_linking.owned_items import move_owned
-from skein.services.workspace.document_changes import Maker, Revision
+from skein.services.workspace.document_edits import Maker, Revision
 from tests.support.builders import NOON, TENANT, World, person
 from tests.support.fakes import MeanwhileTable
 

@@ -11,7 +11,7 @@ from skein.models.goal import MAX_GOALS
 from skein.models.ownership import MOST_KEPT, Owner, Reach
 from skein.models.plan import MAX_PLANS, Plan
 from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.document_edits import Maker
 from skein.settings import Settings
 from tests.support.builders import TENANT, World, bot, person
 

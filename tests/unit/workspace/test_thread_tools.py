@@ -13,7 +13,7 @@ from skein.models.skill import SkillHead
 from skein.models.step import PromptRecord, Step
 from skein.models.thread import Thread, Workbench
 from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.document_edits import Maker
 from tests.support.agents import (
     AHMAD,
     ASK,

@@ -12,7 +12,7 @@ from skein.models.ownership import Owner, Reach
 from skein.models.storage import Check, Exists, Key, Missing
 from skein.models.thread import MOST_KEPT_ON_BENCH, Stint, Thread, Workbench
 from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.document_edits import Maker
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import MeanwhileTable

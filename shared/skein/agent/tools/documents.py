@@ -27,7 +27,7 @@ from skein.models.chat import Chat
 from skein.models.document import ID_PATTERN, Document, DocumentReach, Done, Folder
 from skein.services.chat_state.snapshot import read_room
 from skein.services.runs.disclosure import check_post
-from skein.services.workspace.document_changes import Revision
+from skein.services.workspace.document_edits import Revision
 
 Name = Annotated[DocumentName, Field(description="The document's name.")]
 AsRead = Annotated[

@@ -11,7 +11,7 @@ from skein.errors import Failed
 from skein.models.audience import Audience
 from skein.models.document import DocumentReach, Folder
 from skein.models.ownership import Owner, Reach, effect_id, scopes_at
-from skein.services.workspace.document_changes import Maker
+from skein.services.workspace.document_edits import Maker
 
 
 def content_of(call: Call) -> Audience:

@@ -12,7 +12,7 @@ from skein.models.storage import Item
 from skein.models.trigger import PlanTrigger, Trigger
 from skein.ports import Metrics, Table
 from skein.services.chat_state.activity import last_activity
-from skein.services.planning.plan_changes import ended, fired, moved
+from skein.services.planning.plans import ended, fired, moved
 from skein.services.runs.background_runs import agent_run
 from skein.settings import Settings
 

@@ -1,13 +1,13 @@
 """Keep documents, threads and skills."""
 
 __all__ = [
-    "document_changes",
+    "document_edits",
     "document_names",
     "documents",
     "pinning",
     "skill_selection",
     "skills",
     "thread_changes",
-    "thread_writes",
+    "thread_storage",
     "threads",
 ]

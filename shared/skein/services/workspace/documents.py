@@ -1,42 +1,81 @@
-"""Documents: made, read, changed and deleted, each change resting on what was read."""
+"""Documents: made, read, listed, changed and deleted, each change resting on what was read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
-from skein.models.document import (
-    Document,
-    DocumentReach,
-    Done,
-    Folder,
-)
+from skein.models.document import Document, DocumentReach, Done, Folder
 from skein.models.memory import touched
 from skein.models.ownership import effect_kept_until
-from skein.models.storage import (
-    Item,
-    Key,
-    Missing,
-    Put,
-    Write,
-)
+from skein.models.storage import Item, Key, Missing, Put, Write
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_document_change, optimistic, transact_guarded
-from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
-from skein.services.workspace.document_changes import (
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition
+from skein.services.workspace.document_edits import (
     OPERATOR,
+    Change,
     Maker,
     Revision,
     Stamp,
     changed_document,
+    chat_key,
     check_version,
     new_document,
     revised_text,
 )
-from skein.services.workspace.document_lists import Place, Shown, list_shown
 from skein.services.workspace.document_names import threads_renamed, under_free_name
-from skein.services.workspace.document_writes import Change, chat_key
 
+ROWS = 10  # read at once: a document may be large
 TAKEN = "there is a document of this name already"
+
+
+class Place(NamedTuple):
+    """Where a document stands in such a list.
+
+    Attributes:
+        folder: Of `DocumentReach.folders`, counted from 0.
+        id: The document's.
+    """
+
+    folder: int
+    id: str
+
+
+class Shown(NamedTuple):
+    """One page: documents by where they stand, and whether others follow."""
+
+    documents: dict[Place, Document]
+    more: bool
+
+
+def list_shown(
+    table: Table, reach: DocumentReach, *, limit: int, after: Place | None = None
+) -> Shown:
+    """The documents within reach that may be shown, folder after folder; others leave no gap.
+
+    Args:
+        table: Where they live.
+        reach: What is looked through.
+        limit: How many to show at most.
+        after: Where an earlier page ended.
+    """
+    found = list(islice(_shown(table, reach, after), limit + 1))
+    return Shown(dict(found[:limit]), len(found) > limit)
+
+
+def _shown(
+    table: Table, reach: DocumentReach, after: Place | None
+) -> Iterator[tuple[Place, Document]]:
+    for number, folder in enumerate(reach.folders):
+        behind = folder.key(after.id).sk if after and number == after.folder else None
+        if after is not None and number < after.folder:
+            continue
+        for item in items_under(table, folder.partition, Document.PREFIX, after=behind, rows=ROWS):
+            document = Document.from_item(item)
+            if reach.shows(document):
+                yield Place(number, document.id), document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from skein.models.storage import Absent, Exists, Update, all_of
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import scope_of
 from skein.services.common.optimistic import optimistic
-from skein.services.workspace.thread_reading import Found
+from skein.services.workspace.thread_storage import Found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from skein.models.storage import Item
 from skein.models.thread import ENDED_THREAD, Thread, ThreadStatus
 from skein.ports import Table
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor, list_owned
-from skein.services.workspace.thread_reading import Found
+from skein.services.workspace.thread_storage import Found
 
 
 def list_threads(

@@ -21,11 +21,10 @@ from skein.models.thread import (
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
 from skein.services.common.pagination import DEFAULT_PAGE, FULL, Listing
-from skein.services.workspace.document_changes import OPERATOR, Maker
+from skein.services.workspace.document_edits import OPERATOR, Maker
 from skein.services.workspace.thread_changes import Change, Surroundings, operators, with_inferred
 from skein.services.workspace.thread_lists import list_threads
-from skein.services.workspace.thread_reading import Found
-from skein.services.workspace.thread_writes import at, moved, put, stint
+from skein.services.workspace.thread_storage import Found, at, moved, put, stint
 from skein.settings import Settings
 
 
