@@ -27,15 +27,10 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 CONNECTIONS = 25
 TABLE_NAME = "skein"
+ENDPOINT_FILE = "endpoint"  # for tools that reach a running stack
 SERVICES = ("dynamodb", "sqs", "secretsmanager")
 TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the name of it
 OPENAI_SECRET = "skein/openai"  # noqa: S105
-
-APP_CONFIG = (
-    "AWS::AppConfig::Application",
-    "AWS::AppConfig::Environment",
-    "AWS::AppConfig::ConfigurationProfile",
-)
 
 logger = logging.getLogger(__name__)
 
@@ -105,6 +100,7 @@ class LocalAws:
             log=self._folder / "aws.log",
         )
         self._child.wait_until(self._answers)
+        (self._folder / ENDPOINT_FILE).write_text(self.endpoint_url, encoding="utf-8")
         self._ready = True
 
     def _answers(self) -> bool:
@@ -160,8 +156,6 @@ class LocalAws:
             names[queue.logical_id] = self.queue_url(queue.logical_id)
             names[f"{queue.logical_id}.Arn"] = queue_arn(queue.logical_id)
             names[f"{queue.logical_id}.QueueName"] = queue.logical_id
-        for kind in APP_CONFIG:  # there is none here: flags come from a file
-            names |= {logical_id: "" for logical_id, _ in template.resources(kind)}
         self._make_twilio_account()
         return names
 

@@ -26,7 +26,6 @@ from local.developer_api import DeveloperApi
 from local.environment import AUDIENCE, LocalSecrets, Surroundings, lambda_environment
 from local.errors import DataInUseError
 from local.events import Request, Response
-from local.flags import first_flags
 from local.functions import MOST_AT_ONCE, Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, Source
@@ -49,7 +48,6 @@ from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
 
 STOP_SECONDS = 3.0
-FLAGS_FILE = "flags.json"
 PRIVATE = 0o700  # the data holds keys
 NO_KEY = "none"
 
@@ -143,7 +141,6 @@ class Stack:
             names=names,
             chosen={
                 **(MODEL_SETTINGS if model else {}),
-                "SKEIN_FLAGS_FILE": str(first_flags(folder / FLAGS_FILE, self.template)),
                 **self.config.settings,
             },
         )

@@ -13,6 +13,7 @@ ROLES = {
     "a person's limits": r"[^#]+#LIMIT#user:.+",
     "a tenant's limits": r"[^#]+#LIMIT#all:.+",
     "a tenant's settings": r"[^#]+#SETTINGS",
+    "the stack's settings": r"STACK#\d+",
     "a tenant's skills": r"[^#]+#SKILLS",
     "a tenant's usage of a day": r"[^#]+#USAGE#.+",
     "a phone number": r"[^#]+#PHONE#.+",

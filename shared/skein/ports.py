@@ -197,20 +197,6 @@ class Secrets(Protocol):
         ...
 
 
-class Flags(Protocol):
-    """Switches that the operator turns while everything runs."""
-
-    def evaluate(self, name: str, about: Mapping[str, str], default: object) -> object:
-        """What a flag says.
-
-        Args:
-            name: Of the flag.
-            about: Whom it is asked about, for rules: `tenant`, `user`.
-            default: What holds where there is no such flag, or no flags can be read.
-        """
-        ...
-
-
 class Metrics(Protocol):
     """Counters for the operator."""
 

@@ -293,16 +293,8 @@ class Settings(BaseModel):
     ] = 1.5
 
     # Roll-out of context
-    flags_application: Annotated[
-        str, Field(description="AppConfig application of the flags; empty for no AppConfig.")
-    ] = ""
-    flags_environment: Annotated[str, Field(description="AppConfig environment of the flags.")] = ""
-    flags_profile: Annotated[str, Field(description="AppConfig profile of the flags.")] = ""
-    flags_file: Annotated[
-        str | None, Field(description="File of the flags, where there is no AppConfig.")
-    ] = None
     context_enabled: Annotated[
-        bool, Field(description="Whether prompts hold context; flags and tenants win.")
+        bool, Field(description="Whether prompts hold context; the stack and tenants win.")
     ] = True
     context_rollout_percent: Annotated[
         float,

@@ -149,9 +149,10 @@ def test_settings_stand_in_their_document_as_they_are() -> None:
     ]
 
 
-OVERRIDES = {
+OVERRIDES: dict[str, type[overrides.Overrides]] = {
     "### By agent, line and tenant": overrides.ChatOverrides,
     "### By tenant alone": overrides.TenantOverrides,
+    "### By stack": overrides.StackOverrides,
 }
 
 
@@ -435,6 +436,7 @@ KEYS: dict[str, Key] = {
     "`Allowance`": limit.Allowance.key_of(TENANT, "user:{id}"),
     "`Allowance` of a tenant": limit.Allowance.key_of(TENANT, "all:{shard}"),
     "`TenantSettings`": overrides.TenantSettings.key_of(TENANT),
+    "`StackSettings`": overrides.StackSettings.key_of(7)._replace(pk="STACK#{copy}"),
     "`Skill`": skill.Skill.key_of(TENANT, "{skill}"),
     "`SkillCatalog`": skill.SkillCatalog.key_of(TENANT),
     "`Source`": source.Source.key_of("{source}"),

@@ -5,20 +5,17 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
 from local.template import ROOT, Function, Template
-from skein.adapters.feature_flags import PowertoolsFlags
 from skein.models.audit import AuditEntry
 from skein.models.chat import Chat
-from skein.services.config.rollout import ENABLED, PERCENT
 from skein.services.outbox.due_scanner import ALL_SHARDS, shards_of
 from skein.settings import PREFIX, Settings, variable
-from tests.fakes.system import FixedClock
 
 TEMPLATE = Template.load()
 GLOBALS = TEMPLATE.document["Globals"]["Function"]
@@ -28,7 +25,7 @@ WORK_QUEUES = [queue for queue in TEMPLATE.queues if queue.dead_letters]
 ALARMS = dict(TEMPLATE.resources("AWS::CloudWatch::Alarm"))
 
 # A deployed function reaches AWS's and Twilio's own endpoints.
-UNSET_ON_AWS = {"aws_endpoint_url", "twilio_api_url", "flags_file"}
+UNSET_ON_AWS = {"aws_endpoint_url", "twilio_api_url"}
 # Their defaults are for one machine.
 LOCAL_DEFAULTS = {"table_name", "public_base_url"}
 
@@ -184,26 +181,6 @@ def test_only_who_is_told_of_a_secret_may_read_it(secret: str, arn: str) -> None
     }
     assert told
     assert told == may
-
-
-def test_who_makes_prompts_may_read_the_flags_and_nobody_else() -> None:
-    told = {name for name, f in FUNCTIONS.items() if variable("flags_profile") in f.environment}
-    arn = (
-        "arn:${AWS::Partition}:appconfig:${AWS::Region}:${AWS::AccountId}:application/"
-        "${FlagsApplication}/environment/${FlagsEnvironment}/configuration/${FlagsProfile}"
-    )
-    for action in ("appconfig:StartConfigurationSession", "appconfig:GetLatestConfiguration"):
-        may = {n for n in FUNCTIONS if (action, str({"Fn::Sub": arn})) in permissions(n)}
-        assert may == told == {"RunWorker", "AdminApi"}
-
-
-def test_the_flags_begin_as_the_settings_have_it() -> None:
-    content = json.loads(properties("FirstFlags")["Content"])
-    about, nothing = {"tenant": "acme", "user": "usr_1"}, object()
-    flags = PowertoolsFlags(lambda: content, FixedClock(datetime(2026, 2, 18, tzinfo=UTC)))
-    assert flags.evaluate(ENABLED, about, nothing) is Settings().context_enabled
-    assert flags.evaluate(PERCENT, about, nothing) == Settings().context_rollout_percent
-    assert set(content) == {ENABLED, PERCENT}
 
 
 def test_no_permission_is_for_everything() -> None:

@@ -76,7 +76,7 @@ def test_only_a_share_is_a_share(world: World, given: Any) -> None:
     ("given", "taken"), [(0, 0), (0.5, 0.5), (12.34, 12.34), (33.3333, 33.33), (1e-300, 0)]
 )
 def test_a_share_of_the_people_may_be_a_fraction(world: World, given: float, taken: float) -> None:
-    """As in flags and in the deployment's settings; it is stored as a number of two digits."""
+    """As for the stack and the environment; it is stored as a number of two digits."""
     admin = operator(world)
     answer = admin.patch("/v1/settings", {"context_rollout_percent": given})
     assert (answer.status, answer.body["context_rollout_percent"]) == (200, taken)

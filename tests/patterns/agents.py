@@ -2,9 +2,10 @@
 
 from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, UserChange
 from skein.models.document import DocumentReach, Folder
-from skein.models.overrides import TenantOverridesChange
+from skein.models.overrides import StackOverridesChange, TenantOverridesChange
 from skein.models.ownership import Owner, Reach
 from skein.models.skill import SkillHead
+from skein.services.config.stack_settings import StackBook
 from skein.services.planning.firing import Firing
 from skein.services.privacy.audit_log import Deed
 from skein.services.runs.queries import OwnRuns
@@ -118,6 +119,14 @@ def _settings_change(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.tenant_settings.change(TENANT, TenantOverridesChange(apology=False))
+
+
+@patterns.named("change the stack's settings")
+def _stack_settings_change(meter: Meter) -> None:
+    world = group()
+    book = StackBook(table=world.table, clock=world.clock)
+    with meter(world):
+        book.change(StackOverridesChange(context_enabled=False))
 
 
 @patterns.named("read an agent, a person, a line or a service")

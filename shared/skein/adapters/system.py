@@ -1,7 +1,7 @@
 """Time and ids of the real world."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -64,11 +64,3 @@ class UlidIds:
     def ulid(self) -> str:
         """See `skein.ports.Ids`."""
         return str(self._generator.generate(self._clock.now()))
-
-
-class NoFlags:
-    """Flags of which nobody has said anything; see `skein.ports.Flags`."""
-
-    def evaluate(self, name: str, about: Mapping[str, str], default: object) -> object:
-        """See `skein.ports.Flags`."""
-        return default

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from importlib import import_module
-from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from skein.adapters.aws import Aws
     from skein.ports import (
         Clock,
-        Flags,
         Ids,
         LanguageModel,
         Metrics,
@@ -39,7 +36,6 @@ ADAPTERS = {  # the ports, and where their real adapters are
     "verifier": "twilio_signature",
     "secrets": "secrets",
     "metrics": "metrics",
-    "flags": "system",
 }
 PORTS = frozenset({*ADAPTERS, "at_once"})
 EVERYBODYS = ("clock", "ids", "table", "queues", "metrics")
@@ -145,20 +141,6 @@ class Outside:
         from skein.adapters.metrics import EmfMetrics
 
         return EmfMetrics()
-
-    @part
-    def flags(self) -> Flags:
-        """The operator's switches: in AppConfig, else in a file, else the settings alone."""
-        from skein.adapters.system import NoFlags
-
-        if not (self.settings.flags_application or self.settings.flags_file):
-            return NoFlags()
-        from skein.adapters.feature_flags import PowertoolsFlags, from_app_config, from_file
-
-        if self.settings.flags_application:
-            return PowertoolsFlags(from_app_config(self.settings), self.clock)
-        file = Path(self.settings.flags_file or "")
-        return PowertoolsFlags(from_file(file), self.clock, kept_for=timedelta(0))
 
     @part
     def context_table(self) -> Table:

@@ -65,11 +65,9 @@ class Turning(Doors, Privacy):
     def contexts(self) -> Contexts:
         """Reads them in time, or makes do with less."""
         from skein.agent.reading.loader import Contexts
-        from skein.services.config.rollout import Rollout
 
         return Contexts(
             reader=self.reader,
-            rollout=Rollout(flags=self.flags, settings=self.settings),
             table=self.table,
             clock=self.clock,
             metrics=self.metrics,

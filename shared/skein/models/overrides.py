@@ -1,7 +1,7 @@
 """What agents, lines and tenants may say of settings that would otherwise be the deployment's.
 
 Each field is optional: None means "not said here", and the next one in the order agent, line,
-tenant, environment decides (`services/config/resolution.py`).
+tenant, stack, environment decides (`services/config/resolution.py`).
 """
 
 from typing import Annotated, Any
@@ -9,10 +9,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from skein.models.api.json_types import JsonTypes
-from skein.models.base import Instant, Stored, Tenant, key_part
+from skein.models.base import Instant, Stored, Tenant, key_part, stable_hash
 from skein.models.storage import META, Item, Key
 
 MAX_PHRASES = 50
+STACK_COPIES = 16  # of the stack's settings: every turn reads one, and one item is one partition's
 
 
 def _distinct(phrases: tuple[str, ...]) -> tuple[str, ...]:
@@ -174,6 +175,10 @@ class TenantOverrides(RolloutOverride, Retention, TenantLimits, ChatOverrides):
     """What a tenant may say."""
 
 
+class StackOverrides(RolloutOverride):
+    """What an operator may say for the whole stack, without a deployment."""
+
+
 class ChatOverridesChange(JsonTypes, ChatOverrides):
     """What an agent or a line is to say: left out, a field stays; null, it is said no more."""
 
@@ -191,6 +196,16 @@ class TenantOverridesChange(JsonTypes, TenantOverrides):
 
     def applied_to(self, current: TenantOverrides) -> TenantOverrides:
         """What is said from now on."""
+        return current.model_copy(update=_changes(self))
+
+
+class StackOverridesChange(StackOverrides):
+    """Change the stack's settings: a field left out stays, None removes one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def applied_to(self, current: StackOverrides) -> StackOverrides:
+        """Return the settings after this change."""
         return current.model_copy(update=_changes(self))
 
 
@@ -224,3 +239,36 @@ class TenantSettings(Stored):
     def found_in(cls, item: Item | None) -> TenantOverrides:
         """What a tenant says whose item was looked for."""
         return cls.from_item(item).settings if item is not None else TenantOverrides()
+
+
+class StackSettings(Stored):
+    """One copy of the stack's settings; all copies are the same, and each reader takes one."""
+
+    copy_number: int
+    settings: StackOverrides = StackOverrides()
+    version: int = 1
+    changed_at: Instant
+
+    @staticmethod
+    def key_of(copy_number: int) -> Key:
+        """Return the key of one copy."""
+        return Key(f"STACK#{copy_number}", "SETTINGS")
+
+    @classmethod
+    def key_for(cls, reader: str) -> Key:
+        """Return the key of the copy that this reader takes, for example by the id of a run."""
+        return cls.key_of(stable_hash(f"stack:{reader}") % STACK_COPIES)
+
+    @property
+    def key(self) -> Key:
+        """Return the key of this copy."""
+        return self.key_of(self.copy_number)
+
+    def to_item(self) -> Item:
+        """Return the settings as table attributes."""
+        return self.attributes()
+
+    @classmethod
+    def found_in(cls, item: Item | None) -> StackOverrides:
+        """Return the settings in an item that was looked for; none if there is no item."""
+        return cls.from_item(item).settings if item is not None else StackOverrides()

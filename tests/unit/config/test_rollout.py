@@ -1,20 +1,22 @@
 """Context is rolled out: on or off, to a share of the people, and as a tenant wants it."""
 
-import json
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.adapters.feature_flags import PowertoolsFlags
-from skein.adapters.system import NoFlags
-from skein.models.overrides import RolloutOverride, TenantOverridesChange
-from skein.services.config.rollout import Rollout, share_of
+from skein.models.overrides import (
+    RolloutOverride,
+    StackOverrides,
+    StackOverridesChange,
+    TenantOverridesChange,
+)
+from skein.services.config.rollout import gets_context, share_of
+from skein.services.config.stack_settings import StackBook
 from skein.settings import Settings
-from tests.fakes.system import FixedClock
-from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import Script, ScriptedModel
 
 HUSAM, COACH = person(), bot()
@@ -22,14 +24,18 @@ NOTHING = RolloutOverride()
 PEOPLE = 100_000
 
 
-def rollout(settings: Settings | None = None, **flags: Any) -> Rollout:
-    """By flags with these values, which hold for everybody."""
-    document = {
-        name: {"default": value, "boolean_type": isinstance(value, bool)}
-        for name, value in flags.items()
-    }
-    known = PowertoolsFlags(lambda: document, FixedClock(NOON)) if flags else NoFlags()
-    return Rollout(flags=known, settings=settings or Settings())
+@dataclass(frozen=True)
+class Rollout:
+    stack: StackOverrides
+    settings: Settings
+
+    def includes(self, user_id: str, said: RolloutOverride) -> bool:
+        return gets_context(user_id, said, self.stack, self.settings)
+
+
+def rollout(settings: Settings | None = None, **stack: Any) -> Rollout:
+    """The roll-out with these settings of the stack."""
+    return Rollout(StackOverrides(**stack), settings or Settings())
 
 
 # ---------------------------------------------------------------------- who
@@ -37,7 +43,7 @@ def rollout(settings: Settings | None = None, **flags: Any) -> Rollout:
 
 def test_ten_percent_of_a_hundred_thousand_people_are_ten_percent() -> None:
     ten = rollout(context_rollout_percent=10)
-    included = sum(ten.includes(TENANT, f"usr_{n:026d}", NOTHING) for n in range(PEOPLE))
+    included = sum(ten.includes(f"usr_{n:026d}", NOTHING) for n in range(PEOPLE))
     assert 0.097 <= included / PEOPLE <= 0.103
 
 
@@ -45,8 +51,8 @@ def test_none_percent_is_nobody_and_all_of_them_everybody() -> None:
     shares = {share_of(f"usr_{n:026d}"): f"usr_{n:026d}" for n in range(PEOPLE)}
     assert {0, 9_999} <= shares.keys()
     nobody, everybody = rollout(context_rollout_percent=0), rollout(context_rollout_percent=100)
-    assert not nobody.includes(TENANT, shares[0], NOTHING)
-    assert everybody.includes(TENANT, shares[9_999], NOTHING)
+    assert not nobody.includes(shares[0], NOTHING)
+    assert everybody.includes(shares[9_999], NOTHING)
 
 
 @pytest.mark.parametrize("percent", [1, 10, 25, 50, 75, 99])
@@ -61,14 +67,13 @@ def test_the_same_person_gets_the_same_answer_and_more_percent_leave_nobody_out(
 ) -> None:
     fewer, more = sorted((one, other))
     answers = [
-        rollout(context_rollout_percent=percent).includes(tenant, user_id, NOTHING)
+        rollout(context_rollout_percent=percent).includes(user_id, NOTHING)
         for percent in (fewer, fewer, more)
-        for tenant in ("acme", "globex")
     ]
-    assert len(set(answers[:4])) == 1
+    assert answers[0] == answers[1]
     assert answers[0] <= answers[-1]
-    assert rollout(context_rollout_percent=100).includes(TENANT, user_id, NOTHING)
-    assert not rollout(context_rollout_percent=0).includes(TENANT, user_id, NOTHING)
+    assert rollout(context_rollout_percent=100).includes(user_id, NOTHING)
+    assert not rollout(context_rollout_percent=0).includes(user_id, NOTHING)
 
 
 def test_a_person_stays_in_their_share_for_good() -> None:
@@ -79,22 +84,22 @@ def test_a_person_stays_in_their_share_for_good() -> None:
 # ---------------------------------------------------------------------- who says so
 
 
-def test_the_tenant_wins_over_flags_and_flags_over_settings() -> None:
+def test_the_tenant_wins_over_the_stack_and_the_stack_over_the_environment() -> None:
     user = "usr_husam"
-    assert rollout().includes(TENANT, user, NOTHING), "on for everybody, if nobody says otherwise"
+    assert rollout().includes(user, NOTHING), "on for everybody, if nobody says otherwise"
     off = Settings(context_enabled=False)
-    assert not rollout(off).includes(TENANT, user, NOTHING)
-    assert rollout(off, context=True).includes(TENANT, user, NOTHING)
-    assert not rollout(context=False).includes(TENANT, user, NOTHING)
-    assert rollout(context=False).includes(TENANT, user, RolloutOverride(context_enabled=True))
-    assert not rollout(context=True).includes(TENANT, user, RolloutOverride(context_enabled=False))
+    assert not rollout(off).includes(user, NOTHING)
+    assert rollout(off, context_enabled=True).includes(user, NOTHING)
+    assert not rollout(context_enabled=False).includes(user, NOTHING)
+    assert rollout(context_enabled=False).includes(user, RolloutOverride(context_enabled=True))
+    assert not rollout(context_enabled=True).includes(user, RolloutOverride(context_enabled=False))
     none, all_of_them = (RolloutOverride(context_rollout_percent=share) for share in (0, 100))
-    assert not rollout(context_rollout_percent=100).includes(TENANT, user, none)
-    assert rollout(context_rollout_percent=0).includes(TENANT, user, all_of_them)
-    assert not rollout(Settings(context_rollout_percent=0)).includes(TENANT, user, NOTHING)
+    assert not rollout(context_rollout_percent=100).includes(user, none)
+    assert rollout(context_rollout_percent=0).includes(user, all_of_them)
+    assert not rollout(Settings(context_rollout_percent=0)).includes(user, NOTHING)
 
 
-def test_a_tenants_half_percent_are_the_same_people_as_the_flags_and_the_deployments() -> None:
+def test_a_tenants_half_percent_are_the_same_people_as_the_stacks_and_the_environments() -> None:
     half = 0.5
     ways = (
         (rollout(), RolloutOverride(context_rollout_percent=half)),
@@ -102,38 +107,24 @@ def test_a_tenants_half_percent_are_the_same_people_as_the_flags_and_the_deploym
         (rollout(Settings(context_rollout_percent=half)), NOTHING),
     )
     people = [f"usr_{n:026d}" for n in range(PEOPLE // 10)]
-    included = [{user for user in people if way.includes(TENANT, user, said)} for way, said in ways]
+    included = [{user for user in people if way.includes(user, said)} for way, said in ways]
     assert included[0] == included[1] == included[2]
     assert 0.003 <= len(included[0]) / len(people) <= 0.007
-
-
-@pytest.mark.parametrize("percent", ["ten", -1, 101, None, True])
-def test_a_percentage_that_is_none_leaves_it_to_the_settings(percent: object) -> None:
-    document = {"context_rollout_percent": {"default": percent, "boolean_type": False}}
-    flags = PowertoolsFlags(lambda: document, FixedClock(NOON))
-    assert Rollout(flags=flags, settings=Settings()).includes(TENANT, "usr_husam", NOTHING)
 
 
 # ---------------------------------------------------------------------- what it means
 
 
-def world_with(file: Path, *script: Script, **flags: Any) -> World:
-    turn(file, **flags)
-    model = ScriptedModel.saying(*script, default="Noted.")
-    world = World(Settings(flags_file=str(file)), model)
+def world_with(*script: Script, **stack: Any) -> World:
+    world = World(model=ScriptedModel.saying(*script, default="Noted."))
+    turn(world, **stack)
     world.agent(system_prompt="Be kind.")
     return world
 
 
-def turn(file: Path, **flags: Any) -> None:
-    file.write_text(
-        json.dumps(
-            {
-                name: {"default": value, "boolean_type": isinstance(value, bool)}
-                for name, value in flags.items()
-            }
-        )
-    )
+def turn(world: World, **stack: Any) -> None:
+    book = StackBook(table=world.table, clock=world.clock)
+    book.change(StackOverridesChange(**stack))
 
 
 def talk(world: World, *texts: str) -> None:
@@ -146,19 +137,14 @@ def words(world: World) -> list[tuple[str, str]]:
     return [(message.role, message.content) for message in world.model.requests[-1].messages]
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "flags.json"
-
-
-def direct(file: Path, **flags: Any) -> World:
-    world = world_with(file, **flags)
+def direct(**stack: Any) -> World:
+    world = world_with(**stack)
     world.chat(HUSAM, COACH, kind="direct", visibility="private")
     return world
 
 
-def test_without_context_the_prompt_is_the_plain_single_one(file: Path) -> None:
-    world = direct(file, context=False)
+def test_without_context_the_prompt_is_the_plain_single_one() -> None:
+    world = direct(context_enabled=False)
     talk(world, "My back hurts", "Since Monday", "What should I do?")
     (role, system), *said = words(world)
     assert role == "system"
@@ -175,17 +161,17 @@ def test_without_context_the_prompt_is_the_plain_single_one(file: Path) -> None:
     assert world.texts()[1::2] == ["Noted."] * 3
 
 
-def test_once_context_is_turned_on_the_agent_knows_what_was_said_before(file: Path) -> None:
-    world = direct(file, context=False)
+def test_once_context_is_turned_on_the_agent_knows_what_was_said_before() -> None:
+    world = direct(context_enabled=False)
     talk(world, "My back hurts")
-    turn(file, context=True)
+    turn(world, context_enabled=True)
     talk(world, "What should I do?")
     assert "My back hurts" in str(words(world))
     assert [run.marks for run in world.runs()] == [("context_off",), ()]
 
 
-def test_a_tenant_decides_for_itself(file: Path) -> None:
-    world = direct(file, context=True)
+def test_a_tenant_decides_for_itself() -> None:
+    world = direct(context_enabled=True)
     world.app.tenant_settings.change(TENANT, TenantOverridesChange(context_enabled=False))
     talk(world, "My back hurts", "What should I do?")
     assert world.runs()[-1].marks == ("context_off",)
@@ -197,16 +183,16 @@ def test_a_tenant_decides_for_itself(file: Path) -> None:
     assert "My back hurts" in str(words(world))
 
 
-def test_in_groups_context_is_always_there(file: Path) -> None:
-    world = world_with(file, context=False)
+def test_in_groups_context_is_always_there() -> None:
+    world = world_with(context_enabled=False)
     world.chat(HUSAM, COACH)
     talk(world, "My back hurts", "What should I do?")
     assert world.runs()[-1].marks == ()
     assert "My back hurts" in str(words(world))
 
 
-def test_who_was_asked_to_respond_by_hand_answers_the_newest_words(file: Path) -> None:
-    world = direct(file, context=False)
+def test_who_was_asked_to_respond_by_hand_answers_the_newest_words() -> None:
+    world = direct(context_enabled=False)
     talk(world, "My back hurts", "Since Monday")
     world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
@@ -215,8 +201,8 @@ def test_who_was_asked_to_respond_by_hand_answers_the_newest_words(file: Path) -
     assert "My back hurts" not in str(words(world))
 
 
-def test_all_of_a_burst_is_shown_and_seen(file: Path) -> None:
-    world = direct(file, context=False)
+def test_all_of_a_burst_is_shown_and_seen() -> None:
+    world = direct(context_enabled=False)
     talk(world, "My back hurts", "Since Monday")
     assert world.membership(COACH).seen_seq == 3
     for text in ("I can't eat nuts.", "What should I eat?"):
@@ -229,16 +215,16 @@ def test_all_of_a_burst_is_shown_and_seen(file: Path) -> None:
     assert world.membership(COACH).seen_seq == 6
 
 
-def test_seen_moves_over_what_was_shown_and_no_further(file: Path) -> None:
-    world = world_with(file, context=False)
+def test_seen_moves_over_what_was_shown_and_no_further() -> None:
+    world = world_with(context_enabled=False)
     world.chat(HUSAM, COACH, kind="direct", visibility="private", respond="mention")
     talk(world, "@Coach My back hurts", "Since Monday", "@Coach What should I do?")
     assert "Monday" not in str(words(world))
     assert world.membership(COACH).seen_seq == 2, "over its own answer, not over what it missed"
 
 
-def test_an_operator_is_shown_the_plain_prompt_too(file: Path) -> None:
-    world = direct(file, context=False)
+def test_an_operator_is_shown_the_plain_prompt_too() -> None:
+    world = direct(context_enabled=False)
     talk(world, "My back hurts", "Since Monday")
     shown = world.app.preview.show(TENANT, "agt_a", "chat_1")
     assert shown.marks == ("context_off",)

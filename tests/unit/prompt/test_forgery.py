@@ -19,7 +19,7 @@ from skein.models.base import MemberKind, NamedMember
 from skein.models.borrowed import Borrowed, BorrowedMessage
 from skein.models.chat import Chat, LastMessage, Media, Membership, Message
 from skein.models.goal import Goal
-from skein.models.overrides import TenantOverrides
+from skein.models.overrides import StackOverrides, TenantOverrides
 from skein.models.plan import Plan
 from skein.models.run import Run
 from skein.models.step import PromptRecord
@@ -133,6 +133,7 @@ def _reading(chat: Chat | None, messages: Sequence[Message] = (), **given_: Any)
     known: dict[str, Any] = {
         "agent": agent,
         "tenant": TenantOverrides(),
+        "stack": StackOverrides(),
         "chat": chat,
         "member": member if chat else None,
         "messages": tuple(messages),

@@ -14,6 +14,7 @@ from skein.models.agent import Agent
 from skein.models.audience import may_show
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership, Message
+from skein.models.overrides import StackSettings
 from skein.models.run import Run
 from skein.models.storage import Key
 from skein.ports import Table
@@ -60,8 +61,9 @@ def read_alone(
     seen = member.seen_seq if member else 0
     asked_from = _asked_from(run, chat, current)
     keys = _keys_of_messages(chat, current, seen, asked_from)
+    stack_key = StackSettings.key_for(run.id)
     found = table.get_many(
-        [agent_key, *keys_of_settings(run.tenant, chat), *payer_keys(run), *keys]
+        [agent_key, stack_key, *keys_of_settings(run.tenant, chat), *payer_keys(run), *keys]
     )
     if agent_key not in found or found[agent_key].get("deleted_at"):
         raise NotFound("the agent is gone")
@@ -94,6 +96,7 @@ def read_alone(
         now=now,
         effective=resolved(agent, line, tenant, settings, chat=chat),
         tenant=tenant,
+        stack=StackSettings.found_in(found.get(stack_key)),
         allowances=found_allowances(run, found),
         told=chat is None or home is not None or may_show(run.audience, destination),
         mark="context_unavailable",

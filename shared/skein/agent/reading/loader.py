@@ -14,7 +14,7 @@ from skein.errors import Rejected, Unavailable
 from skein.models.chat import Chat, Membership
 from skein.models.run import Run
 from skein.ports import Clock, Metrics, Table
-from skein.services.config.rollout import Rollout
+from skein.services.config.rollout import gets_context
 from skein.services.runs.claim import Known
 from skein.settings import Settings
 
@@ -27,15 +27,13 @@ class Contexts:
 
     Args:
         reader: Reads all of it.
-        rollout: Who is given context at all.
         table: Where the little is read without which there is no answer at all.
         clock: The time.
         metrics: Counts the answers that had to do with little.
-        settings: How long reading may take.
+        settings: How long reading may take, and who gets context at all.
     """
 
     reader: Reader
-    rollout: Rollout
     table: Table
     clock: Clock
     metrics: Metrics
@@ -120,7 +118,7 @@ class Contexts:
     def _limited(self, run: Run, reading: Reading) -> Reading:
         """The reading, or the little of it that somebody gets whom the roll-out leaves out."""
         person = person_at(reading.chat)
-        if person is None or self.rollout.includes(run.tenant, person.id, reading.tenant):
+        if person is None or gets_context(person.id, reading.tenant, reading.stack, self.settings):
             return reading
         return without_context(run, reading)
 

@@ -6,7 +6,7 @@ from skein.models.borrowed import Borrowed
 from skein.models.chat import Membership
 from skein.models.jobs import RunJob
 from skein.models.limit import Allowance, owner_of_shard, owner_of_user
-from skein.models.overrides import TenantSettings
+from skein.models.overrides import StackSettings, TenantSettings
 from skein.models.run import Run
 from skein.models.skill import CORE
 from skein.models.storage import Key
@@ -27,6 +27,7 @@ def foreseen(job: RunJob) -> list[Key]:
     keys = [
         Agent.key_of(tenant, agent_id),
         TenantSettings.key_of(tenant),
+        StackSettings.key_for(job.run_id),
         Allowance.key_of(tenant, owner_of_shard(0)),
         *keys_of_skills(tenant, (CORE,)),
     ]

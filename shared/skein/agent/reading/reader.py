@@ -32,7 +32,7 @@ from skein.models.chat import Chat, Membership, Message, member_relation
 from skein.models.goal import Goal
 from skein.models.limit import Allowance
 from skein.models.memory import LIVE, Memory
-from skein.models.overrides import TenantOverrides
+from skein.models.overrides import StackOverrides, StackSettings, TenantOverrides
 from skein.models.ownership import scopes_at
 from skein.models.plan import Plan
 from skein.models.run import LIVE_RUN, PromptMark, Run
@@ -86,6 +86,7 @@ class Reading:
         live_runs: Those that may be shown here.
         effective: The settings that hold for the agent here.
         tenant: What the tenant says of settings.
+        stack: The settings of the whole stack.
         allowances: The buckets that the run is charged to, by their owners.
         room: A direct chat with its members, which an answer there need not read again.
         told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
@@ -113,6 +114,7 @@ class Reading:
     now: datetime
     effective: Effective
     tenant: TenantOverrides
+    stack: StackOverrides
     allowances: Mapping[str, Allowance] = field(default_factory=dict)
     all_chats: bool = False
     told: bool = True
@@ -234,7 +236,9 @@ class Reader:
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
         person_keys = keys_of_person(chat)
-        named = [agent_key, *keys_of_settings(run.tenant, chat), *person_keys, *payer_keys(run)]
+        stack_key = StackSettings.key_for(run.id)
+        named = [agent_key, stack_key, *keys_of_settings(run.tenant, chat), *person_keys]
+        named += payer_keys(run)
         scope, destination = scope_of(chat), destination_of(chat)
         own_scope = own_scope_of(run, chat)
         threads = open_threads(run, chat, member, own_scope, first.owned, destination)
@@ -298,6 +302,7 @@ class Reader:
             now=now,
             effective=resolved(agent, line, tenant, self.settings, chat=chat),
             tenant=tenant,
+            stack=StackSettings.found_in(found.get(stack_key)),
             allowances=found_allowances(run, found),
             all_chats=all_chats,
             told=told,

@@ -1,0 +1,54 @@
+"""The settings of the whole stack: copies that change together, and the command for operators."""
+
+import pytest
+
+from skein.models.overrides import STACK_COPIES, StackOverrides, StackSettings
+from skein.services.config.stack_settings import StackBook
+from tests.support.builders import World
+from tools.stack_settings import apply
+
+
+def copies(world: World) -> list[StackOverrides]:
+    keys = [StackSettings.key_of(number) for number in range(STACK_COPIES)]
+    return [StackSettings.found_in(world.table.get(key)) for key in keys]
+
+
+def test_stack_settings_without_an_item_say_nothing() -> None:
+    world = World()
+    assert apply(world.table, world.clock, []) == StackOverrides()
+
+
+def test_stack_settings_change_in_all_copies_and_field_by_field() -> None:
+    world = World()
+    apply(world.table, world.clock, ["context_rollout_percent=12.5"])
+    apply(world.table, world.clock, ["context_enabled=false"])
+    both = StackOverrides(context_enabled=False, context_rollout_percent=12.5)
+    assert copies(world) == [both] * STACK_COPIES
+    said = apply(world.table, world.clock, ["context_rollout_percent=null"])
+    assert copies(world) == [said] * STACK_COPIES == [StackOverrides(context_enabled=False)] * 16
+    assert StackBook(table=world.table, clock=world.clock).get() == said
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "context_enabled=1",
+        "context_enabled=yes",
+        "context_enabled",
+        "context_rollout_percent=101",
+        "context_rollout_percent=-1",
+        "context_rollout_percent=true",
+        'context_rollout_percent="ten"',
+        "message_days=3",
+    ],
+)
+def test_stack_settings_with_a_wrong_value_change_nothing(wrong: str) -> None:
+    world = World()
+    with pytest.raises(ValueError, match=r"."):
+        apply(world.table, world.clock, ["context_enabled=false", wrong])
+    assert copies(world) == [StackOverrides()] * STACK_COPIES
+
+
+def test_stack_settings_are_read_from_all_copies() -> None:
+    keys = {StackSettings.key_for(f"run_{number}") for number in range(1_000)}
+    assert keys == {StackSettings.key_of(number) for number in range(STACK_COPIES)}

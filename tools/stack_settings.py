@@ -1,0 +1,61 @@
+"""Show or change the settings of the whole stack, without a deployment.
+
+`PYTHONPATH=shared python -m tools.stack_settings <table> [<name>=<value> ...]`, with the
+credentials of an operator who may read and write the table. A value is JSON; null removes it.
+`--local` in place of the table reaches the stack that `make run` serves.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from local.aws import CREDENTIALS, ENDPOINT_FILE, TABLE_NAME
+from local.config import Config
+from skein.adapters.aws import Aws
+from skein.adapters.dynamodb import DynamoTable, dynamo_client
+from skein.adapters.system import SystemClock
+from skein.models.overrides import StackOverrides, StackOverridesChange
+from skein.ports import Clock, Table
+from skein.services.config.stack_settings import StackBook
+from skein.settings import Settings
+
+LOCAL = "--local"
+
+
+def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> StackOverrides:
+    """Apply assignments such as `context_rollout_percent=10` and return the settings.
+
+    Raises:
+        ValueError: An assignment has no such name or no fit value; nothing was changed.
+    """
+    book = StackBook(table=table, clock=clock)
+    if not assignments:
+        return book.get()
+    pairs = (assignment.partition("=") for assignment in assignments)
+    values = {name: json.loads(value) for name, _, value in pairs}
+    return book.change(StackOverridesChange.model_validate(values, strict=True))
+
+
+def main() -> None:
+    """Run the command."""
+    if len(sys.argv) == 1:
+        raise SystemExit(__doc__)
+    table_name, *assignments = sys.argv[1:]
+    settings = Settings()
+    if table_name == LOCAL:
+        table_name = TABLE_NAME
+        os.environ.update(CREDENTIALS)
+        endpoint = Config.from_environment(os.environ).data_dir / "aws" / ENDPOINT_FILE
+        settings = Settings(aws_endpoint_url=endpoint.read_text(encoding="utf-8"))
+    clock = SystemClock()
+    table = DynamoTable(dynamo_client(Aws(settings)), table_name, clock)
+    try:
+        said = apply(table, clock, assignments)
+    except ValueError as error:
+        raise SystemExit(f"nothing was changed: {error}") from error
+    print(json.dumps(said.said))
+
+
+if __name__ == "__main__":
+    main()
