@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from skein.services.memory.history import ConsolidationRequests, ReflectionViews
     from skein.services.memory.reflection_worker import Reflection
     from skein.services.outbox.due_scanner import Finder
-    from skein.services.quotas.background_budget import Budget
-    from skein.services.quotas.usage import UsageBook
+    from skein.services.quotas.usage import Budget, UsageBook
     from skein.services.summaries.renewing import Renewing
     from skein.services.summaries.upkeep import Upkeep
 
@@ -33,7 +32,7 @@ class Background(OnRecord):
     @part
     def budget(self) -> Budget:
         """What background work may use."""
-        from skein.services.quotas.background_budget import Budget
+        from skein.services.quotas.usage import Budget
 
         return Budget(
             table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings

@@ -20,7 +20,7 @@ from skein.services.memory.consolidation_schedule import PATIENCE
 from skein.services.memory.extraction import MODEL_SECONDS, ExtractionFailed, Extractor, TooMuch
 from skein.services.memory.store import core_in_budget, live_memories
 from skein.services.memory.transcript import Work, Zones, joins_of, reach_of
-from skein.services.quotas.background_budget import Budget
+from skein.services.quotas.usage import Budget
 from skein.settings import Settings
 
 MESSAGES_AT_ONCE = 100

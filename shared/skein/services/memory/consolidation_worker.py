@@ -28,7 +28,7 @@ from skein.services.memory.consolidation_schedule import (
     wanted,
 )
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.quotas.background_budget import Budget, OverBudget
+from skein.services.quotas.usage import Budget, OverBudget
 from skein.settings import Settings
 
 

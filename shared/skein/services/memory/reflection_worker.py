@@ -30,8 +30,7 @@ from skein.services.common.pagination import items_under
 from skein.services.common.quoting import quoted
 from skein.services.memory.store import core_in_budget, known_memories
 from skein.services.memory.writes import double_of, superseded
-from skein.services.quotas.background_budget import Budget, OverBudget
-from skein.services.quotas.usage import UsageBook
+from skein.services.quotas.usage import Budget, OverBudget, UsageBook
 from skein.settings import Settings
 
 MOST_PROMOTED = 10  # in one run

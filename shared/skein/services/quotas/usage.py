@@ -1,17 +1,26 @@
-"""What a tenant's agents cost per day, in tokens."""
+"""Count a tenant's tokens per day, and hold background work to its budget of them.
+
+The budget is for summaries and memories, in a day (UTC). It is held to the day's usage counters,
+which are written anyway. It is read before each question, so the answers that are under way may
+exceed it. Over the budget the work waits, and its due pointer moves to the next day.
+"""
 
 import logging
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 
-from skein.errors import Transient
+from skein.errors import SkeinError, Transient
 from skein.models.base import stable_hash
 from skein.models.completion import TokenUsage
+from skein.models.overrides import TenantSettings
 from skein.models.storage import Key, Update
 from skein.models.usage import DayUsage, usage_key
 from skein.ports import Clock, Metrics, Table
+from skein.settings import Settings
 
 USAGE_SHARDS = 16
+DAY = timedelta(days=1)
+SPREAD_SECONDS = 3_600  # in which the chats that wait are looked at again
 COUNTS = ("answers", "input_tokens", "output_tokens", "cached_tokens")
 
 logger = logging.getLogger(__name__)
@@ -62,3 +71,46 @@ class UsageBook:
         items = self.table.get_many(self.keys_of_day(tenant, day)).values()
         counts = {name: sum(int(item.get(name, 0)) for item in items) for name in COUNTS}
         return DayUsage(day=day, **counts)
+
+
+class OverBudget(SkeinError):
+    """A tenant's background work has used its tokens of the day."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Says whether background work may ask a model."""
+
+    table: Table
+    clock: Clock
+    metrics: Metrics
+    settings: Settings
+
+    def spent(self, tenant: str) -> bool:
+        """Whether a tenant's background work has used its tokens of the day: one batch of reads."""
+        settings_key = TenantSettings.key_of(tenant)
+        counters = UsageBook.keys_of_day(tenant, self.clock.now().date())
+        found = self.table.get_many([settings_key, *counters])
+        said = TenantSettings.found_in(found.pop(settings_key, None)).background_tokens_per_day
+        limit = self.settings.background_tokens_per_day if said is None else said
+        used = sum(int(item.get("background_tokens", 0)) for item in found.values())
+        return 0 < limit <= used
+
+    def check(self, tenant: str) -> None:
+        """Let background work ask a model once.
+
+        Raises:
+            OverBudget: It has to wait.
+        """
+        if self.spent(tenant):
+            logger.warning("background work waits", extra={"tenant": tenant})
+            self.metrics.count("BackgroundOverBudget")
+            raise OverBudget(f"{tenant} has used its background tokens of the day")
+
+    def next_day(self) -> datetime:
+        """When the budget of the next day begins."""
+        return self.clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+
+    def next_day_of(self, chat_id: str) -> datetime:
+        """When a chat that waits is looked at again: within the next day's first hour."""
+        return self.next_day() + timedelta(seconds=stable_hash(chat_id) % SPREAD_SECONDS)

@@ -20,8 +20,7 @@ from skein.ports import Clock, LanguageModel, Metrics, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.sessions import summed_up_from
 from skein.services.chat_state.snapshot import read_room
-from skein.services.quotas.background_budget import Budget, OverBudget
-from skein.services.quotas.usage import UsageBook
+from skein.services.quotas.usage import Budget, OverBudget, UsageBook
 from skein.services.summaries import prompt as texts
 from skein.services.summaries.staleness import LEAST_MESSAGES, agent_renewal_at
 from skein.settings import Settings

@@ -21,7 +21,7 @@ from skein.services.common.optimistic import optimistic
 from skein.services.config.retention import retention_of
 from skein.services.directory.display_names import as_called_now, record_keys
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.quotas.background_budget import Budget
+from skein.services.quotas.usage import Budget
 from skein.services.summaries.staleness import renewals
 from skein.settings import Settings
 
