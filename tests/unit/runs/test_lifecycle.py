@@ -346,7 +346,7 @@ def test_after_three_attempts_a_run_has_failed_and_the_slot_is_free() -> None:
     [run] = world.runs()
     assert (run.status, run.attempts) == ("failed", 3)
     assert run.error is not None
-    assert "RuntimeError in bootstrap/guards.py, line" in run.error
+    assert "RuntimeError in agent/turn_steps.py, line" in run.error
     assert "a bug" not in run.error
     assert world.metrics.counts["RunsFailed"] == 1
     assert world.membership(COACH).running_run is None

@@ -179,12 +179,7 @@ class Chats:
     ) -> Posted:
         sender = room.member(new.sender)
         if sender is None or room.chat.discarded_at is not None:
-            earlier = self.earlier(new, sender.formerly if sender else ())
-            if earlier is not None:
-                return Posted(earlier, created=False)
-            if sender is None:
-                raise NotFound("there is no such chat")
-            raise Conflict("the chat is discarded")
+            return Posted(self._posted_while_open(new, sender), created=False)
         if new.reply_to is not None and not 1 <= new.reply_to <= room.chat.last_seq:
             raise Unprocessable("reply_to names no message of this chat")
 
@@ -192,10 +187,37 @@ class Chats:
         room = brought_up(self.table, room, sender, new.overrides)
         message = _numbered(new, message_id, room.chat, sender, now)
         message = message_in_session(message, room.chat, self.settings)
+        commit = self._commit(new, message, room, sender, now)
+        earlier = self._transact(new, commit, riders(room) if riders else (), sender)
+        if earlier is not None:
+            return Posted(earlier, created=earlier.id == message_id)
+        commit.log(message)
+        debounce = debounce_in(room.chat, self.settings)
+        self.dispatch.send(commit.replies, delay_seconds=debounce.first_seconds)
+        self.dispatch.send(commit.others)
+        return Posted(message, created=True)
+
+    def _posted_while_open(self, new: NewMessage, sender: Membership | None) -> Message:
+        """Return the same message if it was posted while the chat was open to its sender.
+
+        Raises:
+            NotFound: It was not, and the sender is not in the chat.
+            Conflict: It was not, and the chat is discarded.
+        """
+        earlier = self.earlier(new, sender.formerly if sender else ())
+        if earlier is not None:
+            return earlier
+        if sender is None:
+            raise NotFound("there is no such chat")
+        raise Conflict("the chat is discarded")
+
+    def _commit(
+        self, new: NewMessage, message: Message, room: Room, sender: Membership, now: datetime
+    ) -> Commit:
+        """Collect the writes of a message, dedupe marks first, and the jobs that follow it."""
         mark = DedupeMark.of(message)
         commit = Commit([Put(mark.key, mark.to_item(), gone(now))])
         commit.writes.extend(Check(key, gone(now)) for key in _former_marks(new, sender.formerly))
-        marks = range(len(commit.writes))
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
         moved_on = counted(room, message, now, ids=self.ids, settings=self.settings)
         commit.writes.extend(moved_on.writes)
@@ -204,34 +226,31 @@ class Chats:
         if not new.quiet:
             self._wake(commit, room, message, now, texted=new.sms is not None)
         commit.deliver(outgoing(room, message, now, ids=self.ids, settings=self.settings))
-        riding = riders(room) if riders else ()
+        return commit
+
+    def _transact(
+        self, new: NewMessage, commit: Commit, riding: Sequence[Write], sender: Membership
+    ) -> Message | None:
+        """Write the commit and the riders; return the message if it had been posted before.
+
+        Raises:
+            RiderFailed: The condition of the first rider does not hold.
+            ConditionFailed: The chat was written meanwhile, or the outcome is not known.
+        """
         try:
             self.table.transact([*commit.writes, *riding])
         except Ambiguous:
             raise ConditionFailed(frozenset()) from None  # look again: it may be there
         except ConditionFailed as failure:
+            marks = range(1 + len(sender.formerly))
             posted_before = not failure.failed.isdisjoint(marks)
             earlier = self.earlier(new, sender.formerly) if posted_before else None
             if earlier is not None:
-                return Posted(earlier, created=earlier.id == message_id)
+                return earlier
             if len(commit.writes) in failure.failed:
                 raise RiderFailed("nothing was posted") from failure
             raise
-        commit.log(message)
-        debounce = debounce_in(room.chat, self.settings)
-        self.dispatch.send(commit.replies, delay_seconds=debounce.first_seconds)
-        self.dispatch.send(commit.others)
-        return Posted(message, created=True)
-
-    def earlier(self, new: NewMessage, formerly: Sequence[str] = ()) -> Message | None:
-        """The message that the sender, under any id of theirs, posted with this `client_id`."""
-        marks = map(self.table.get, marks_of(new, formerly))
-        mark = next((mark for mark in marks if mark is not None), None)
-        if mark is None:
-            return None
-        seq = DedupeMark.from_item(mark).seq
-        item = self.table.get(Message.key_of(new.tenant, new.chat_id, seq))
-        return Message.from_item(item) if item else None
+        return None
 
     @staticmethod
     def _move_sender(commit: Commit, new: NewMessage, sender: Membership, message: Message) -> None:
@@ -304,6 +323,16 @@ class Chats:
             elif pace.changes:
                 unchanged = slots_unchanged(agent)
                 commit.writes.append(Update(agent.key, set=pace.changes, condition=unchanged))
+
+    def earlier(self, new: NewMessage, formerly: Sequence[str] = ()) -> Message | None:
+        """The message that the sender, under any id of theirs, posted with this `client_id`."""
+        marks = map(self.table.get, marks_of(new, formerly))
+        mark = next((mark for mark in marks if mark is not None), None)
+        if mark is None:
+            return None
+        seq = DedupeMark.from_item(mark).seq
+        item = self.table.get(Message.key_of(new.tenant, new.chat_id, seq))
+        return Message.from_item(item) if item else None
 
 
 def marks_of(new: NewMessage, formerly: Sequence[str]) -> list[Key]:

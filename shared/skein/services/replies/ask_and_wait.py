@@ -21,7 +21,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.claim import Claim, stored_of, with_results
 from skein.services.runs.completion import Endings, behind, freed
 from skein.services.runs.disclosure import check_post, check_readers
-from skein.services.runs.slots import absorbing, slots_unchanged
+from skein.services.runs.slots import merge_queued_run, slots_unchanged
 from skein.settings import Settings
 
 
@@ -215,7 +215,7 @@ class Asking:
             "activation": run.activation + 1,
             "chain_depth": reply.depth,
         }
-        joining = absorbing(claim.with_run(**changes).run, place, now=now)
+        joining = merge_queued_run(claim.with_run(**changes).run, place, now=now)
         changes |= joining.run_changes
         place_changes = dict(joining.place_changes)
         if run.shown is not None and run.shown.chat_id == place.chat_id:

@@ -36,10 +36,8 @@ from skein.services.runs.completion import Endings
 from skein.services.runs.debounce import seconds_left
 from skein.services.runs.slots import (
     Joining,
-    absorbed_at,
-    absorbing,
+    merge_queued_run,
     slots_unchanged,
-    taking_in,
     without,
 )
 from skein.services.runs.step_record import Recording
@@ -158,12 +156,15 @@ class Runs:
                 "then": slot.then,
             }
         elif run.status == "queued" and run.activation:
-            joined = absorbed_at(run, member, place, now=now)
+            joined = merge_queued_run(run, place, now=now)
             changes |= joined.run_changes
-            change |= joined.place_changes
             writes.extend(joined.writes)
+            if place is not None and (member is None or member.key != place.key):
+                writes.extend(_elsewhere(place, joined))
+            else:
+                change |= joined.place_changes
         elif member is not None and run.put_offs and not run.steps_taken:
-            joined = taking_in(run, member, now=now)
+            joined = merge_queued_run(run, member, widen=True, now=now)
             changes |= joined.run_changes
             change |= joined.place_changes
             writes.extend(joined.writes)
@@ -296,9 +297,7 @@ class Runs:
         run, now = claim.run, self.clock.now()
         if place is None or not place.active:
             return Joining({}, {}, ())
-        if place.chat_id == run.chat_id:
-            return taking_in(run, place, now=now)
-        return absorbing(run, place, now=now)
+        return merge_queued_run(run, place, widen=place.chat_id == run.chat_id, now=now)
 
     def _write(self, claim: Claim, writes: Sequence[Write], changes: dict[str, Any]) -> None:
         update = Update(claim.run.key, set=changes, condition=claim.mine)
@@ -359,3 +358,10 @@ class Runs:
             raise LostLease(run.id) from failure
         delay = min(wait_seconds, LONGEST_DELAY_SECONDS)
         self.dispatch.send([claim.job], delay_seconds=delay)
+
+
+def _elsewhere(place: Membership, joined: Joining) -> list[Write]:
+    """Write the changes of a membership that is not the run's own."""
+    if not joined.place_changes:
+        return []
+    return [Update(place.key, joined.place_changes, condition=slots_unchanged(place))]

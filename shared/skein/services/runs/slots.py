@@ -123,41 +123,33 @@ class Joining(NamedTuple):
     writes: tuple[Write, ...]
 
 
-def absorbed_at(
-    run: Run, member: Membership | None, place: Membership | None, *, now: datetime
+def merge_queued_run(
+    run: Run, place: Membership | None, *, widen: bool = False, now: datetime
 ) -> Joining:
-    """What a run that goes on after a wait takes over in the chat that it will be shown.
+    """Merge the queued run of a chat into a run that is about to be shown that chat.
+
+    The queued run ends as `canceled`, so that its messages are answered once. A run of another
+    chat leaves a queued run alone that other agents are to follow.
 
     Args:
-        run: About to go on.
-        member: The agent's place in the run's own chat, if it has one.
-        place: Its place in the chat that it will be shown.
+        run: About to resume, to be rebuilt or to be tried again.
+        place: The agent's membership in the chat that the run will be shown; None for no chat.
+        widen: The run has been shown nothing yet, so its trigger and audience grow to those of the
+            queued run. The time that it may be deferred starts again.
         now: The present.
     """
-    if place is None:
+    queued = place.queued_run if place is not None else None
+    if place is None or queued is None or queued.run_id == run.id:
         return Joining({}, {}, ())
-    joined = absorbing(run, place, now=now)
-    if not joined.place_changes or (member is not None and member.key == place.key):
-        return joined
-    there = Update(place.key, joined.place_changes, condition=slots_unchanged(place))
-    return Joining(joined.run_changes, {}, (*joined.writes, there))
-
-
-def absorbing(run: Run, place: Membership, *, now: datetime) -> Joining:
-    """Let a run that goes on answer, too, what a run that never started was to answer there.
-
-    Args:
-        run: About to be shown the chat of `place`, as it is now.
-        place: The agent's membership there; it need not be the run's own chat.
-        now: The present.
-    """
-    queued = place.queued_run
-    elsewhere = run.chat_id != place.chat_id
-    if queued is None or queued.run_id == run.id or (elsewhere and queued.then):
+    if run.chat_id != place.chat_id and queued.then:
         return Joining({}, {}, ())
     changes: dict[str, Any] = {"chain_depth": min(run.chain_depth, queued.depth)}
     if queued.then:
         changes["then"] = tuple(sorted({*run.then, *queued.then}))
+    if widen:
+        changes["trigger"] = run.trigger.widened(queued.trigger)
+        changes["audience"] = run.audience.narrowed(queued.audience)
+        changes["joined_at"] = now
     over = {"status": "canceled", "error": f"joined {run.id}", "ended_at": rfc3339(now)}
     joined = Update(
         Run.key_of(place.tenant, queued.run_id),
@@ -165,28 +157,6 @@ def absorbing(run: Run, place: Membership, *, now: datetime) -> Joining:
         condition=Is("status", "queued"),
     )
     return Joining(changes, {"queued_run": None, "burst": None}, (joined,))
-
-
-def taking_in(run: Run, place: Membership, *, now: datetime) -> Joining:
-    """Let a run that was put off and has been shown nothing answer what came meanwhile, too.
-
-    Its prompt will hold that anyway, and so it is not answered twice. What came last may wait as
-    long as anything.
-
-    Args:
-        run: About to be shown its own chat, as it is now.
-        place: The agent's membership there.
-        now: The present.
-    """
-    joined, queued = absorbing(run, place, now=now), place.queued_run
-    if queued is None or not joined.writes:
-        return joined
-    both = {
-        "trigger": run.trigger.widened(queued.trigger),
-        "audience": run.audience.narrowed(queued.audience),
-        "joined_at": now,
-    }
-    return joined._replace(run_changes=joined.run_changes | both)
 
 
 def slot_write(
