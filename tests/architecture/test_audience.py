@@ -37,7 +37,7 @@ SHOWN_TO_AGENTS = {
     "agent/reading/fallback.py": "the current message, where that is all there is",
     "agent/reading/reader.py": "what a prompt is made from",
     "agent/reading/workspace.py": "the documents and threads of a prompt",
-    "agent/tools/chats.py": "enter_chat and read_messages",
+    "services/chats/own_chats.py": "enter_chat, read_messages and borrow_context",
     "services/runs/queries.py": "get_my_runs and stop_run; the rest is for operators",
     "services/workspace/documents.py": "the tools of documents, by their reach",
     "services/planning/goals.py": "complete_goal and abandon_goal, by their reach",
@@ -173,7 +173,6 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
         "agent/reading/fallback.py",
         "agent/reading/cache.py",  # for `agent/reading/reader.py`, which decides
         "agent/reading/reader.py",
-        "agent/tools/chats.py",
         "agent/preview.py",  # the chat that the prompt shows, for operators
     }
 

@@ -1,7 +1,7 @@
 """Summaries, what keeps them up to date, and borrowing."""
 
 from skein.agent.tools import TOOLS
-from skein.agent.tools.base import Call, Work
+from skein.agent.tools.context import Call, Work
 from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, claimed, group

@@ -16,7 +16,7 @@ from skein.agent.reading.loader import Contexts
 from skein.agent.reading.prefetch import foreseen
 from skein.agent.reading.reader import Reading
 from skein.agent.tools import enabled
-from skein.agent.tools.base import Work
+from skein.agent.tools.context import Work
 from skein.agent.tools.executor import Actor
 from skein.agent.turn_steps import (
     NO_PROMPT,

@@ -13,7 +13,8 @@ from skein.agent.prompt.builder import Manner
 from skein.agent.reading.held_content import held_by
 from skein.agent.reading.reader import Reading
 from skein.agent.reading.trigger import current_seq
-from skein.agent.tools.base import Tool, Work
+from skein.agent.tools.base import Tool
+from skein.agent.tools.context import Work
 from skein.agent.tools.runs import end_run
 from skein.errors import Transient
 from skein.models.chat import MAX_TEXT

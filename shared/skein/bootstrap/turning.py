@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skein.agent.reading.cache import ContextCache
     from skein.agent.reading.loader import Contexts
     from skein.agent.reading.reader import Reader
-    from skein.agent.tools.services import Desk
+    from skein.agent.tools.context import Desk
     from skein.agent.training_export import Training
     from skein.agent.turn import Turns
     from skein.services.replies.user_notices import Apologies
@@ -100,7 +100,8 @@ class Turning(Doors, Privacy):
     @part
     def desk(self) -> Desk:
         """What agents' tools may use."""
-        from skein.agent.tools.services import Desk
+        from skein.agent.tools.context import Desk
+        from skein.services.chats.own_chats import OwnChats
         from skein.services.directory.users import Profiles
         from skein.services.memory.search import MemorySearch
         from skein.services.replies.ask_and_wait import Asking
@@ -115,9 +116,9 @@ class Turning(Doors, Privacy):
             settings=self.settings,
         )
         return Desk(
-            table=self.table,
             clock=self.clock,
             chats=self.chats,
+            own_chats=OwnChats(table=self.table),
             asking=asking,
             endings=self.endings,
             own_runs=OwnRuns(table=self.table, clock=self.clock),

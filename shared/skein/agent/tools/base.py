@@ -3,103 +3,24 @@
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from skein.agent.reading.reader import Reading
 from skein.agent.tools.arguments import MAY_BE_EMPTY
-from skein.agent.tools.services import Desk
 from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unprocessable
 from skein.models.api.json_types import JsonTypes
-from skein.models.audience import Audience
 from skein.models.completion import ToolSpec
-from skein.models.run import Run, SentMessage
 from skein.models.tool_arguments import json_object
 from skein.services.common.quoting import quoted
-from skein.services.runs.claim import Claim
 
 LONGEST_REASON = 300  # characters that are told of one wrong argument
 LONGEST_PLACE = 60
 MOST_REASONS = 5
 UNSUPPORTED = ("default", "title", "minLength", "maxLength")  # by strict schemas; we check them
-
-
-@dataclass(slots=True)
-class Work:
-    """One activation while it goes on.
-
-    Attributes:
-        claim: As last written, also for whoever must clean up after a failure half-way.
-        sent: What the step that is being carried out has sent so far.
-        astray: The chat that the agent wanted to enter in this step is not the active one.
-        permit: It counts against the agent's limit of runs at work.
-        ended: The agent ended its run.
-        over: The run is in other hands, since it waits or has ended; nothing more may be written.
-    """
-
-    claim: Claim
-    sent: list[SentMessage] = field(default_factory=list)
-    astray: bool = False
-    permit: bool = False
-    ended: bool = False
-    over: bool = False
-
-    @property
-    def run(self) -> Run:
-        """The run, as last written."""
-        return self.claim.run
-
-    def begin_again(self) -> None:
-        """Forget what belonged to an activation that was dropped."""
-        self.sent.clear()
-        self.astray = self.ended = False
-
-    def hold(self, audience: Audience, *, by_others: bool = False) -> None:
-        """Note that a tool has shown content for which only `audience` was present.
-
-        Args:
-            audience: Who was present for all of that content.
-            by_others: Someone wrote some of it who is not in that chat any more.
-        """
-        if self.run.held is not None:
-            held = self.run.held.with_shown(audience, by_others=by_others)
-            self.claim = self.claim.with_run(held=held)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of a tool, with everything that the tool may use.
-
-    Attributes:
-        effect: Names this very call; the same when a worker that died is replaced.
-        reading: What the prompt was made from.
-        may_wait: Nothing that the step still has to do would be lost if the run waited now.
-    """
-
-    effect: str
-    work: Work
-    reading: Reading
-    desk: Desk
-    may_wait: bool = True
-
-    def target(self, chat_id: str | None) -> str:
-        """The chat that is meant: the one named, else the active one.
-
-        Raises:
-            Correctable: No chat is active, or the agent could not enter the one that it wanted.
-        """
-        if chat_id is not None:
-            return chat_id
-        if self.work.astray:
-            raise Correctable("you could not enter that chat, so nothing is done in the one before")
-        active = self.work.run.active_chat_id
-        if active is None:
-            raise Correctable("no chat is active: name a chat_id, or enter a chat first")
-        return active
 
 
 @dataclass(frozen=True)

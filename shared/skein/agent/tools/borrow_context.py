@@ -7,13 +7,13 @@ from pydantic import Field
 from skein.agent.prompt.timeline import attached
 from skein.agent.reading.held_content import said_by_others
 from skein.agent.tools.arguments import Id
-from skein.agent.tools.base import Call, tool
-from skein.agent.tools.chats import newest_messages, own_chat
-from skein.errors import ConditionFailed, Correctable, Failed, LostLease
+from skein.agent.tools.base import tool
+from skein.agent.tools.chats import own_chat
+from skein.agent.tools.context import Call
+from skein.errors import Correctable, Failed
 from skein.models.audience import Audience
 from skein.models.borrowed import MOST_CHARACTERS, MOST_MESSAGES, Borrowed, BorrowedMessage
 from skein.models.ownership import effect_id
-from skein.models.storage import Put
 from skein.services.chat_state.audience import destination_of
 from skein.services.common.quoting import quoted
 
@@ -35,7 +35,7 @@ def borrow_context(
         raise Correctable("this is the chat you are in; read_messages shows its messages")
     chat, _ = own_chat(call, chat_id)
     place = _readers_of(call, here)
-    messages, audience = newest_messages(call, chat, MOST_MESSAGES, place=place)
+    messages, audience = call.desk.own_chats.newest_messages(chat, MOST_MESSAGES, place=place)
     call.work.hold(audience, by_others=said_by_others(messages, audience))
     if not messages:
         raise Failed("nothing has been said in that chat yet")
@@ -55,10 +55,7 @@ def borrow_context(
         audience=audience,
         created_at=call.desk.clock.now(),
     )
-    try:
-        call.desk.table.transact([Put(borrowed.key, borrowed.to_item()), call.work.claim.guard])
-    except ConditionFailed as failure:
-        raise LostLease(run.id) from failure
+    call.desk.own_chats.stage(borrowed, call.work.claim)
     count = len(borrowed.messages)
     return f"{count} messages of {quoted(borrowed.source_title)} will be shown at your next turn"
 

@@ -19,13 +19,12 @@ from skein.agent.tools.arguments import (
     SkillName,
     Version,
 )
-from skein.agent.tools.base import Call, refusals_told, tool
-from skein.agent.tools.scope import document_reach, maker_of, own_scope
+from skein.agent.tools.base import refusals_told, tool
+from skein.agent.tools.context import Call, document_reach, maker_of, own_scope
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.models.base import rfc3339
 from skein.models.chat import Chat
 from skein.models.document import ID_PATTERN, Document, DocumentReach, Done, Folder
-from skein.services.chat_state.snapshot import read_room
 from skein.services.runs.disclosure import check_post
 from skein.services.workspace.document_edits import Revision
 
@@ -192,7 +191,7 @@ def _check_chat(call: Call, chat: Chat) -> None:
     if chat.id == call.work.run.chat_id:
         return
     try:
-        room = read_room(call.desk.table, chat.tenant, chat.id)
+        room = call.desk.own_chats.room(chat.tenant, chat.id)
     except NotFound as error:
         raise Failed(str(error)) from None
     try:

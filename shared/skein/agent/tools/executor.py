@@ -6,11 +6,11 @@ from typing import Any
 
 from skein.agent.reading.reader import Reading
 from skein.agent.tools import TOOLS
-from skein.agent.tools.base import Call, Tool, Work, refusals_told
+from skein.agent.tools.base import Tool, refusals_told
 from skein.agent.tools.chats import enter_chat
+from skein.agent.tools.context import Call, Desk, Work
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message
-from skein.agent.tools.services import Desk
 from skein.errors import Correctable, ToolError
 from skein.models.completion import ToolCall
 from skein.models.recordable import MAX_ANSWER_BYTES

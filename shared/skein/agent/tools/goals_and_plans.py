@@ -15,8 +15,8 @@ from skein.agent.tools.arguments import (
     RunAfter,
     TimeZone,
 )
-from skein.agent.tools.base import Call, refusals_told, tool
-from skein.agent.tools.scope import owner_at, reach_at
+from skein.agent.tools.base import refusals_told, tool
+from skein.agent.tools.context import Call, owner_at, reach_at
 from skein.models.base import rfc3339
 from skein.models.ownership import effect_id
 

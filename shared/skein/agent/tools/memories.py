@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.tools.arguments import Count, Id, MemoryText, Query
-from skein.agent.tools.base import Call, refusals_told, tool
-from skein.agent.tools.scope import owner_at, reach_at
+from skein.agent.tools.base import refusals_told, tool
+from skein.agent.tools.context import Call, owner_at, reach_at
 from skein.models.memory import Memory, MemoryKind
 from skein.services.common.quoting import quoted, quoted_id
 from skein.services.memory.memories import memory_id_of

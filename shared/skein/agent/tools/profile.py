@@ -6,8 +6,8 @@ from pydantic import Field
 
 from skein.agent.reading.reader import person_at, profile_audience
 from skein.agent.tools.arguments import FieldName, ProfileText, ProfileTexts
-from skein.agent.tools.base import Call, tool
-from skein.agent.tools.scope import content_of
+from skein.agent.tools.base import tool
+from skein.agent.tools.context import Call, content_of
 from skein.errors import Correctable, Failed, Unprocessable
 from skein.models.audience import may_change
 from skein.models.ownership import effect_id

@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.tools.arguments import Count, Id
-from skein.agent.tools.base import Call, tool
+from skein.agent.tools.base import tool
+from skein.agent.tools.context import Call
 from skein.errors import Conflict, Correctable, Failed, NotFound
 from skein.models.base import rfc3339
 from skein.models.run import Run, RunStatus

@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.tools.arguments import Id, MessageNumber, MessageText
-from skein.agent.tools.base import Call, tool
+from skein.agent.tools.base import tool
+from skein.agent.tools.context import Call
 from skein.errors import (
     Conflict,
     Correctable,

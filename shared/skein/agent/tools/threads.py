@@ -30,8 +30,8 @@ from skein.agent.tools.arguments import (
     SkillName,
     SkillNames,
 )
-from skein.agent.tools.base import Call, refusals_told, tool
-from skein.agent.tools.scope import maker_of, owner_at, reach_at
+from skein.agent.tools.base import refusals_told, tool
+from skein.agent.tools.context import Call, maker_of, owner_at, reach_at
 from skein.errors import Correctable, Failed, NotFound
 from skein.models.ownership import effect_id
 from skein.models.skill import CORE

@@ -1,0 +1,90 @@
+"""An agent's look at its own chats, as far as they may be shown where it works."""
+
+from dataclasses import dataclass
+
+from skein.errors import ConditionFailed, Conflict, Forbidden, LostLease, NotFound
+from skein.models.audience import Audience, may_show
+from skein.models.base import MemberRef
+from skein.models.borrowed import Borrowed
+from skein.models.chat import Chat, Membership, Message, chat_partition
+from skein.models.storage import Put
+from skein.ports import Table
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.snapshot import Room, read_room
+from skein.services.runs.claim import Claim
+
+ROWS_READ = 50  # at least, since some are keywords and notices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnChats:
+    """Reads an agent's chats, and stages what the agent borrows from one of them."""
+
+    table: Table
+
+    def room(self, tenant: str, chat_id: str) -> Room:
+        """Read a chat with its members.
+
+        Raises:
+            NotFound: There is no such chat in this tenant.
+        """
+        return read_room(self.table, tenant, chat_id)
+
+    def get(self, tenant: str, agent: MemberRef, chat_id: str) -> tuple[Chat, Membership]:
+        """Read one of an agent's chats, and the agent's membership in it.
+
+        Raises:
+            NotFound: The agent is in no such chat.
+            Conflict: The chat was discarded.
+        """
+        try:
+            room = self.room(tenant, chat_id)
+        except NotFound:
+            raise NotFound("you are in no chat with this id") from None
+        member = room.member(agent)
+        if member is None:
+            raise NotFound("you are in no chat with this id")
+        if room.chat.discarded_at is not None:
+            raise Conflict("this chat was discarded")
+        return room.chat, member
+
+    def newest_messages(
+        self, chat: Chat, limit: int, *, place: Audience | None, before: int | None = None
+    ) -> tuple[list[Message], Audience]:
+        """Read a chat's newest messages, and who was there for all of them.
+
+        Args:
+            chat: As it was just read; what has been said since then is left out, since it is not
+                known who was there for that.
+            limit: How many messages at most.
+            place: Who will be shown them; None in the chat itself.
+            before: Only messages before this number.
+
+        Raises:
+            Forbidden: They must not be shown there.
+        """
+        end = chat.last_seq if before is None else min(before - 1, chat.last_seq)
+        page = self.table.query(
+            chat_partition(chat.tenant, chat.id),
+            first=Message.PREFIX,
+            last=Message.key_of(chat.tenant, chat.id, end).sk,
+            limit=max(limit, ROWS_READ),
+            newest_first=True,
+        )
+        read = [chat.as_now(Message.from_item(item)) for item in reversed(page.items)]
+        messages = [message for message in read if message.kind == "text"][-limit:]
+        audience = audience_of(chat, since_seq=messages[0].seq if messages else chat.last_seq)
+        if place is not None and not may_show(audience, place):
+            raise Forbidden("what was said there is private, and must not be told here")
+        return messages, audience
+
+    def stage(self, borrowed: Borrowed, claim: Claim) -> None:
+        """Keep borrowed messages for the agent's next prompt in a chat.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        try:
+            self.table.transact([Put(borrowed.key, borrowed.to_item()), claim.guard])
+        except ConditionFailed as failure:
+            raise LostLease(claim.run.id) from failure
