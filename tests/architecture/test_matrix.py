@@ -6,7 +6,7 @@
 import pytest
 
 from skein.agent.tools import TOOLS
-from tests.matrix.arguments import ARGUMENTS, check_known
+from tests.matrix.arguments import OWN, SAMPLES, values_of
 from tests.matrix.calls import BODIES, PATHS, QUERIES, ROUTES, Lacking, Route
 from tests.matrix.households import Neighbours
 
@@ -18,11 +18,13 @@ def test_the_matrix_can_call_every_route(route: Route) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_matrix_can_call_every_tool(tool: str) -> None:
-    check_known(tool)
+    assert values_of(tool).keys() == TOOLS[tool].arguments.model_fields.keys()
 
 
 def test_the_matrix_knows_nothing_that_is_not_there() -> None:
-    assert ARGUMENTS.keys() == TOOLS.keys()
+    arguments = {name: tool.arguments.model_fields.keys() for name, tool in TOOLS.items()}
+    assert SAMPLES.keys() <= {name for names in arguments.values() for name in names}
+    assert all(OWN[tool].keys() <= arguments[tool] for tool in OWN)
     assert BODIES.keys() == {route.body for route in ROUTES} - {None}
     assert QUERIES.keys() == {name for route in ROUTES for name in route.query_names}
     assert PATHS.keys() <= {route.path for route in ROUTES}
@@ -52,9 +54,13 @@ def test_a_route_that_it_cannot_call_is_told_what_to_add(
 
 
 def test_a_tool_that_it_cannot_call_is_told_what_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(ARGUMENTS, "stop_run")
-    with pytest.raises(Lacking, match="'stop_run' is a new tool: say in ARGUMENTS"):
-        check_known("stop_run")
-    monkeypatch.setitem(ARGUMENTS, "stop_run", {})
-    with pytest.raises(Lacking, match="'stop_run' takes 'run_id'"):
-        check_known("stop_run")
+    monkeypatch.delitem(SAMPLES, "run_id")
+    with pytest.raises(Lacking, match="'stop_run' takes 'run_id': add 'run_id' with a value to S"):
+        values_of("stop_run")
+    monkeypatch.setitem(OWN, "stop_run", {"run_id": "run_1"})
+    assert values_of("stop_run") == {"run_id": "run_1"}
+
+
+def test_a_number_and_a_truth_value_and_a_choice_need_no_row() -> None:
+    assert values_of("set_goal").items() >= {"priority": 1, "long_term": True}.items()
+    assert values_of("save_memory")["kind"] == "core"

@@ -28,83 +28,98 @@ CHAT, GOAL, MEMORY = Ref("chat_id"), Ref("goal_id"), Ref("memory_id")
 PLAN, RUN, THREAD, SKILL = Ref("plan_name"), Ref("run_id"), Ref("thread_id"), Ref("skill")
 DOCUMENT = Ref("document", also=("board",))
 
-# Every argument of every tool; None leaves one out that may be left out, and a list of a Ref is a
-# list of such ids.
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "send_message": {"text": "Hello there", "reply_to": None, "wait": None, "chat_id": CHAT},
-    "enter_chat": {"chat_id": CHAT, "limit": 50},
-    "read_messages": {"chat_id": CHAT, "limit": 50, "before": None},
-    "borrow_context": {"chat_id": CHAT},
-    "get_my_runs": {"status": None, "limit": 50},
-    "stop_run": {"run_id": RUN},
-    "set_goal": {"text": "Something new", "priority": 1, "long_term": True},
-    "complete_goal": {"goal_id": GOAL},
-    "abandon_goal": {"goal_id": GOAL},
-    "set_plan": {
-        "name": "New",
-        "instruction": "Look",
-        "run_after": "2 hours",
-        "scheduled_at": None,
-        "cron": None,
-        "time_zone": None,
-    },
-    "cancel_plan": {"name": PLAN},
-    "save_memory": {"text": "Something new", "kind": "core"},
-    "forget_memory": {"memory_id": MEMORY},
-    "search_memories": {"query": "word", "limit": 50},
-    "update_profile": {"field": "preferences", "value": "tea"},
-    "list_documents": {"limit": 50, "after": None},
-    "read_document": {"name": DOCUMENT, "offset": None},
-    "write_document": {
-        "name": Ref("document", also=("board",), harmless=True),
-        "text": "Something new",
-        "media_type": None,
-        "in_chat": None,
-        "on_show": None,
-        "version": None,
-    },
-    "append_document": {"name": DOCUMENT, "text": "Something new"},
-    "edit_document": {"name": DOCUMENT, "find": "On", "replace": "Of", "version": None},
-    "delete_document": {"name": DOCUMENT, "version": None},
-    "read_skill": {"name": SKILL},
-    "create_thread": {
-        "concern": "Something new",
-        "goal": "A goal",
-        "deliverable": "A report",
-        "kind": "deliverable",
-        "documents": [DOCUMENT],
-        "mode": "slow",
-        "skill_tags": None,
-        "skills": [SKILL],
-        "priority": 1,
-        "approach": "Step by step",
-    },
-    "switch_thread": {"thread_id": THREAD},
-    "update_thread": {
-        "thread_id": THREAD,
-        "approach": "Step by step",
-        "progress": "Half",
-        "blocking": "Nothing",
-        "concern": "Something new",
-        "goal": "A goal",
-        "deliverable": "A report",
-        "kind": "exploratory",
-        "mode": "slow",
-        "skill_tags": None,
-        "priority": 1,
-    },
-    "complete_thread": {"thread_id": THREAD, "evidence": "It is done", "learned": "Much"},
-    "archive_thread": {"thread_id": THREAD, "learned": "Much"},
-    "attach_document": {"name": DOCUMENT, "thread_id": THREAD},
-    "detach_document": {
-        "name": Ref("document", also=("board",), harmless=True),
-        "thread_id": THREAD,
-    },
-    "bind_skill": {"name": SKILL, "thread_id": THREAD},
-    "unbind_skill": {"name": Ref("skill", harmless=True), "thread_id": THREAD},
-    "peek_document": {"thread_id": THREAD, "name": DOCUMENT},
-    "end_run": {},
+NEW = "Something new"
+
+# Values by the name of the argument; None leaves an argument out that may be left out, and a list
+# of a Ref is a list of such ids. Numbers, truth values and choices need no row: see `_fitting`.
+SAMPLES: dict[str, Any] = {
+    "chat_id": CHAT,
+    "goal_id": GOAL,
+    "memory_id": MEMORY,
+    "run_id": RUN,
+    "thread_id": THREAD,
+    "name": DOCUMENT,
+    "documents": [DOCUMENT],
+    "skills": [SKILL],
+    "text": NEW,
+    "concern": NEW,
+    "goal": "A goal",
+    "deliverable": "A report",
+    "approach": "Step by step",
+    "progress": "Half",
+    "blocking": "Nothing",
+    "evidence": "It is done",
+    "learned": "Much",
+    "mode": "slow",
+    "skill_tags": None,
+    "query": "word",
+    "find": "On",
+    "replace": "Of",
+    "field": "preferences",
+    "value": "tea",
+    "instruction": "Look",
+    "run_after": "2 hours",
+    "scheduled_at": None,
+    "cron": None,
+    "time_zone": None,
+    "reply_to": None,
+    "wait": None,
+    "before": None,
+    "after": None,
+    "offset": None,
+    "status": None,
+    "limit": 50,
+    "media_type": None,
+    "in_chat": None,
+    "on_show": None,
+    "version": None,
 }
+
+# Where a tool needs another value than `SAMPLES` has.
+OWN: dict[str, dict[str, Any]] = {
+    "send_message": {"text": "Hello there"},
+    "set_plan": {"name": "New"},
+    "cancel_plan": {"name": PLAN},
+    "write_document": {"name": Ref("document", also=("board",), harmless=True)},
+    "detach_document": {"name": Ref("document", also=("board",), harmless=True)},
+    "read_skill": {"name": SKILL},
+    "bind_skill": {"name": SKILL},
+    "unbind_skill": {"name": Ref("skill", harmless=True)},
+    "create_thread": {"kind": "deliverable"},
+}
+
+
+def _fitting(tool: str, name: str, schema: dict[str, Any]) -> Any:
+    """A value for an argument: the tool's own, the name's, or one that its schema allows.
+
+    Raises:
+        Lacking: It is a text or a list, which may name something that is out of reach.
+    """
+    for samples in (OWN.get(tool, {}), SAMPLES):
+        if name in samples:
+            return samples[name]
+    choices = [part for part in schema.get("anyOf", [schema]) if part.get("type") != "null"]
+    for part in choices:
+        if "enum" in part:
+            return part["enum"][0]
+        if part.get("type") == "boolean":
+            return True
+        if part.get("type") == "integer":
+            return part.get("minimum", 1)
+    raise Lacking(
+        f"{tool!r} takes {name!r}: add {name!r} with a value to SAMPLES of {WHERE} (a Ref, if it "
+        f"names something that may be out of reach), or to OWN for this tool alone"
+    )
+
+
+def values_of(tool: str) -> dict[str, Any]:
+    """Every argument of a tool, with Refs in place of ids.
+
+    Raises:
+        Lacking: It is not known what to put into an argument.
+    """
+    properties = TOOLS[tool].arguments.model_json_schema()["properties"]
+    return {name: _fitting(tool, name, schema) for name, schema in properties.items()}
 
 
 def arguments_of(tool: str, ids: Ids) -> dict[str, Any]:
@@ -113,8 +128,7 @@ def arguments_of(tool: str, ids: Ids) -> dict[str, Any]:
     Raises:
         Lacking: It is not known what to put into an argument.
     """
-    check_known(tool)
-    given = {name: value for name, value in ARGUMENTS[tool].items() if value is not None}
+    given = {name: value for name, value in values_of(tool).items() if value is not None}
     for name, ref in refs_of(tool).items():
         given[name] = spelled(tool, name, ids.get(ref.kind, "nothing"))
     return given
@@ -122,26 +136,10 @@ def arguments_of(tool: str, ids: Ids) -> dict[str, Any]:
 
 def refs_of(tool: str) -> dict[str, Ref]:
     """The arguments of a tool that name things, one or many."""
-    each = {name: v[0] if isinstance(v, list) else v for name, v in ARGUMENTS[tool].items()}
+    each = {name: v[0] if isinstance(v, list) else v for name, v in values_of(tool).items()}
     return {name: value for name, value in each.items() if isinstance(value, Ref)}
 
 
 def spelled(tool: str, argument: str, named: str) -> Any:
     """An id as an argument takes it, alone or as a list."""
-    return [named] if isinstance(ARGUMENTS[tool][argument], list) else named
-
-
-def check_known(tool: str) -> None:
-    """Fail, and say what to add, unless every argument of a tool is known, and no other.
-
-    Raises:
-        Lacking: One is not.
-    """
-    if tool not in ARGUMENTS:
-        raise Lacking(f"{tool!r} is a new tool: say in ARGUMENTS of {WHERE} what to call it with")
-    wanted = set(TOOLS[tool].arguments.model_fields)
-    for name in sorted(wanted ^ ARGUMENTS[tool].keys()):
-        raise Lacking(
-            f"{tool!r} {'takes' if name in wanted else 'does not take'} {name!r}: ARGUMENTS of "
-            f"{WHERE} must say what fits (a Ref, if it names something that may be out of reach)"
-        )
+    return [named] if isinstance(values_of(tool)[argument], list) else named

@@ -12,6 +12,7 @@ def agrees(name: str, text: str) -> bool:
     if os.environ.get("UPDATE_GOLDEN"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{text}\n", encoding="utf-8")
+    assert path.exists(), f"write tests/golden/{name}.txt: run this test with UPDATE_GOLDEN=1"
     known = path.read_text(encoding="utf-8")
     assert f"{text}\n" == known
     return True

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from skein.agent.executor import Actor
 from skein.agent.prompt.builder import ContextBuilder
 from skein.agent.reading.held_content import held_by
 from skein.agent.reading.loader import Contexts
@@ -17,7 +18,6 @@ from skein.agent.reading.prefetch import foreseen
 from skein.agent.reading.reader import Reading
 from skein.agent.tools import enabled
 from skein.agent.tools.context import Work
-from skein.agent.tools.executor import Actor
 from skein.agent.turn_steps import (
     NO_PROMPT,
     Answers,

@@ -147,7 +147,7 @@ class Turning(Doors, Privacy):
     @part
     def turns(self) -> Turns:
         """What the run worker does."""
-        from skein.agent.tools.executor import Actor
+        from skein.agent.executor import Actor
         from skein.agent.turn import Turns
         from skein.agent.turn_steps import Answers
         from skein.services.replies.final_message import LastWords

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from skein.agent.tools import TOOLS, enabled
+from skein.agent.tools import TOOLS, enabled, written
 from skein.agent.tools.base import Tool
 from skein.errors import Correctable
 from skein.models.agent import DEFAULT_TOOLS, ToolName
@@ -16,6 +16,8 @@ from tests.support.goldens import agrees
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+
+REGISTER = "shared/skein/models/agent.py"
 
 # What strict mode takes: https://platform.openai.com/docs/guides/structured-outputs
 ALLOWED = {
@@ -110,21 +112,29 @@ def test_a_schema_changes_only_on_purpose(tool: Tool) -> None:
 
 
 def test_code_and_api_know_the_same_tools() -> None:
-    assert list(TOOLS) == list(get_args(ToolName))
-    assert all(name == tool.name for name, tool in TOOLS.items())
+    names = get_args(ToolName)
+    for name in written():
+        assert name in names, f'add this line to ToolName in {REGISTER}: "{name}",'
+    for name in names:
+        assert name in written(), f'delete "{name}" from ToolName in {REGISTER}'
+    assert list(TOOLS) == list(names)
     assert set(DEFAULT_TOOLS) <= TOOLS.keys()
 
 
 def test_the_document_lists_every_tool_with_its_arguments_and_no_other() -> None:
     rows = _rows()
-    assert list(rows) == list(TOOLS)
-    for name, (arguments, _, given) in rows.items():
-        optional = {
-            f"{argument}?" if {"type": "null"} in part.get("anyOf", ()) else argument
-            for argument, part in _properties(TOOLS[name]).items()
-        }
-        assert set(re.findall(r"`([^`]+)`", arguments)) == optional
-        assert (given == "yes") == (name in DEFAULT_TOOLS)
+    for name, tool in TOOLS.items():
+        optional = [
+            f"`{argument}?`" if {"type": "null"} in part.get("anyOf", ()) else f"`{argument}`"
+            for argument, part in _properties(tool).items()
+        ]
+        given = "yes" if name in DEFAULT_TOOLS else "no"
+        line = f"| `{name}` | {', '.join(optional)} | ... | {given} |"
+        assert name in rows, f"add this row to the first table of docs/tools.md: {line}"
+        arguments, _, told = rows[name]
+        fits = (set(re.findall(r"`[^`]+`", arguments)), told) == (set(optional), given)
+        assert fits, f"write this row in the first table of docs/tools.md: {line}"
+    assert list(rows) == list(TOOLS), "docs/tools.md lists the tools in the order of ToolName"
 
 
 def test_an_agent_keeps_the_tools_that_still_exist() -> None:

@@ -1,81 +1,32 @@
-"""Everything an agent can do, by name. A new tool is a function with `@tool` in this list."""
+"""Everything an agent can do, by name.
+
+A new tool is a function with `@tool` in a module of this package, and its name in `ToolName`
+(`skein/models/agent.py`).
+"""
 
 from collections.abc import Sequence
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import get_args
 
 from skein.agent.tools.base import Tool
-from skein.agent.tools.borrow_context import borrow_context
-from skein.agent.tools.chats import enter_chat, read_messages
-from skein.agent.tools.documents import (
-    append_document,
-    delete_document,
-    edit_document,
-    list_documents,
-    read_document,
-    read_skill,
-    write_document,
-)
-from skein.agent.tools.goals_and_plans import (
-    abandon_goal,
-    cancel_plan,
-    complete_goal,
-    set_goal,
-    set_plan,
-)
-from skein.agent.tools.memories import forget_memory, save_memory, search_memories
-from skein.agent.tools.profile import update_profile
-from skein.agent.tools.runs import end_run, get_my_runs, stop_run
-from skein.agent.tools.send_message import send_message
-from skein.agent.tools.threads import (
-    archive_thread,
-    attach_document,
-    bind_skill,
-    complete_thread,
-    create_thread,
-    detach_document,
-    peek_document,
-    switch_thread,
-    unbind_skill,
-    update_thread,
-)
+from skein.models.agent import ToolName
 
-TOOLS: dict[str, Tool] = {
-    each.name: each
-    for each in (
-        send_message,
-        enter_chat,
-        read_messages,
-        borrow_context,
-        get_my_runs,
-        stop_run,
-        set_goal,
-        complete_goal,
-        abandon_goal,
-        set_plan,
-        cancel_plan,
-        save_memory,
-        forget_memory,
-        search_memories,
-        update_profile,
-        list_documents,
-        read_document,
-        write_document,
-        append_document,
-        edit_document,
-        delete_document,
-        read_skill,
-        create_thread,
-        switch_thread,
-        update_thread,
-        complete_thread,
-        archive_thread,
-        attach_document,
-        detach_document,
-        bind_skill,
-        unbind_skill,
-        peek_document,
-        end_run,
-    )
-}
+
+def written() -> dict[str, Tool]:
+    """The tools of all modules of this package, by name."""
+    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    return {
+        each.name: each
+        for module in modules
+        for each in vars(module).values()
+        if isinstance(each, Tool)
+    }
+
+
+_written = written()
+
+TOOLS: dict[str, Tool] = {name: _written[name] for name in get_args(ToolName) if name in _written}
 
 
 def enabled(names: Sequence[str]) -> tuple[Tool, ...]:
