@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 TABLE_NAME = Settings().table_name
+METERED = pytest.param("metered", marks=pytest.mark.slow)
 ENGINE = pytest.param("engine", marks=pytest.mark.engine)
 
 
@@ -63,13 +64,13 @@ def moto_client() -> Iterator["DynamoDBClient"]:
         client.close()
 
 
-@pytest.fixture(params=["memory", "metered", "moto", ENGINE])
+@pytest.fixture(params=["memory", METERED, "moto", ENGINE])
 def table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     """Every table there is."""
     return _table(request, clock)
 
 
-@pytest.fixture(params=["memory", "metered", ENGINE])
+@pytest.fixture(params=["memory", METERED, ENGINE])
 def exact_table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     """The tables that follow DynamoDB where moto does not."""
     return _table(request, clock)
@@ -79,7 +80,8 @@ def _table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     if request.param == "memory":
         return MemoryTable(clock)
     if request.param == "metered":
-        return MeteredTable(clock)
+        metered: Table = MeteredTable(clock)
+        return metered
     client: DynamoDBClient = request.getfixturevalue(f"{request.param}_client")
     return DynamoTable(client, TABLE_NAME, clock)
 

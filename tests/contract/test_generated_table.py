@@ -15,6 +15,8 @@ from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON
 
+pytestmark = pytest.mark.slow
+
 SECOND = timedelta(seconds=1)
 CROWDS = (
     Crowd("run", 150, NOON - 60 * SECOND, together=5, every=SECOND),

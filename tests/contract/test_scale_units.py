@@ -45,6 +45,7 @@ def test_units_are_rounded_up_and_nothing_is_free() -> None:
     assert write_units(3_000, 10) == 3
 
 
+@pytest.mark.slow
 def test_a_transaction_writes_twice_and_its_rows_in_an_index_once() -> None:
     table = MeteredTable(FixedClock(NOON))
     table.transact([Put(A, {"text": "x" * 1_500, **DUE}), Put(B, {})])
@@ -58,6 +59,7 @@ def test_a_transaction_writes_twice_and_its_rows_in_an_index_once() -> None:
     assert [one.writes for one in table.charges] == [4, 2]
 
 
+@pytest.mark.slow
 def test_what_is_refused_and_what_is_not_there_is_paid_for() -> None:
     table = MeteredTable(FixedClock(NOON))
     table.write(Put(A, {"text": "x" * 1_500}))
@@ -72,6 +74,7 @@ def test_what_is_refused_and_what_is_not_there_is_paid_for() -> None:
     assert table.calls.total() == 5
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_single_calls_consume_what_the_engine_says(
     engine_client: "DynamoDBClient", clock: FixedClock

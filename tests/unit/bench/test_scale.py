@@ -36,30 +36,35 @@ def figures(found: dict[str, Found], name: str) -> dict[str, Any]:
 # ---------------------------------------------------------------------- the simulation
 
 
+@pytest.mark.slow
 def test_a_backlog_is_sent_once_and_nothing_of_it_is_kept(found: dict[str, Found]) -> None:
     backlog = figures(found, "backlog")
     assert (backlog["sent"], backlog["twice"], backlog["kept"]) == (backlog["due"], 0, 0)
     assert backlog["minutes"] == 1
 
 
+@pytest.mark.slow
 def test_texts_do_not_wait_behind_runs(found: dict[str, Found]) -> None:
     mixture = figures(found, "mixture")
     assert mixture["texts_sent"] == mixture["texts"]
     assert mixture["text_late"] < 120
 
 
+@pytest.mark.slow
 def test_a_tick_that_is_overtaken_sends_nothing_twice(found: dict[str, Found]) -> None:
     overlap = figures(found, "overlap")
     assert overlap["first"] + overlap["second"] == overlap["due"] == overlap["done"]
     assert overlap["twice"] == 0
 
 
+@pytest.mark.slow
 def test_workers_that_cannot_keep_up_end_all_the_same(found: dict[str, Found]) -> None:
     slow = figures(found, "slow_workers")
     assert slow["minutes"] < 60
     assert slow["again"] > 1
 
 
+@pytest.mark.slow
 def test_finders_find_all_that_is_due_and_one_job_for_an_agent(found: dict[str, Found]) -> None:
     for name in ("consolidations", "reflections"):
         for one in figures(found, name).values():
@@ -69,6 +74,7 @@ def test_finders_find_all_that_is_due_and_one_job_for_an_agent(found: dict[str, 
     assert jobs == {8}
 
 
+@pytest.mark.slow
 def test_a_tick_ends_in_time_whatever_is_left_and_goes_on_a_minute_later() -> None:
     slow = Script(Pace(1_000, 0, 0), size=0.001)
     [before, *_, deployed] = slow.rates().values()
@@ -79,6 +85,7 @@ def test_a_tick_ends_in_time_whatever_is_left_and_goes_on_a_minute_later() -> No
     assert backlog["sent"] == backlog["due"] == 1_000
 
 
+@pytest.mark.slow
 def test_lanes_pass_the_time_side_by_side_but_share_a_processor() -> None:
     def seconds(pace: Pace, lanes: int) -> float:
         clock = FixedClock(NOON)
@@ -121,6 +128,7 @@ def documented(table: str, first: str) -> list[str]:
     return row
 
 
+@pytest.mark.slow
 def test_the_document_has_what_a_turn_consumes(turn: Activity) -> None:
     _, calls, reads, writes, *_ = documented("activities", turn.name)
     assert float(calls) == pytest.approx(turn.each(turn.calls.total()), rel=NEAR)
@@ -136,12 +144,14 @@ def test_a_turn_falls_to_its_own_chat_agent_person_and_tenant(turn: Activity) ->
         role_of("acme#SOMETHING#new")
 
 
+@pytest.mark.slow
 def test_the_document_has_what_code_and_template_set() -> None:
     [match] = [match for match in MARK.finditer(PAGE) if match["name"] == "facts"]
     for row in facts(deployment()):
         assert f"| {' | '.join(row)} |" in match[0]
 
 
+@pytest.mark.slow
 def test_a_bill_is_the_sum_of_its_parts(turn: Activity) -> None:
     costs = Costs(Assumptions.load(), deployment())
     bill = costs.of(turn)
@@ -152,6 +162,7 @@ def test_a_bill_is_the_sum_of_its_parts(turn: Activity) -> None:
     assert slower.of(turn).functions > bill.functions
 
 
+@pytest.mark.slow
 def test_bounds_come_the_tightest_first_and_follow_the_deployment(turn: Activity) -> None:
     template, assumed = deployment(), Assumptions.load()
     other = deepcopy(turn)  # any activity does where only the order is looked at
@@ -168,6 +179,7 @@ def test_bounds_come_the_tightest_first_and_follow_the_deployment(turn: Activity
 # ---------------------------------------------------------------------- how it is told
 
 
+@pytest.mark.slow
 def test_tables_are_put_where_the_document_has_a_place_for_them(found: dict[str, Found]) -> None:
     tables = simulated(found)
     page = filled(PAGE, tables)
@@ -177,12 +189,14 @@ def test_tables_are_put_where_the_document_has_a_place_for_them(found: dict[str,
         filled(PAGE, {"nowhere": ""})
 
 
+@pytest.mark.slow
 def test_every_place_of_the_document_is_filled() -> None:
     names = [match["name"] for match in MARK.finditer(PAGE)]
     assert len(names) == len(set(names)) == PAGE.count("<!-- /scale -->")
     assert all(match[0].count("\n|") > 2 for match in MARK.finditer(PAGE))
 
 
+@pytest.mark.slow
 def test_numbers_have_as_many_places_as_they_are_worth() -> None:
     assert [number(n) for n in (7, 1_234.5, 12.34, 0.126, 0.004, float("inf"))] == [
         "7",
