@@ -29,9 +29,9 @@ from skein.models.jobs import (
     SummaryJob,
     UpkeepJob,
 )
+from skein.models.line import Line
 from skein.models.sms import InboundSms, SmsStatus, StatusReport
 from skein.models.storage import Put
-from skein.models.user import Line
 from skein.ports import Clock, ModelTokens
 from skein.services.chats.post_message import NewMessage
 from tests.fakes.sms import MemorySms

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from skein.models.ownership import owned_partition
+from skein.models.phone import PhoneOwner
 from skein.models.thread import ENDED_THREAD, Thread
-from skein.models.user import PhoneOwner
 from tests.attacks.cast import AGENTS, named, titled
 from tests.attacks.knowledge import EVERYBODY
 from tests.attacks.stage import Stage

@@ -17,10 +17,10 @@ from skein.models.chat import SmsAddress
 from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.jobs import RunJob
 from skein.models.ownership import Owner
+from skein.models.phone import PhoneChat
 from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.trigger import ServiceTrigger, Trigger
-from skein.models.user import PhoneChat
 from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
 from tests.attacks import thief

@@ -20,10 +20,10 @@ from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
 from skein.models.limit import DAY, Allowance
 from skein.models.overrides import TenantOverrides
 from skein.models.ownership import Owner
+from skein.models.phone import PhoneChat
 from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.storage import Update
-from skein.models.user import PhoneChat
 from skein.services.quotas.token_budget import payer_keys
 from skein.services.runs.claim import Claim
 from skein.settings import Settings

@@ -9,9 +9,11 @@ from skein.models.api.directory import NewUser, UserChange
 from skein.models.audience import Audience
 from skein.models.base import NamedMember
 from skein.models.document import DocumentReach, Folder
+from skein.models.line import Line
 from skein.models.ownership import Owner, owned_partition
+from skein.models.phone import PhoneOwner
 from skein.models.sms import InboundSms
-from skein.models.user import Line, Merge, PhoneOwner
+from skein.models.user import Merge
 from skein.services.chats.post_message import Posted
 from skein.services.directory import number_detach as silence
 from skein.services.workspace.document_edits import Maker

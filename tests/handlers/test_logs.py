@@ -29,7 +29,7 @@ from skein.errors import Unavailable
 from skein.logs import Crashed
 from skein.models.jobs import QueueName
 from skein.models.ownership import Owner
-from skein.models.user import PhoneChat
+from skein.models.phone import PhoneChat
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets
 from tests.support.api_client import Context, recorded

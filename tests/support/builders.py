@@ -23,11 +23,13 @@ from skein.models.jobs import (
     SummaryJob,
     UpkeepJob,
 )
+from skein.models.line import Line
 from skein.models.memory import ENDED, LIVE, Memory
 from skein.models.ownership import owned_partition
+from skein.models.phone import PhoneOwner
 from skein.models.run import Run
 from skein.models.storage import Put
-from skein.models.user import Line, PhoneOwner, User
+from skein.models.user import User
 from skein.services.chat_state.closed_memberships import read_place
 from skein.services.chats.post_message import NewMessage, Posted
 from skein.settings import Settings

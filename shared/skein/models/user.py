@@ -1,14 +1,13 @@
-"""A person, the numbers they are reached by, and the lines on which agents are reached."""
+"""A person, and the merge of two records of one person."""
 
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from skein.models.base import E164, Identifier, Instant, Name, NamedMember, Stored, Tenant, key_part
 from skein.models.due import due_mark
-from skein.models.overrides import ChatOverrides
-from skein.models.storage import META, Item, Key, SortKeyPrefix
+from skein.models.storage import META, Item, Key
 
 MAX_PHONES = 20
 
@@ -87,95 +86,3 @@ class Merge(Stored):
 def users_relation(tenant: str) -> str:
     """The `gsi1` partition of a tenant's people."""
     return f"{key_part(tenant)}#USERS"
-
-
-def caller_name(phone: str) -> str:
-    """How a person is called of whom only the number is known: "Caller" and its last digits."""
-    return f"Caller {phone[-4:]}"
-
-
-class Line(Stored):
-    """A phone number that belongs to one agent; the number alone finds the tenant.
-
-    Attributes:
-        settings: What it says of settings that its tenant or the deployment would decide.
-    """
-
-    tenant: Tenant
-    phone: E164
-    agent_id: Identifier
-    settings: ChatOverrides = ChatOverrides()
-    version: int = 1
-    created_at: Instant
-
-    @staticmethod
-    def key_of(phone: str) -> Key:
-        """The key of a line: not under a tenant, since a webhook knows only the number."""
-        return Key(f"LINE#{key_part(phone)}", META)
-
-    @property
-    def key(self) -> Key:
-        """This line's key."""
-        return self.key_of(self.phone)
-
-    def to_item(self) -> Item:
-        """The line as table attributes, listed under its tenant."""
-        return self.attributes() | {"gsi1pk": lines_relation(self.tenant), "gsi1sk": self.phone}
-
-
-def lines_relation(tenant: str) -> str:
-    """The `gsi1` partition of a tenant's lines."""
-    return f"{key_part(tenant)}#LINES"
-
-
-def phone_partition(tenant: str, phone: str) -> str:
-    """The partition of what is known of a phone number within a tenant."""
-    return f"{key_part(tenant)}#PHONE#{key_part(phone)}"
-
-
-class PhoneOwner(Stored):
-    """Whose number it is."""
-
-    tenant: Tenant
-    phone: E164
-    user_id: Identifier
-
-    @staticmethod
-    def key_of(tenant: str, phone: str) -> Key:
-        """The key of a number's owner."""
-        return Key(phone_partition(tenant, phone), META)
-
-    @property
-    def key(self) -> Key:
-        """This look-up's key."""
-        return self.key_of(self.tenant, self.phone)
-
-    def to_item(self) -> Item:
-        """The look-up as table attributes."""
-        return self.attributes()
-
-
-class PhoneChat(Stored):
-    """The one direct chat between a number and a line's agent."""
-
-    PREFIX: ClassVar = SortKeyPrefix("LINE#")
-
-    tenant: Tenant
-    phone: E164
-    line: E164
-    agent_id: Identifier
-    chat_id: Identifier
-
-    @staticmethod
-    def key_of(tenant: str, phone: str, line: str) -> Key:
-        """The key of the chat between a number and a line."""
-        return Key(phone_partition(tenant, phone), f"{PhoneChat.PREFIX}{key_part(line)}")
-
-    @property
-    def key(self) -> Key:
-        """This look-up's key."""
-        return self.key_of(self.tenant, self.phone, self.line)
-
-    def to_item(self) -> Item:
-        """The look-up as table attributes."""
-        return self.attributes()

@@ -19,12 +19,13 @@ from skein.models.goal import Goal
 from skein.models.jobs import SummaryJob
 from skein.models.memory import REVISION, Memory
 from skein.models.ownership import Owner, Reach, owned_partition
+from skein.models.phone import PhoneOwner
 from skein.models.plan import Plan
 from skein.models.run import Run
 from skein.models.sms import InboundSms
 from skein.models.storage import Item, Key, Put, Update, Write
 from skein.models.summary import PinnedSummary, Summary
-from skein.models.user import Merge, PhoneOwner, User
+from skein.models.user import Merge, User
 from skein.services.chats.post_message import Posted
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Maker

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from skein.models.agent import Agent
 from skein.models.api.directory import AgentChange, LineChange, NewAgent, NewLine
 from skein.models.chat import Chat
+from skein.models.line import Line
 from skein.models.overrides import (
     ChatOverrides,
     ChatOverridesChange,
@@ -20,7 +21,6 @@ from skein.models.overrides import (
     TenantSettings,
 )
 from skein.models.storage import Put, Update, Write
-from skein.models.user import Line
 from skein.services.config.resolution import read_overrides, resolved
 from skein.services.config.tenant_settings import TenantBook
 from skein.settings import BadSettings, Settings

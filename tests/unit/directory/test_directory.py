@@ -16,8 +16,9 @@ from skein.models.api.directory import (
     UserChange,
 )
 from skein.models.overrides import ChatOverrides, ChatOverridesChange
+from skein.models.phone import PhoneOwner
 from skein.models.storage import Update
-from skein.models.user import PhoneOwner, User
+from skein.models.user import User
 from tests.support.builders import LINE, TENANT, World, person
 
 ANNS = "+15005550101"

@@ -8,9 +8,11 @@ import pytest
 
 from skein.errors import NotFound, Unprocessable
 from skein.models.chat import Chat, Media, Membership, SmsAddress
+from skein.models.line import Line
+from skein.models.phone import PhoneChat, PhoneOwner
 from skein.models.sms import InboundSms
 from skein.models.storage import Put, Update, Write
-from skein.models.user import Line, PhoneChat, PhoneOwner, User
+from skein.models.user import User
 from skein.services.chats.post_message import Posted
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, statuses
 

@@ -17,8 +17,9 @@ from skein.models.agent import (
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.base import E164, Instant, Name
 from skein.models.free_fields import Profile, ProfileFieldNames
+from skein.models.line import Line
 from skein.models.overrides import ChatOverridesChange, TenantOverrides
-from skein.models.user import MAX_PHONES, Line, User
+from skein.models.user import MAX_PHONES, User
 
 _E164: TypeAdapter[str] = TypeAdapter(E164)
 

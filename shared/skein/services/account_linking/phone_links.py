@@ -20,6 +20,7 @@ from skein.models.base import MemberRef
 from skein.models.chat import Chat, member_relation, related_chat
 from skein.models.due import due_mark
 from skein.models.free_fields import Profile
+from skein.models.phone import PhoneChat, PhoneOwner, phone_partition
 from skein.models.storage import (
     MAX_TRANSACTION_ITEMS,
     Delete,
@@ -31,7 +32,7 @@ from skein.models.storage import (
     Write,
     any_of,
 )
-from skein.models.user import MAX_PHONES, Merge, PhoneChat, PhoneOwner, User, phone_partition
+from skein.models.user import MAX_PHONES, Merge, User
 from skein.ports import Clock, Table
 from skein.services.account_linking.chats import succeed
 from skein.services.account_linking.owned_items import move_owned, rename_owned

@@ -21,11 +21,12 @@ from skein.errors import ConditionFailed, Conflict, Contention, LostLease, Unpro
 from skein.models.agent import Agent
 from skein.models.chat import Chat
 from skein.models.document import Document, DocumentReach
+from skein.models.line import Line
 from skein.models.overrides import TenantSettings
 from skein.models.ownership import Owned, Reach
 from skein.models.source import Source
 from skein.models.storage import Check, Is, Update, Write
-from skein.models.user import Line, User
+from skein.models.user import User
 from skein.ports import Clock, Table
 
 MAX_TRIES = 20

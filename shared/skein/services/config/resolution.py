@@ -11,9 +11,9 @@ from typing import Any
 from skein.models.agent import Agent
 from skein.models.base import Value
 from skein.models.chat import Chat
+from skein.models.line import Line
 from skein.models.overrides import ChatOverrides, TenantOverrides, TenantSettings
 from skein.models.storage import Item, Key
-from skein.models.user import Line
 from skein.ports import Table
 from skein.settings import Settings
 

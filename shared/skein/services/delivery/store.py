@@ -11,8 +11,8 @@ from skein.models.base import MemberRef, rfc3339
 from skein.models.chat import Membership, chat_partition
 from skein.models.delivery import Delivery
 from skein.models.due import NOT_DUE
+from skein.models.phone import PhoneOwner
 from skein.models.storage import Exists, Is, Item, Key, Update, all_of
-from skein.models.user import PhoneOwner
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.delivery.policy import grace_end

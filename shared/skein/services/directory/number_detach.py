@@ -10,6 +10,7 @@ from contextlib import suppress
 from skein.errors import ConditionFailed
 from skein.models.base import MemberRef
 from skein.models.chat import Membership, member_relation, related_chat
+from skein.models.phone import PhoneChat, phone_partition
 from skein.models.storage import (
     MAX_BATCH_GET_KEYS,
     MAX_TRANSACTION_ITEMS,
@@ -17,7 +18,7 @@ from skein.models.storage import (
     Update,
     Write,
 )
-from skein.models.user import PhoneChat, User, phone_partition
+from skein.models.user import User
 from skein.ports import Table
 from skein.services.common.pagination import pages_of_relation
 

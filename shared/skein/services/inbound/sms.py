@@ -10,10 +10,12 @@ from skein.models.base import MemberRef, NamedMember, rfc3339
 from skein.models.chat import Chat, Membership, SmsAddress
 from skein.models.dedupe import DedupeMark
 from skein.models.limit import Over
+from skein.models.line import Line
 from skein.models.overrides import ChatOverrides, Retention, TenantSettings
+from skein.models.phone import PhoneChat, PhoneOwner, caller_name
 from skein.models.sms import InboundSms
 from skein.models.storage import Check, Is, Missing, Put, Write
-from skein.models.user import Line, PhoneChat, PhoneOwner, User, caller_name
+from skein.models.user import User
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import place_keys, read_place
 from skein.services.chats.post_message import Chats, NewMessage, Posted

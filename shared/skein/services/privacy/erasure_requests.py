@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from skein.errors import Ambiguous, ConditionFailed, NotFound
 from skein.models.erasure import Erasure, Subject
 from skein.models.jobs import ErasureJob
+from skein.models.phone import PhoneOwner
 from skein.models.storage import Delete, Is, Missing, Put, Write, any_of
-from skein.models.user import PhoneOwner, User
+from skein.models.user import User
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch

@@ -18,8 +18,9 @@ from skein.models.dedupe import OPENED
 from skein.models.erasure import FIRST_STAGE, ErasedChat, Erasure, ErasureStage, Subject, SweepCount
 from skein.models.jobs import ErasureJob
 from skein.models.limit import Allowance, owner_of_user
+from skein.models.phone import PhoneChat, PhoneOwner, phone_partition
 from skein.models.storage import Delete, Is, Item, Key, Update, Write
-from skein.models.user import Merge, PhoneChat, PhoneOwner, User, phone_partition
+from skein.models.user import Merge, User
 from skein.ports import Clock, Table
 from skein.services.common.pagination import items_under
 from skein.services.outbox.dispatch import Dispatch

@@ -1,0 +1,39 @@
+"""A line: a phone number on which people reach an agent."""
+
+from skein.models.base import E164, Identifier, Instant, Stored, Tenant, key_part
+from skein.models.overrides import ChatOverrides
+from skein.models.storage import META, Item, Key
+
+
+class Line(Stored):
+    """A phone number that belongs to one agent; the number alone finds the tenant.
+
+    Attributes:
+        settings: What it says of settings that its tenant or the deployment would decide.
+    """
+
+    tenant: Tenant
+    phone: E164
+    agent_id: Identifier
+    settings: ChatOverrides = ChatOverrides()
+    version: int = 1
+    created_at: Instant
+
+    @staticmethod
+    def key_of(phone: str) -> Key:
+        """The key of a line: not under a tenant, since a webhook knows only the number."""
+        return Key(f"LINE#{key_part(phone)}", META)
+
+    @property
+    def key(self) -> Key:
+        """This line's key."""
+        return self.key_of(self.phone)
+
+    def to_item(self) -> Item:
+        """The line as table attributes, listed under its tenant."""
+        return self.attributes() | {"gsi1pk": lines_relation(self.tenant), "gsi1sk": self.phone}
+
+
+def lines_relation(tenant: str) -> str:
+    """The `gsi1` partition of a tenant's lines."""
+    return f"{key_part(tenant)}#LINES"

@@ -1,0 +1,64 @@
+"""Index of phone numbers: the person and the direct chats that a number leads to."""
+
+from typing import ClassVar
+
+from skein.models.base import E164, Identifier, Stored, Tenant, key_part
+from skein.models.storage import META, Item, Key, SortKeyPrefix
+
+
+def phone_partition(tenant: str, phone: str) -> str:
+    """The partition of what is known of a phone number within a tenant."""
+    return f"{key_part(tenant)}#PHONE#{key_part(phone)}"
+
+
+class PhoneOwner(Stored):
+    """Whose number it is."""
+
+    tenant: Tenant
+    phone: E164
+    user_id: Identifier
+
+    @staticmethod
+    def key_of(tenant: str, phone: str) -> Key:
+        """The key of a number's owner."""
+        return Key(phone_partition(tenant, phone), META)
+
+    @property
+    def key(self) -> Key:
+        """This look-up's key."""
+        return self.key_of(self.tenant, self.phone)
+
+    def to_item(self) -> Item:
+        """The look-up as table attributes."""
+        return self.attributes()
+
+
+class PhoneChat(Stored):
+    """The one direct chat between a number and a line's agent."""
+
+    PREFIX: ClassVar = SortKeyPrefix("LINE#")
+
+    tenant: Tenant
+    phone: E164
+    line: E164
+    agent_id: Identifier
+    chat_id: Identifier
+
+    @staticmethod
+    def key_of(tenant: str, phone: str, line: str) -> Key:
+        """The key of the chat between a number and a line."""
+        return Key(phone_partition(tenant, phone), f"{PhoneChat.PREFIX}{key_part(line)}")
+
+    @property
+    def key(self) -> Key:
+        """This look-up's key."""
+        return self.key_of(self.tenant, self.phone, self.line)
+
+    def to_item(self) -> Item:
+        """The look-up as table attributes."""
+        return self.attributes()
+
+
+def caller_name(phone: str) -> str:
+    """How a person is called of whom only the number is known: "Caller" and its last digits."""
+    return f"Caller {phone[-4:]}"
