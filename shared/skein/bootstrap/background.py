@@ -61,8 +61,9 @@ class Background(OnRecord):
     @part
     def renewing(self) -> Renewing:
         """Renews summaries."""
-        from skein.services.summaries.agent_summary import Notes, Summarizer
+        from skein.services.summaries.agent_summary import Notes
         from skein.services.summaries.chat_summary import Records
+        from skein.services.summaries.model import Summarizer
         from skein.services.summaries.renewing import Renewing
 
         summarizer = Summarizer(

@@ -29,7 +29,7 @@ from skein.models.user import User
 from skein.prompts import render
 from skein.services.common.quoting import quoted
 from skein.services.config.resolution import resolved
-from skein.services.summaries.prompt import ask_chat
+from skein.services.summaries.model import ask_chat
 from skein.settings import Settings
 from tests.support import timeline_parser as grammar
 from tests.support.builders import NOON, TENANT, bot, person, tokens

@@ -5,91 +5,29 @@ for upkeep as long as a note is behind; so a crash forfeits at most that cooldow
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from skein.errors import ConditionFailed, ModelRejected, NotFound, Transient
+from skein.errors import ConditionFailed, NotFound
 from skein.models.agent import Agent
 from skein.models.base import MemberRef
 from skein.models.chat import Chat, Membership, Message
-from skein.models.completion import ModelMessage, ModelRequest
 from skein.models.jobs import SummaryJob
 from skein.models.storage import Absent, Is, Item, Update, all_of
 from skein.models.summary import Summary, SummaryState
-from skein.ports import Clock, LanguageModel, Metrics, Table
+from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.sessions import summed_up_from
 from skein.services.chat_state.snapshot import read_room
-from skein.services.quotas.usage import Budget, OverBudget, UsageBook
-from skein.services.summaries import prompt as texts
+from skein.services.summaries import model as texts
+from skein.services.summaries.model import Summarizer
 from skein.services.summaries.staleness import LEAST_MESSAGES, agent_renewal_at
 from skein.settings import Settings
 
 NEWEST_MESSAGES = 10
 ROWS_READ = 50  # of which some are keywords and notices
-MODEL_SECONDS = 60
-ANSWER_TOKENS = 1_000
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summarizer:
-    """Asks the light model for summaries."""
-
-    model: LanguageModel
-    usage: UsageBook
-    budget: Budget
-    metrics: Metrics
-    settings: Settings
-
-    def may_ask(self, tenant: str) -> bool:
-        """Whether the tenant's budget of background work has tokens left today."""
-        try:
-            self.budget.check(tenant)
-        except OverBudget:
-            return False
-        return True
-
-    def ask(
-        self,
-        job: SummaryJob,
-        question: tuple[ModelMessage, ...],
-        schema: dict[str, object],
-        fit: Callable[[str], str | None],
-    ) -> str | None:
-        """What of the model's answer is fit to be kept; None if nothing, which is logged.
-
-        Args:
-            job: What the summary is for.
-            question: What the model is asked.
-            schema: The form of its answer.
-            fit: Gives the summary from the answer; None where there is none in it.
-        """
-        request = ModelRequest(
-            model=self.settings.light_model,
-            messages=question,
-            max_output_tokens=ANSWER_TOKENS,
-            timeout_seconds=MODEL_SECONDS,
-            answer_schema=schema,
-        )
-        try:
-            answer = self.model.complete(request)
-        except (Transient, ModelRejected) as error:
-            self._failed(job, str(error))
-            return None
-        self.usage.add(job.tenant, answer.usage, spread_by=job.chat_id, background=True)
-        summary = fit(answer.text)
-        if summary is None:
-            self._failed(job, "the answer was unfit")
-        return summary
-
-    def _failed(self, job: SummaryJob, why: str) -> None:
-        logger.warning(
-            "a summary failed",
-            extra={"chat_id": job.chat_id, "agent_id": job.agent_id, "why": why},
-        )
-        self.metrics.count("SummariesFailed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

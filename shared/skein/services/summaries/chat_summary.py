@@ -18,8 +18,9 @@ from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.history_window import pinned
 from skein.services.chat_state.sessions import summed_up_from
 from skein.services.common.optimistic import optimistic
-from skein.services.summaries import prompt as texts
-from skein.services.summaries.agent_summary import Summarizer, said, stored_state
+from skein.services.summaries import model as texts
+from skein.services.summaries.agent_summary import said, stored_state
+from skein.services.summaries.model import Summarizer
 from skein.services.summaries.staleness import chat_renewal_at
 from skein.settings import Settings
 

@@ -1,15 +1,24 @@
-"""What a model is asked when it summarises, and what of its answer may be kept."""
+"""Ask a model for summaries, and take from its answer what may be kept."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from skein.errors import ModelRejected, Transient
 from skein.models.agent import Agent
 from skein.models.chat import Chat, Message
-from skein.models.completion import ModelMessage, well_formed
+from skein.models.completion import ModelMessage, ModelRequest, well_formed
+from skein.models.jobs import SummaryJob
 from skein.models.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
+from skein.ports import LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import behind_bars, label
+from skein.services.quotas.usage import Budget, OverBudget, UsageBook
+from skein.settings import Settings
 
+MODEL_SECONDS = 60
+ANSWER_TOKENS = 1_000
 MESSAGE_CHARACTERS = 500
 LONG_MESSAGE_CHARACTERS = 2_000  # of those that leave the window, and are then remembered by this
 
@@ -27,6 +36,68 @@ CHAT_SCHEMA: dict[str, object] = {
     "required": ["summary"],
     "additionalProperties": False,
 }
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summarizer:
+    """Asks the light model for summaries."""
+
+    model: LanguageModel
+    usage: UsageBook
+    budget: Budget
+    metrics: Metrics
+    settings: Settings
+
+    def may_ask(self, tenant: str) -> bool:
+        """Whether the tenant's budget of background work has tokens left today."""
+        try:
+            self.budget.check(tenant)
+        except OverBudget:
+            return False
+        return True
+
+    def ask(
+        self,
+        job: SummaryJob,
+        question: tuple[ModelMessage, ...],
+        schema: dict[str, object],
+        fit: Callable[[str], str | None],
+    ) -> str | None:
+        """What of the model's answer is fit to be kept; None if nothing, which is logged.
+
+        Args:
+            job: What the summary is for.
+            question: What the model is asked.
+            schema: The form of its answer.
+            fit: Gives the summary from the answer; None where there is none in it.
+        """
+        request = ModelRequest(
+            model=self.settings.light_model,
+            messages=question,
+            max_output_tokens=ANSWER_TOKENS,
+            timeout_seconds=MODEL_SECONDS,
+            answer_schema=schema,
+        )
+        try:
+            answer = self.model.complete(request)
+        except (Transient, ModelRejected) as error:
+            self._failed(job, str(error))
+            return None
+        self.usage.add(job.tenant, answer.usage, spread_by=job.chat_id, background=True)
+        summary = fit(answer.text)
+        if summary is None:
+            self._failed(job, "the answer was unfit")
+        return summary
+
+    def _failed(self, job: SummaryJob, why: str) -> None:
+        logger.warning(
+            "a summary failed",
+            extra={"chat_id": job.chat_id, "agent_id": job.agent_id, "why": why},
+        )
+        self.metrics.count("SummariesFailed")
 
 
 def ask_agent(
