@@ -12,8 +12,8 @@ from bench.wire import Wire, WireCall, rounds
 KIB = 1_024
 MILLISECONDS = 1_000
 SHORT = 100  # messages of a chat that would change its cost while it is measured
-LEAST_TURNS = 3
-MOST_ERROR_CHARACTERS = 160
+MIN_TURNS = 3
+MAX_ERROR_CHARACTERS = 160
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def series(
     found: list[Turn] = []
     talk: Talk | None = None
     for number in range(turns):
-        if len(found) >= LEAST_TURNS and time.monotonic() > give_up:
+        if len(found) >= MIN_TURNS and time.monotonic() > give_up:
             break
         if talk is None or messages <= SHORT:
             talk = begin(messages - 2, f"{messages}n{number}")
@@ -134,4 +134,4 @@ def row_of(who: str, messages: int, turns: Sequence[Turn]) -> Row:
 def failed_row(who: str, messages: int, error: BaseException) -> Row:
     """What is known of turns that could not be made."""
     said = f"{type(error).__name__}: {error}".replace("\n", " ")
-    return Row(who=who, messages=messages, error=said[:MOST_ERROR_CHARACTERS])
+    return Row(who=who, messages=messages, error=said[:MAX_ERROR_CHARACTERS])

@@ -23,7 +23,7 @@ from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 
 TURNS = 200
-LEAST_HEAD = 1_024
+MIN_HEAD = 1_024
 STEP = 128
 RULES = " Ask for the pulse at rest, and for pain, before you raise the load by more than a tenth."
 LONG_PROMPT = SYSTEM_PROMPT + RULES * 60
@@ -89,7 +89,7 @@ def shares(asked: Iterable[Asked], tokens: ModelTokens) -> dict[str, float]:
 
 def served(head: int) -> int:
     """How many tokens of a head OpenAI's cache serves."""
-    return head // STEP * STEP if head >= LEAST_HEAD else 0
+    return head // STEP * STEP if head >= MIN_HEAD else 0
 
 
 def common(one: str, other: str) -> str:

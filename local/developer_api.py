@@ -19,7 +19,7 @@ from skein.models.base import rfc3339
 
 PREFIX = "/local/"
 LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
-MOST_SECONDS = 10 * 366 * 86_400
+MAX_SECONDS = 10 * 366 * 86_400
 DEFAULT_SCOPE = "chat"
 CALLS = "POST token, GET sms, POST sms, POST clock, POST drain, GET config"
 
@@ -104,7 +104,7 @@ class DeveloperApi:
         seconds = _object(request).get("advance_seconds")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             raise BadRequestError("`advance_seconds` must be a number.")
-        if not 0 <= seconds <= MOST_SECONDS:  # what is no number at all lies nowhere
+        if not 0 <= seconds <= MAX_SECONDS:  # what is no number at all lies nowhere
             raise BadRequestError("`advance_seconds` must lie between 0 and ten years.")
         self.quiet.advance(timedelta(seconds=seconds))
         return {"now": rfc3339(self.clock.now())}

@@ -14,7 +14,7 @@ from local.events import Event
 from local.intrinsics import ACCOUNT, REGION
 from local.template import ROOT, Function
 
-MOST_AT_ONCE = 4
+MAX_AT_ONCE = 4
 
 Handler = Callable[[Event, "LambdaContext"], Any]
 
@@ -67,7 +67,7 @@ class Functions:
         return self._handlers[function.logical_id](event, LambdaContext(function))
 
 
-def concurrency(function: Function, most: int = MOST_AT_ONCE) -> int:
+def concurrency(function: Function, most: int = MAX_AT_ONCE) -> int:
     """How many batches of its queues a function handles at once, of as many as there may be."""
     allowed = (source.concurrency or most for source in function.queues)
     return min(most, max(allowed, default=most))

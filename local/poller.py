@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from local.events import failed_messages, sqs_event
-from local.functions import MOST_AT_ONCE, Invoker, concurrency
+from local.functions import MAX_AT_ONCE, Invoker, concurrency
 from local.inbox import Held, Inbox, Source
 from local.intrinsics import queue_arn
 from skein.ports import Clock
@@ -39,7 +39,7 @@ class Poller:
         *,
         functions: Invoker,
         clock: Clock,
-        most_at_once: int = MOST_AT_ONCE,
+        most_at_once: int = MAX_AT_ONCE,
     ) -> None:
         self._inbox = inbox
         self._functions = functions

@@ -12,9 +12,9 @@ from local.twilio_sandbox import TwilioSandbox
 
 # A large turn is made in steps, so that what it sets off happens at about its own time; each step
 # costs a tick.
-MOST_STEPS = 24
-LEAST_STEP = timedelta(minutes=1)
-MOST_ROUNDS = 5
+MAX_STEPS = 24
+MIN_STEP = timedelta(minutes=1)
+MAX_ROUNDS = 5
 GIVE_UP_SECONDS = 600.0
 
 Deadline = float
@@ -67,7 +67,7 @@ class Quiet:
 
     def _advance(self, by: timedelta, until: Deadline) -> None:
         self._settle(until)
-        step = max(LEAST_STEP, by / MOST_STEPS)
+        step = max(MIN_STEP, by / MAX_STEPS)
         while by >= timedelta(0):
             hop = min(by, step, self._until_next_message() or step)
             self._clock.turn(hop)
@@ -84,7 +84,7 @@ class Quiet:
     def _run_due(self, until: Deadline) -> None:
         self._settle(until)
         fire = self._schedules.fire_due
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             before = self._moves()
             if not fire():
                 return

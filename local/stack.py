@@ -26,7 +26,7 @@ from local.developer_api import DeveloperApi
 from local.environment import AUDIENCE, LocalSecrets, Surroundings, lambda_environment
 from local.errors import DataInUseError
 from local.events import Request, Response
-from local.functions import MOST_AT_ONCE, Functions, Invoker
+from local.functions import MAX_AT_ONCE, Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, Source
 from local.model_server import SETTINGS as MODEL_SETTINGS
@@ -71,7 +71,7 @@ class Stack:
         config: Config,
         *,
         inbox: Callable[..., Inbox] = Inbox,
-        most_at_once: int = MOST_AT_ONCE,
+        most_at_once: int = MAX_AT_ONCE,
     ) -> None:
         self.config = config
         self._inbox = inbox

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.load.people import LONGEST_GAP_SECONDS, MOST_IN_A_BURST
+from bench.load.people import MAX_GAP_SECONDS, MAX_IN_A_BURST
 from bench.load.report import page, show
 from bench.load.run import A_FEW, Outcome, Plan, any_seed, carry_out
 from local.template import ROOT
@@ -86,7 +86,7 @@ def _write(outcome: Outcome) -> None:
     if (plan.phones, plan.users, plan.seconds) != (Plan.phones, Plan.users, Plan.seconds):
         return
     name = "load-faults.md" if plan.faults else "load.md"
-    gap = LONGEST_GAP_SECONDS * (MOST_IN_A_BURST - 1)
+    gap = MAX_GAP_SECONDS * (MAX_IN_A_BURST - 1)
     text = page(outcome, _machine(), gap=gap)
     (ROOT / "bench" / name).write_text(text, encoding="utf-8")
     print(f"\nload: written to bench/{name}")

@@ -20,11 +20,11 @@ from urllib.parse import quote
 
 TENANT = "demo"
 CALL_SECONDS = 30.0
-MOST_TRIES = 25
-LONGEST_WAIT_SECONDS = 5.0
-LOOK_SECONDS, LONGEST_LOOK_SECONDS = 1.0, 5.0  # less and less often, as apps do
-MOST_IN_A_BURST = 3
-LONGEST_GAP_SECONDS = 0.8  # so that a burst lies within a line's debounce
+MAX_TRIES = 25
+MAX_WAIT_SECONDS = 5.0
+LOOK_SECONDS, MAX_LOOK_SECONDS = 1.0, 5.0  # less and less often, as apps do
+MAX_IN_A_BURST = 3
+MAX_GAP_SECONDS = 0.8  # so that a burst lies within a line's debounce
 OK = range(200, 300)
 # Whoever is told this made a mistake, and would be told the same again.
 REFUSED = frozenset({400, 401, 403, 404, 409, 413, 422})
@@ -126,9 +126,9 @@ class Person:
         """Write some messages at once and wait for the first answer to them."""
         self._burst += 1
         markers, first_acknowledged = [], 0.0
-        for number in range(1, self._random.randint(1, MOST_IN_A_BURST) + 1):
+        for number in range(1, self._random.randint(1, MAX_IN_A_BURST) + 1):
             if number > 1:
-                time.sleep(self._random.uniform(0.1, LONGEST_GAP_SECONDS))
+                time.sleep(self._random.uniform(0.1, MAX_GAP_SECONDS))
             markers.append(f"{self.name}-{self._burst}-{number}")
             acknowledged = self._say(markers[-1])
             first_acknowledged = first_acknowledged or acknowledged
@@ -141,7 +141,7 @@ class Person:
                 self._note("answered", burst=self._burst, seconds=waited)
                 return
             time.sleep(look)
-            look = min(look * 1.25, LONGEST_LOOK_SECONDS)
+            look = min(look * 1.25, MAX_LOOK_SECONDS)
         self._note("unanswered", burst=self._burst)
 
     def _say(self, marker: str) -> float:
@@ -152,7 +152,7 @@ class Person:
         """
         begun = time.time()
         wait = 0.25
-        for tries in range(1, MOST_TRIES + 1):
+        for tries in range(1, MAX_TRIES + 1):
             status, told = self._send(marker)
             now = time.time()
             if status in OK:
@@ -164,7 +164,7 @@ class Person:
             if status in REFUSED:
                 break
             time.sleep(wait * self._random.uniform(0.5, 1.0))
-            wait = min(wait * 2, LONGEST_WAIT_SECONDS)
+            wait = min(wait * 2, MAX_WAIT_SECONDS)
         self._note("refused", marker=marker, status=status, tries=tries)
         raise RefusedError(f"{marker}: {status} after {tries} tries")
 

@@ -7,7 +7,7 @@ from statistics import quantiles
 from bench.load.run import Outcome
 from bench.report import markdown_table, printed
 
-MOST_TOLD = 10
+MAX_TOLD = 10
 
 OPENING = """\
 # {title}
@@ -94,10 +94,10 @@ def show(outcome: Outcome, machine: str) -> None:
         print(f"{printed(failures(outcome))}\n")
     print(printed(checks(outcome)))
     for verdict in outcome.verdicts:
-        for sentence in verdict.wrong[:MOST_TOLD]:
+        for sentence in verdict.wrong[:MAX_TOLD]:
             print(f"FAIL: {verdict.check}: {sentence}")
-        if len(verdict.wrong) > MOST_TOLD:
-            print(f"FAIL: {verdict.check}: and {len(verdict.wrong) - MOST_TOLD} more")
+        if len(verdict.wrong) > MAX_TOLD:
+            print(f"FAIL: {verdict.check}: and {len(verdict.wrong) - MAX_TOLD} more")
 
 
 def about(outcome: Outcome, machine: str) -> str:

@@ -31,8 +31,8 @@ LOCUST = ROOT / ".cache" / "load" / "bin" / "locust"
 PEOPLE_A_GROUP = 5
 RAMP_SECONDS = 10
 LEAVE_SECONDS = 75  # within which the last answers are waited for
-LEAST_TURN_SECONDS, MOST_TURN_SECONDS = 60.0, 900.0
-MOST_TURNED = timedelta(hours=2)
+MIN_TURN_SECONDS, MAX_TURN_SECONDS = 60.0, 900.0
+MAX_TURNED = timedelta(hours=2)
 DRAIN_SECONDS, DRAIN_SECONDS_WITH_FAULTS = 105.0, 220.0  # of real time
 DRAINED: tuple[DueKind, ...] = ("run", "delivery", "chat")
 
@@ -279,7 +279,7 @@ def _drain(stack: LoadStack, caller: Caller, seconds: float) -> bool:
     give_up = time.monotonic() + seconds
     begun = stack.clock.now()
     try:
-        while stack.clock.now() - begun < MOST_TURNED:
+        while stack.clock.now() - begun < MAX_TURNED:
             caller.ok("POST", "/local/drain", seconds=give_up - time.monotonic())
             due_at = _due_at()
             if due_at is None:
@@ -288,7 +288,7 @@ def _drain(stack: LoadStack, caller: Caller, seconds: float) -> bool:
             caller.ok(
                 "POST",
                 "/local/clock",
-                {"advance_seconds": min(max(ahead, LEAST_TURN_SECONDS), MOST_TURN_SECONDS)},
+                {"advance_seconds": min(max(ahead, MIN_TURN_SECONDS), MAX_TURN_SECONDS)},
                 seconds=give_up - time.monotonic(),
             )
     except (TimeoutError, ValueError, urllib.error.URLError):  # ValueError: no time is left

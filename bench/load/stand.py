@@ -29,7 +29,7 @@ from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from skein.adapters.twilio_sms import READ_SECONDS as TWILIO_SECONDS
 
 SIZES: dict[Kind, int] = {"door": 12, "worker": 16}
-MOST_AT_ONCE = 8  # batches of one queue
+MAX_AT_ONCE = 8  # batches of one queue
 KILL_SECONDS = 5.0
 # The model is given up on sooner than deployed, or lost answers would take most of the three
 # minutes: each try of the SDK, of which there are two, has three seconds.
@@ -57,7 +57,7 @@ class LoadStack(Stack):
         self, config: Config, *, storm: Storm, seed: int, sizes: Mapping[Kind, int] | None = None
     ) -> None:
         super().__init__(
-            config, inbox=partial(UnreliableInbox, storm=storm), most_at_once=MOST_AT_ONCE
+            config, inbox=partial(UnreliableInbox, storm=storm), most_at_once=MAX_AT_ONCE
         )
         self._storm = storm
         self._seed = seed

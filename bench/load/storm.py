@@ -25,7 +25,7 @@ Fault = Literal["throttle", "reset", "lost before", "lost after"]
 FAULTS: tuple[Fault, ...] = ("throttle", "reset", "lost before", "lost after")
 
 SHARE = 0.05
-LONGEST_PAUSE_SECONDS = 1.0  # a lost call of AWS takes some time, though not its whole time-out
+MAX_PAUSE_SECONDS = 1.0  # a lost call of AWS takes some time, though not its whole time-out
 READ_SECONDS = 5
 LATEST_SECONDS = 2.0  # by which a queue may hand out a message too late
 COPIED, LATE = 0.1, 0.5  # the shares of messages that come twice, and late
@@ -96,7 +96,7 @@ def shake_aws(client: Any, service: str, storm: Storm) -> None:
             raise ConnectionClosedError(endpoint_url=request.url)
         if fault == "lost after":
             wire.send(request)
-        time.sleep(storm.seconds(LONGEST_PAUSE_SECONDS))
+        time.sleep(storm.seconds(MAX_PAUSE_SECONDS))
         raise ReadTimeoutError(endpoint_url=request.url)
 
     client.meta.events.register(f"before-send.{service}", before_send)

@@ -78,7 +78,7 @@ class Lanes:
         self._lanes = lanes
 
     def __call__(self, work: Callable[[A], B], over: Sequence[A]) -> list[B]:
-        """See `skein.services.common.parallel.AtOnce`."""
+        """See `skein.services.common.parallel.ParallelMap`."""
         clock, results = self._meter.clock, []
         begun, worked = clock.now(), self._meter.busy
         free = [begun] * min(self._lanes, max(1, len(over)))

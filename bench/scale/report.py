@@ -20,7 +20,7 @@ from skein.models.storage import MAX_BATCH_GET_KEYS, MAX_TRANSACTION_ITEMS
 from skein.services.common.parallel import THREADS
 from skein.services.outbox.due_scanner import BATCH, PAGE
 from skein.services.outbox.tick import BACKOFF_MINUTES
-from skein.services.quotas.rate_limits import MOST_SHARDS
+from skein.services.quotas.rate_limits import MAX_SHARDS
 from skein.services.quotas.usage import USAGE_SHARDS
 
 MARK = re.compile(r"(<!-- scale: (?P<name>[a-z-]+) -->\n).*?(<!-- /scale -->)", re.DOTALL)
@@ -80,7 +80,7 @@ def facts(template: Template) -> Cells:
         ["jobs an invocation takes", _batches(template), "`BatchSize` in `template.yaml`"],
         ["shards of each kind of due mark", f"{DUE_SHARDS}", "`DUE_SHARDS`"],
         ["counters of a tenant's usage of a day", f"{USAGE_SHARDS}", "`USAGE_SHARDS`"],
-        ["parts of a tenant's limits, at most", f"{MOST_SHARDS}", "`MOST_SHARDS`"],
+        ["parts of a tenant's limits, at most", f"{MAX_SHARDS}", "`MAX_SHARDS`"],
         ["ticks a minute; seconds of each; MB", _looks(tick), "`Tick` in `template.yaml`"],
         [
             "consolidation finders an hour; seconds of each; MB",

@@ -21,7 +21,7 @@ NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 CHATS = 10_000_000
 DUE_OF_ALL = 25  # of these chats one is due in the same hour
-LONGEST_MINUTES = 24 * 60
+MAX_MINUTES = 24 * 60
 TURN_SECONDS = 5
 
 
@@ -96,7 +96,7 @@ class Script:
         count = self.many(CHATS // 10)
         stage = self._stage([self._backlog(count)], Shape.deployed("Tick"))
         minutes = 0
-        while stage.done < count and minutes < LONGEST_MINUTES:
+        while stage.done < count and minutes < MAX_MINUTES:
             stage.look()
             stage.work()
             minutes += 1
@@ -157,7 +157,7 @@ class Script:
         stage = self._stage([crowd], Shape.deployed("Tick"))
         stage.queues.waiting.extend(crowd.key(number) for number in range(count))
         minutes = 0
-        while stage.done < count and minutes < LONGEST_MINUTES:
+        while stage.done < count and minutes < MAX_MINUTES:
             stage.look()
             stage.work(max(1, round(per_minute * self.size)))
             minutes += 1

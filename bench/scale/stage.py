@@ -21,7 +21,7 @@ from skein.models.storage import Key
 from skein.ports import Table
 from skein.services.common.parallel import THREADS
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.outbox.due_scanner import ALL_SHARDS, Finder, shards_of
+from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, shards_of
 from tests.fakes.system import FixedClock, MemoryMetrics
 
 SPARE_SECONDS = 5  # as the functions have it
@@ -72,7 +72,7 @@ class Looking(Protocol):
 class Maker(Protocol):
     """Makes one of these."""
 
-    def __call__(self, *, table: Table, finder: Finder) -> Looking:
+    def __call__(self, *, table: Table, finder: DueScanner) -> Looking:
         """A new container of the function."""
         ...
 
@@ -156,7 +156,7 @@ class Stage:
         for shards in self._shape.parts:
             self.clock.set(begun)
             here = table or self.table
-            finder = Finder(
+            finder = DueScanner(
                 table=here,
                 clock=self.clock,
                 dispatch=Dispatch(queues=self.queues, metrics=self.metrics),

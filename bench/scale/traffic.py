@@ -150,7 +150,7 @@ class Traffic:
         stand, chat = self._chat("group")
         activity = Activity("a message in a group that wakes nobody")
         change = ChatChange(respond="manual")
-        stand.app.rooms.change(TENANT, "chat_1", chat.person.ref, change)
+        stand.app.chat_admin.change(TENANT, "chat_1", chat.person.ref, change)
         for number in range(TIMES):
             message = NewMessage(
                 tenant=TENANT,
@@ -225,7 +225,7 @@ class Traffic:
             stand, chat = self._chat("direct")
             app = build_app(stand.settings, **(stand.ports | {"model": Remembering()}))
             change = ChatChange(consolidate=True)
-            app.rooms.change(TENANT, "chat_1", chat.person.ref, change)
+            app.chat_admin.change(TENANT, "chat_1", chat.person.ref, change)
             stand.clock.advance(7 * 3_600)
             stand.queues.ready("upkeep")
             with self._invoked(activity, stand, "ConsolidationFinder"):

@@ -39,7 +39,7 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
 
     The same `client_id` again is the same chat, as it is now.
     """
-    opened = app().rooms.create(router.caller.tenant, router.caller.person, new)
+    opened = app().chat_admin.create(router.caller.tenant, router.caller.person, new)
     return ChatResource.of(opened.chat), 201 if opened.created else 200
 
 
@@ -81,7 +81,9 @@ def get_chat(chat_id: ChatId) -> OwnChatResource:
 def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
     """Its title, its respond policy and whether it is consolidated; never its visibility."""
     caller = router.caller
-    return ChatResource.of(app().rooms.change(caller.tenant, chat_id, caller.person.ref, change))
+    return ChatResource.of(
+        app().chat_admin.change(caller.tenant, chat_id, caller.person.ref, change)
+    )
 
 
 @router.delete(
@@ -94,7 +96,7 @@ def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
 )
 def discard_chat(chat_id: ChatId) -> Response[None]:
     """Nothing is posted in it any more; its members can still read it."""
-    app().rooms.discard(router.caller.tenant, chat_id, router.caller.person.ref)
+    app().chat_admin.discard(router.caller.tenant, chat_id, router.caller.person.ref)
     return no_content()
 
 
@@ -109,7 +111,9 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
     """What was said before counts as seen; direct chats admit nobody."""
     caller = router.caller
     member = MemberRef(kind=kind, id=member_id)
-    return ChatResource.of(app().rooms.add_member(caller.tenant, chat_id, caller.person, member))
+    return ChatResource.of(
+        app().chat_admin.add_member(caller.tenant, chat_id, caller.person, member)
+    )
 
 
 @router.delete(
@@ -123,7 +127,7 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
 def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:
     """Oneself, perhaps; an agent's queued run is canceled."""
     member = MemberRef(kind=kind, id=member_id)
-    app().rooms.remove_member(router.caller.tenant, chat_id, router.caller.person.ref, member)
+    app().chat_admin.remove_member(router.caller.tenant, chat_id, router.caller.person.ref, member)
     return no_content()
 
 

@@ -154,7 +154,7 @@ class ConditionFailed(SkeinError):
         self.failed = failed
 
 
-class RiderFailed(SkeinError):
+class ExtraWriteFailed(SkeinError):
     """What was to be committed together with a message no longer holds; nothing was posted."""
 
 

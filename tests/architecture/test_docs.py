@@ -47,8 +47,8 @@ from skein.models.base import MemberRef, Stored
 from skein.models.storage import Key
 from skein.models.trigger import Trigger
 from skein.services.config.resolution import resolved
-from skein.services.quotas.usage import COUNTS, UsageBook
-from skein.services.runs.concurrency_limit import Permits
+from skein.services.quotas.usage import COUNTS, UsageCounters
+from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.settings import PREFIX, Settings, variable
 
 DOCS = ROOT / "docs"
@@ -425,11 +425,11 @@ KEYS: dict[str, Key] = {
     "shelf": document.Folder(tenant=TENANT, agent_id=AGENT).shelf_key,
     "`Workbench`": thread.Workbench.key_of(TENANT, AGENT, None),
     "thread that has ended": thread.Thread.ended_key_of(TENANT, AGENT, None, "{thread}"),
-    "`Stint`": thread.Stint.key_of(TENANT, AGENT, None, "{thread}", "{run}", 1),
+    "`ThreadRunLink`": thread.ThreadRunLink.key_of(TENANT, AGENT, None, "{thread}", "{run}", 1),
     "revision": memory.revision_key(TENANT, AGENT, None),
     "effect": ownership.effect_key(TENANT, AGENT, None, "{effect}"),
     "live run": live_key(),
-    "permits": Permits.key_of(TENANT, AGENT),
+    "permits": ConcurrencyLimit.key_of(TENANT, AGENT),
     "`User`": user.User.key_of(TENANT, "{id}"),
     "`Merge`": user.Merge.key_of(TENANT, "{id}"),
     "`PhoneOwner`": phone.PhoneOwner.key_of(TENANT, "{phone}"),
@@ -443,7 +443,7 @@ KEYS: dict[str, Key] = {
     "`SkillCatalog`": skill.SkillCatalog.key_of(TENANT),
     "`Source`": source.Source.key_of("{source}"),
     "`AuditEntry`": audit_key(),
-    "usage": UsageBook.key_of(TENANT, "{day}", 7)._replace(pk="{tenant}#USAGE#{day}#{shard}"),
+    "usage": UsageCounters.key_of(TENANT, "{day}", 7)._replace(pk="{tenant}#USAGE#{day}#{shard}"),
 }
 RELATIONS = {
     chat.member_relation(TENANT, PERSON),

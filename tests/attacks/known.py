@@ -152,6 +152,7 @@ HIDDEN_DOCUMENTS_COUNT: Story = (
 )
 ID_OF_A_PRIVATE_CHAT: Story = (
     Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Leave(who=BOB.id, chat=PAIR.id),
     Say(
         who=BOB.id,
         chat=BOBS.id,

@@ -18,8 +18,8 @@ from tests.attacks.outsiders import (
 from tests.attacks.stage import Prompt, Stage
 from tests.attacks.steps import QUIET, Join, Merge, Say, Story, Tactic, told
 
-MOST_SHOWN = 2_000  # characters of a difference
-MOST_TRIES = 100  # shorter stories tried for each that is found
+MAX_SHOWN = 2_000  # characters of a difference
+MAX_TRIES = 100  # shorter stories tried for each that is found
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ def leak_in(story: Story) -> Leak | None:
 
 def shortened(story: Story) -> Story:
     """The story without everything that its leak does not need."""
-    for shorter in islice(_shorter(story), MOST_TRIES):
+    for shorter in islice(_shorter(story), MAX_TRIES):
         if leak_in(shorter) is not None:
             return shortened(shorter)
     return story
@@ -165,7 +165,7 @@ def _check(stage: Stage, who: str, views: tuple[View, ...]) -> None:
     """Look for the secret itself, and for ids of private chats."""
     for what, text in views:
         if stage.secret in text:
-            raise Leak(f"{named(who)} can see the secret in {what}:\n  {text[:MOST_SHOWN]}")
+            raise Leak(f"{named(who)} can see the secret in {what}:\n  {text[:MAX_SHOWN]}")
     if who in EVERYBODY:
         return
     hidden = stage.knowledge.strange_chats(who)
@@ -174,7 +174,7 @@ def _check(stage: Stage, who: str, views: tuple[View, ...]) -> None:
             if chat_id in text and chat_id not in what:
                 raise Leak(
                     f"{named(who)} can see {chat_id}, the id of a private chat that they were "
-                    f"never in, in {what}:\n  {text[:MOST_SHOWN]}"
+                    f"never in, in {what}:\n  {text[:MAX_SHOWN]}"
                 )
 
 
@@ -211,5 +211,5 @@ def _compare(what: str, text: str, twin: str) -> None:
             lineterm="",
             n=1,
         )
-        difference = "\n".join(lines)[:MOST_SHOWN]
+        difference = "\n".join(lines)[:MAX_SHOWN]
         raise Leak(f"{what}, which tells the secrets apart:\n{difference}")

@@ -238,14 +238,14 @@ class Stage(World):
         if step.word == "secret" and not self._confides(step.chat):
             return
         title = self._phrase(step.word) or f"Talk {self.step}"
-        self.app.rooms.change(TENANT, step.chat, _ref(step.who), ChatChange(title=title))
+        self.app.chat_admin.change(TENANT, step.chat, _ref(step.who), ChatChange(title=title))
         self.knowledge.confided(step.chat, step.word)
 
     def _join(self, step: Join) -> None:
-        self.app.rooms.add_member(TENANT, step.chat, _member(step.by), _ref(step.who))
+        self.app.chat_admin.add_member(TENANT, step.chat, _member(step.by), _ref(step.who))
 
     def _leave(self, step: Leave) -> None:
-        self.app.rooms.remove_member(TENANT, step.chat, _ref(step.who), _ref(step.who))
+        self.app.chat_admin.remove_member(TENANT, step.chat, _ref(step.who), _ref(step.who))
 
     def _rename_member(self, step: NewName) -> None:
         name = f"{NAMES[step.who]} {self.step}"
@@ -277,7 +277,7 @@ class Stage(World):
         self.app.consolidation_requests.request(TENANT, step.chat)
 
     def _discard(self, step: Discard) -> None:
-        self.app.rooms.discard(TENANT, step.chat, _ref(step.who))
+        self.app.chat_admin.discard(TENANT, step.chat, _ref(step.who))
 
     def _merge(self, step: Merge) -> None:
         self.app.numbers.link(TENANT, step.who, STRANGERS_PHONE)

@@ -15,7 +15,7 @@ from tests.attacks.cast import CONFIDED, FORM, ROOMS, SECRET_WORD
 from tests.attacks.steps import Move, MoveKind, Tactic
 from tests.support.fakes import Calls
 
-MOST_CALLS = 18  # of one answer; Skein carries out 20
+MAX_CALLS = 18  # of one answer; Skein carries out 20
 THREAD_ID = re.compile(r"\bthr_[0-9a-f]{26}\b")
 GOAL_ID = re.compile(r"\bgoal_[0-9a-f]{26}\b")
 MEMORY_ID = re.compile(r"\bmem_[0-9A-Za-z]{26}\b")
@@ -87,7 +87,7 @@ def answer(seen: Seen, tactic: Tactic, leaves_out: Refuses) -> Calls:
             uses.extend(_uses(move, seen, leaves_out))
         waits = [use for use in uses if use[1].get("wait")]
         others = [use for use in uses if not use[1].get("wait")]
-        return Calls((*others[: MOST_CALLS - len(waits)], *waits))
+        return Calls((*others[: MAX_CALLS - len(waits)], *waits))
     if tactic.speaks:
         return Calls((), seen.loot)
     return Calls((("end_run", {}),))

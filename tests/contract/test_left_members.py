@@ -8,7 +8,7 @@ from skein.adapters.dynamodb import DynamoTable
 from skein.models.base import NamedMember
 from skein.models.chat import Chat, Membership
 from skein.models.storage import Put
-from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.snapshot import read_snapshot
 from tests.contract.conftest import NOW, TABLE_NAME
 from tests.fakes.system import FixedClock
 from tools import left_members
@@ -60,8 +60,8 @@ def test_migration_moves_closed_memberships_and_can_be_resumed_and_repeated(
     assert said[-1].endswith("; done")
     assert left_members.move_all(moto_client, TABLE_NAME, table, report=said.append) == 0
     for number in range(3):
-        assert len(read_room(table, TENANT, f"chat_{number}").members) == 1
-        everybody = read_room(table, TENANT, f"chat_{number}", closed=True).members
+        assert len(read_snapshot(table, TENANT, f"chat_{number}").members) == 1
+        everybody = read_snapshot(table, TENANT, f"chat_{number}", closed=True).members
         assert len(everybody) == 5
         assert not any(place.unmoved for place in everybody)
         item = table.get(Membership.left_key_of(TENANT, f"chat_{number}", everybody[0].member))

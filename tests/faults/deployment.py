@@ -35,7 +35,7 @@ from tests.support.fakes import Fuse, Killed, in_turn
 
 TICK_SECONDS = 50
 WEBHOOK_SECONDS = 29
-LONGEST_MINUTES = 120
+MAX_MINUTES = 120
 SOON = timedelta(days=1)
 
 PORTS = {
@@ -177,7 +177,7 @@ class Deployment(World):
 
     def live(self, *, until: Callable[[], bool] | None = None) -> None:
         """Let minutes pass until `until`, or until nothing is left to be done."""
-        for _ in range(LONGEST_MINUTES):
+        for _ in range(MAX_MINUTES):
             if self._minute_passes(until) or (until is None and self.at_rest):
                 return
         raise AssertionError(f"it never comes to rest: {self.queued} {self.due}")

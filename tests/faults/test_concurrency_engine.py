@@ -172,7 +172,7 @@ def test_whatever_messages_claims_and_endings_meet_one_runs_and_one_is_queued(
         return [claim for claim in claims if claim is not None]
 
     def end(claim: Claim) -> list[Claim]:
-        world.app.endings.end(claim, "done")
+        world.app.completion.end(claim, "done")
         return []
 
     def say() -> list[Claim]:
@@ -180,11 +180,11 @@ def test_whatever_messages_claims_and_endings_meet_one_runs_and_one_is_queued(
         return []
 
     for _ in range(ROUNDS):
-        endings = [partial(end, claim) for claim in held]
+        completion = [partial(end, claim) for claim in held]
         deeds: list[Callable[[], list[Claim]]] = [
             *[say] * chance.randint(1, 3),
             *[claim_all] * chance.randint(0, 3),
-            *endings,
+            *completion,
         ]
         held = [claim for claims in at_once(*deeds) for claim in claims]
         check_slots(world, held)
@@ -314,7 +314,8 @@ def test_what_two_runs_spend_at_once_is_all_charged(world: Rivals) -> None:
     run = run.model_copy(update={"trigger": trigger})
     accounts = [world.app.spending.account(run, {}, TenantOverrides()) for _ in range(10)]
     at_once(*[partial(a.charge, TokenUsage(input_tokens=90, output_tokens=10)) for a in accounts])
-    item = world.table.get(payer_keys(run)[0])
+    [_, of_person] = payer_keys(run)
+    item = world.table.get(of_person)
     assert item is not None
     full_at = Allowance.from_item(item).tokens_full_at
     assert full_at is not None

@@ -95,8 +95,9 @@ def test_whatever_is_said_and_asked_for_meanwhile_is_remembered_once(world: Riva
 def test_nobody_who_joins_meanwhile_is_counted_among_those_who_were_there(world: Rivals) -> None:
     for number in range(3):
         world.say(f"Before {number}")
+    world.known(ANN)
     world.clock.advance(7 * 3_600)
-    join = partial(world.app.rooms.add_member, TENANT, world.here, HUSAM, ANN.ref)
+    join = partial(world.app.chat_admin.add_member, TENANT, world.here, HUSAM, ANN.ref)
     at_once(partial(work, world), join, partial(work, world))
     world.say("After")
     to_the_end(world)

@@ -16,7 +16,7 @@ from skein.models.sms import InboundSms
 from skein.models.user import Merge
 from skein.services.chats.post_message import Posted
 from skein.services.directory import number_detach as silence
-from skein.services.workspace.document_edits import Maker
+from skein.services.workspace.document_edits import Author
 from skein.services.workspace.thread_changes import ended
 from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
@@ -60,7 +60,7 @@ class Linking(World):
     def _write_for(self, who: NamedMember) -> None:
         owner = self._kept_for(who)
         folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=owner.scope)
-        reach, maker = DocumentReach(folders=(folder,)), Maker(audience=owner.audience)
+        reach, maker = DocumentReach(folders=(folder,)), Author(audience=owner.audience)
         self.app.documents.write(reach, "plan.md", who.id, new_in=folder, maker=maker)
 
     def listed(self, who: NamedMember) -> list[str]:

@@ -131,7 +131,7 @@ class Lending(Story):
             self.live(until=lambda: self._answered)
             assert (self.staged is None) == (word in {"three", "four"})
             if word == "one":
-                self.app.rooms.discard(TENANT, SALES, HUSAM.ref)
+                self.app.chat_admin.discard(TENANT, SALES, HUSAM.ref)
         self.live()
 
     @property

@@ -7,7 +7,7 @@ from skein.models.completion import ModelRequest
 from skein.models.document import DocumentReach, Folder
 from skein.models.ownership import Owner
 from skein.models.run import Run
-from skein.models.thread import Stint, Thread, Workbench
+from skein.models.thread import Thread, ThreadRunLink, Workbench
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
 from tests.support.builders import TENANT, bot, person
@@ -76,7 +76,7 @@ class AtWork(Deployment):
         )
 
     def _stint(self, thread: Thread, run: Run) -> bool:
-        key = Stint.key_of(TENANT, "agt_a", None, thread.id, run.id, 1)
+        key = ThreadRunLink.key_of(TENANT, "agt_a", None, thread.id, run.id, 1)
         return self.table.get(key) is not None
 
 

@@ -9,7 +9,7 @@ from skein.errors import Ambiguous, Unavailable
 from skein.models.jobs import DeliveryJob
 from skein.models.sms import OutgoingSms, SentSms
 from skein.models.storage import Write
-from skein.services.delivery.sender import Deliveries
+from skein.services.delivery.sender import SmsSender
 from skein.settings import Settings
 from tests.fakes.sms import Fault
 from tests.support.builders import NOON
@@ -153,7 +153,7 @@ def killed(strike: int, text: str, *, after_effect: bool) -> tuple[Texting, Deli
     """Kill the worker at one call to the outside, and let everything else do its work."""
     world, fuse = Texting(), Fuse()
     job = world.say(text)
-    fused = Deliveries(
+    fused = SmsSender(
         table=fuse.guard(world.table, "table", ("get", "get_many", "query", "write")),
         clock=world.clock,
         sms=fuse.guard(world.sms, "sms", ("send", "find")),

@@ -117,10 +117,10 @@ def test_a_worker_whose_successor_is_at_work_can_neither_end_nor_postpone_the_ru
     assert claim(world, the_run(world)) is not None
     left = everything(world)
     attempts: list[Callable[[], None]] = [
-        lambda: world.app.endings.end(slow, "done"),
-        lambda: world.app.runs.put_off(slow, "late"),
+        lambda: world.app.completion.end(slow, "done"),
+        lambda: world.app.runs.defer(slow, "late"),
         lambda: world.app.runs.retry_later(slow, "late"),
-        lambda: world.app.runs.hand_on(slow),
+        lambda: world.app.runs.continue_later(slow),
     ]
     for late in attempts:
         with pytest.raises(LostLease):
@@ -145,7 +145,7 @@ def test_of_two_that_take_over_from_a_dead_worker_one_gets_the_run(of: str) -> N
 
 def test_a_message_that_meets_the_end_of_its_chat_is_refused() -> None:
     world = asked()
-    discard = world.app.rooms.discard
+    discard = world.app.chat_admin.discard
     rival(world).before = ("MSG#", lambda: discard(TENANT, "chat_1", HUSAM.ref))
     with pytest.raises(Conflict, match="discarded"):
         world.post("One more thing", HUSAM)
@@ -155,7 +155,7 @@ def test_a_message_that_meets_the_end_of_its_chat_is_refused() -> None:
 def test_a_message_that_meets_a_newcomer_wakes_the_newcomer_too() -> None:
     world = asked()
     world.agent(DESIGNER.id, DESIGNER.name)
-    add = world.app.rooms.add_member
+    add = world.app.chat_admin.add_member
     rival(world).before = ("MSG#", lambda: add(TENANT, "chat_1", HUSAM, DESIGNER.ref))
     seq = world.post("Hello, both", HUSAM).message.seq
     newcomer = world.membership(DESIGNER)

@@ -95,7 +95,7 @@ def test_what_cannot_be_consolidated_is_refused(world: World, admin: Client) -> 
     assert admin.get(HISTORY, cursor="x").status == 400
     beside = RowCursor(of="consolidations", after="MSG#000000000009").encode()
     assert admin.get(HISTORY, cursor=beside).status == 400
-    world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     assert admin.post(NOW, {}).status == 409
 
 

@@ -111,9 +111,9 @@ def test_what_is_not_there_is_not_shown(
 ) -> None:
     world.chat(HUSAM, chat_id="chat_of_others")
     world.chat(HUSAM, COACH, chat_id="chat_left")
-    world.app.rooms.remove_member(TENANT, "chat_left", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_left", HUSAM.ref, COACH.ref)
     world.chat(HUSAM, COACH, chat_id="chat_discarded")
-    world.app.rooms.discard(TENANT, "chat_discarded", HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_discarded", HUSAM.ref)
     world.agent("agt_gone", "Gone")
     world.app.agents.delete(TENANT, "agt_gone")
     answer = admin.get(f"/v1/agents/{agent_id}/context", **query)

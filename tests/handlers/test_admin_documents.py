@@ -6,7 +6,7 @@ import pytest
 
 from skein.models.audience import Audience
 from skein.models.document import MAX_DOCUMENT_BYTES, Document, DocumentReach, Folder
-from skein.services.workspace.document_edits import Maker
+from skein.services.workspace.document_edits import Author
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World, bot, person
 
@@ -149,7 +149,7 @@ def test_what_an_agent_wrote_in_private_is_found_by_naming_the_person(
     world: World, admin: Client
 ) -> None:
     ann = Audience(open=False, people=("usr_ann",))
-    maker = Maker(audience=ann, source_chat_id="chat_ann", source_run_id="run_1")
+    maker = Author(audience=ann, source_chat_id="chat_ann", source_run_id="run_1")
     world.app.documents.write(
         DocumentReach(folders=(HERS,)), "diary", "Dear", new_in=HERS, maker=maker
     )

@@ -124,7 +124,7 @@ def test_export_of_person_who_left_has_no_later_title_of_a_private_chat(
     world = World()
     world.known(ZOE, BEN)
     world.chat(ZOE, BEN, visibility=visibility, title="Of now")
-    world.app.rooms.remove_member(TENANT, "chat_1", ZOE.ref, ZOE.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", ZOE.ref, ZOE.ref)
     [page] = pages_of(operator(world))
     assert [chat["title"] for chat in page["chats"]] == [title]  # type: ignore[attr-defined]
 

@@ -244,7 +244,7 @@ def test_a_place_is_there_as_long_as_the_agent_is_and_on_record_when_it_is_looke
 ) -> None:
     absent = ("/v1/chats/chat_1/agents/agt_b", "/v1/chats/chat_9/agents/agt_a")
     assert {admin.get(path).status for path in absent} == {404}
-    world.app.rooms.discard(TENANT, "chat_1", person().ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", person().ref)
     assert admin.get(PIN).status == 200
     [entry] = admin.get("/v1/audit", day=f"{world.clock.now():%Y-%m-%d}").body["items"]
     assert (entry["verb"], entry["kind"], entry["ids"]) == (

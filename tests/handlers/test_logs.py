@@ -236,7 +236,7 @@ def a_bug_quotes_what_it_stumbled_over(stage: Stage, patch: pytest.MonkeyPatch) 
     def stumble(*_: Any, **__: Any) -> None:
         raise ValueError(f"cannot say {WORD} to {PHONE}")
 
-    patch.setattr(type(stage.world.app.turns.last_words), "end", stumble)
+    patch.setattr(type(stage.world.app.turns.final_messages), "end", stumble)
 
 
 def twilio_quotes_the_number_as_it_refuses(stage: Stage, _: pytest.MonkeyPatch) -> None:

@@ -179,13 +179,13 @@ class _Furnisher:
         chat = self._chat_id
         self.world.chat(ben, coach, chat_id=chat("home"), title="Home", **OPEN)
         self.world.chat(ben, coach, chat_id=chat("bens"), title="Ben", **DIRECT)
-        rooms = self.world.app.rooms
-        rooms.remove_member(TENANT, chat("team"), ann.ref, dan.ref)
-        rooms.remove_member(TENANT, chat("left"), ann.ref, coach.ref)
-        rooms.discard(TENANT, chat("discarded"), ann.ref)
+        chat_admin = self.world.app.chat_admin
+        chat_admin.remove_member(TENANT, chat("team"), ann.ref, dan.ref)
+        chat_admin.remove_member(TENANT, chat("left"), ann.ref, coach.ref)
+        chat_admin.discard(TENANT, chat("discarded"), ann.ref)
         # What Ben can see of it anyway, and so may be told.
-        rooms.change(TENANT, chat("joined"), ann.ref, ChatChange(title="On trees"))
-        rooms.add_member(TENANT, chat("joined"), ann, ben.ref)
+        chat_admin.change(TENANT, chat("joined"), ann.ref, ChatChange(title="On trees"))
+        chat_admin.add_member(TENANT, chat("joined"), ann, ben.ref)
         for name in ("team", "anns", "pair", "designers"):
             place = self.places[name]
             agent = self.designer if name == "designers" else coach

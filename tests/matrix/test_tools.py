@@ -227,9 +227,9 @@ def test_a_run_of_a_chat_that_is_over_calls_nothing(
     world.post("@Coach, do it", ben, chat_id=home)
     coach = MemberRef(kind="agent", id=world.ours.agents["coach"].id)
     if gone == "left":
-        world.app.rooms.remove_member(TENANT, home, ben.ref, coach)
+        world.app.chat_admin.remove_member(TENANT, home, ben.ref, coach)
     else:
-        world.app.rooms.discard(TENANT, home, ben.ref)
+        world.app.chat_admin.discard(TENANT, home, ben.ref)
     world._before = dict(world.table._items)
     settle(world)
     assert world.model.requests == []

@@ -60,7 +60,7 @@ def _search(meter: Meter) -> None:
     world = group()
     world.app.memories.add(OWNER, "We win", "core", made_by="tool")
     with meter(world):
-        world.app.desk.memory_search.search(REACH, "win", limit=10)
+        world.app.tool_services.memory_search.search(REACH, "win", limit=10)
 
 
 @patterns.named("list memories")

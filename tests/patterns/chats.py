@@ -192,7 +192,7 @@ def _open_chat(meter: Meter) -> None:
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
     new = NewChat.model_validate({"kind": "group", "members": [COACH.ref.model_dump()]})
     with meter(world):
-        world.app.rooms.create(TENANT, HUSAM, new)
+        world.app.chat_admin.create(TENANT, HUSAM, new)
 
 
 @patterns.named("open a chat under a `client_id`")
@@ -204,21 +204,21 @@ def _open_chat_once(meter: Meter) -> None:
         {"kind": "group", "client_id": "mine", "members": [COACH.ref.model_dump()]}
     )
     with meter(world):
-        world.app.rooms.create(TENANT, HUSAM, new)
+        world.app.chat_admin.create(TENANT, HUSAM, new)
 
 
 @patterns.named("change a chat")
 def _change_chat(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Beta"))
+        world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Beta"))
 
 
 @patterns.named("discard a chat")
 def _discard(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+        world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
 
 
 @patterns.named("let somebody in")
@@ -226,14 +226,14 @@ def _let_in(meter: Meter) -> None:
     world = group()
     world.agent("agt_b", "Analyst")
     with meter(world):
-        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, ANALYST.ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANALYST.ref)
 
 
 @patterns.named("let somebody go")
 def _let_go(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+        world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
 
 
 @patterns.named("look at an agent's place in a chat")

@@ -43,7 +43,7 @@ def _switch_on(meter: Meter) -> None:
     world.chat(HUSAM, COACH, respond="manual")
     world.post("Hello", HUSAM)
     with meter(world):
-        world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
+        world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
 
 
 @patterns.named("find nothing to consolidate")

@@ -1,7 +1,7 @@
 """Runs, their waits, and what repairs them."""
 
 from skein.agent.reading.fallback import read_alone
-from skein.agent.reading.prefetch import foreseen
+from skein.agent.reading.prefetch import prefetch_keys
 from skein.models.audience import OPEN
 from skein.models.base import MemberRef
 from skein.models.chat import SmsAddress
@@ -14,7 +14,7 @@ from skein.services.chats.post_message import NewMessage
 from skein.services.replies.user_notices import PATIENT_PUT_OFFS
 from skein.services.runs.background_runs import agent_run
 from skein.services.runs.claim import Claim
-from skein.services.runs.concurrency_limit import Permits
+from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.step_record import recording
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of, threaded
@@ -41,7 +41,9 @@ def step(claim: Claim, text: str = "Hello!", n: int = 1) -> Step:
 def ask(world: World, claim: Claim, chat_id: str = "chat_1") -> None:
     held = Held(chat_id=claim.run.chat_id, readers=OPEN, audience=OPEN)
     new = question(claim, chat_id)
-    asked = world.app.desk.asking.ask(claim.with_run(held=held), new, audience=OPEN, sent=())
+    asked = world.app.tool_services.asking.ask(
+        claim.with_run(held=held), new, audience=OPEN, sent=()
+    )
     assert asked.waiting
 
 
@@ -63,7 +65,7 @@ def _claim(meter: Meter) -> None:
     world.post("Hi", HUSAM)
     with meter(world):
         job = job_of(world)
-        world.app.runs.claim(job, lease_until=NOON + INVOCATION, beside=foreseen(job))
+        world.app.runs.claim(job, lease_until=NOON + INVOCATION, beside=prefetch_keys(job))
 
 
 @patterns.named("refuse a claim")
@@ -168,7 +170,7 @@ def _end(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     with meter(world):
-        world.app.endings.end(claim, "done")
+        world.app.completion.end(claim, "done")
 
 
 @patterns.named("end a run that others follow")
@@ -181,7 +183,7 @@ def _end_chain(meter: Meter) -> None:
     claim = world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
     assert claim is not None
     with meter(world):
-        world.app.endings.end(claim, "done")
+        world.app.completion.end(claim, "done")
 
 
 @patterns.named("a whole turn in an open chat")
@@ -214,7 +216,7 @@ def _postpone(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     with meter(world):
-        world.app.runs.put_off(claim, "the model is down")
+        world.app.runs.defer(claim, "the model is down")
 
 
 @patterns.named("tell a person on SMS that their answer is late")
@@ -234,7 +236,7 @@ def _stop(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     with meter(world):
-        world.app.endings.cancel(claim.run, error="stopped", guard=None)
+        world.app.completion.cancel(claim.run, error="stopped", guard=None)
 
 
 @patterns.named("take a permit")
@@ -242,14 +244,14 @@ def _take_permit(meter: Meter) -> None:
     world = group()
     run = claimed(world).run
     with meter(world):
-        Permits(table=world.table, clock=world.clock).take(run, 5, until=NOON + INVOCATION)
+        ConcurrencyLimit(table=world.table, clock=world.clock).take(run, 5, until=NOON + INVOCATION)
 
 
 @patterns.named("give a permit back")
 def _give_permit_back(meter: Meter) -> None:
     world = group()
     run = claimed(world).run
-    permits = Permits(table=world.table, clock=world.clock)
+    permits = ConcurrencyLimit(table=world.table, clock=world.clock)
     permits.take(run, 5, until=NOON + INVOCATION)
     with meter(world):
         permits.give_back(run)

@@ -1,7 +1,7 @@
 """Summaries, what keeps them up to date, and borrowing."""
 
 from skein.agent.tools import TOOLS
-from skein.agent.tools.context import Call, Work
+from skein.agent.tools.context import ToolContext, Work
 from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, claimed, group
@@ -31,11 +31,13 @@ def with_sales() -> World:
     return world
 
 
-def borrowing(world: World) -> Call:
+def borrowing(world: World) -> ToolContext:
     """A call of a tool by a run that is at work in the group."""
     claim = claimed(world)
     reading = world.app.reader.read(claim.run, claim.chat, claim.member)
-    return Call(effect="run_1:1:1", work=Work(claim), reading=reading, desk=world.app.desk)
+    return ToolContext(
+        effect="run_1:1:1", work=Work(claim), reading=reading, tool_services=world.app.tool_services
+    )
 
 
 @patterns.named("post a message that puts summaries behind")
@@ -103,7 +105,7 @@ def _borrowed_turn(meter: Meter) -> None:
     world = with_sales()
     call = borrowing(world)
     TOOLS["borrow_context"].function(call, chat_id="chat_2")
-    world.app.endings.end(call.work.claim, "done")
+    world.app.completion.end(call.work.claim, "done")
     world.queues.ready("turns")
     world.post("And now?", HUSAM)
     world.clock.advance(2)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from skein.agent.reading.prefetch import foreseen
+from skein.agent.reading.prefetch import prefetch_keys
 from skein.models.jobs import RunJob
-from skein.services.common.parallel import by_threads
+from skein.services.common.parallel import map_threads
 from skein.services.runs.claim import Claim
 from tests.support.builders import INVOCATION, World, bot, person
 
@@ -37,12 +37,12 @@ def claimed(world: World) -> Claim:
     """A claim on the run of a message that was just posted."""
     world.post("What now?", HUSAM)
     job, lease_until = job_of(world), world.clock.now() + INVOCATION
-    claim = world.app.runs.claim(job, lease_until=lease_until, beside=foreseen(job))
+    claim = world.app.runs.claim(job, lease_until=lease_until, beside=prefetch_keys(job))
     assert claim is not None
     return claim
 
 
 def threaded(world: World) -> World:
     """A world whose tick and finders work with threads, as everywhere but in tests."""
-    vars(world.app)["at_once"] = by_threads
+    vars(world.app)["at_once"] = map_threads
     return world

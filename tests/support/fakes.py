@@ -155,7 +155,7 @@ class MeanwhileTable(MemoryTable):
 
 
 def in_turn(work: Callable[[A], B], over: Sequence[A]) -> list[B]:
-    """An `AtOnce` of one thread, which is quicker where no call takes any time."""
+    """An `ParallelMap` of one thread, which is quicker where no call takes any time."""
     return [work(one) for one in over]
 
 

@@ -40,7 +40,7 @@ CONFLICT_TRIES = 20
 TRIES = 3
 BATCH_TRIES = 10
 FIRST_WAIT_SECONDS = 0.02
-LONGEST_WAIT_SECONDS = 0.5
+MAX_WAIT_SECONDS = 0.5
 
 TRANSACTION_WORDS: dict[type[Write], str] = {
     Put: "Put",
@@ -253,7 +253,7 @@ class DynamoTable:
             raise
 
     def _wait_seconds(self, tries: int) -> float:
-        return self.jitter(0.0, min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (tries - 1)))
+        return self.jitter(0.0, min(MAX_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (tries - 1)))
 
 
 def _tried_enough(state: RetryCallState) -> bool:

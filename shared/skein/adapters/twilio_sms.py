@@ -27,7 +27,7 @@ LOOK_UP_TEXTS = 100
 
 THROTTLED = 429
 CLIENT_FAULTS = range(400, 500)
-LEAST_ERROR_CODE = 10_000  # below are HTTP statuses, which the library gives for want of a code
+MIN_ERROR_CODE = 10_000  # below are HTTP statuses, which the library gives for want of a code
 
 
 class TwilioSms:
@@ -123,7 +123,7 @@ def _meaning_of(error: Exception) -> SkeinError:
         if error.status == THROTTLED:
             return Throttled("Twilio asks to slow down")
         if error.status in CLIENT_FAULTS:
-            known = error.code if error.code and error.code >= LEAST_ERROR_CODE else None
+            known = error.code if error.code and error.code >= MIN_ERROR_CODE else None
             # Its own words may name the number.
             return SmsRejected(f"Twilio refuses the text: {error.status}, code {known}", code=known)
     if isinstance(error, requests.ConnectionError) and _never_connected(error):

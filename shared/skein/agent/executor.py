@@ -8,7 +8,7 @@ from skein.agent.reading.reader import Reading
 from skein.agent.tools import TOOLS
 from skein.agent.tools.base import Tool, refusals_told
 from skein.agent.tools.chats import enter_chat
-from skein.agent.tools.context import Call, Desk, Work
+from skein.agent.tools.context import ToolContext, ToolServices, Work
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message
 from skein.errors import Correctable, ToolError
@@ -16,8 +16,8 @@ from skein.models.completion import ToolCall
 from skein.models.recordable import MAX_ANSWER_BYTES
 from skein.models.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
 
-MOST_CALLS = 20  # of one step
-LONGEST_ERROR = 4_000  # characters that the model is told of a refusal
+MAX_CALLS = 20  # of one step
+MAX_ERROR = 4_000  # characters that the model is told of a refusal
 
 # The other tools may show the agent's items. In a private group, some of those may be from when
 # other people were members, who are not there any more.
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 class Actor:
     """Acts for an agent."""
 
-    desk: Desk
+    tool_services: ToolServices
 
     def carry_out(self, work: Work, step: Step, reading: Reading) -> tuple[ToolResult, ...]:
         """Carry out the tools of a step in order: first those that do not wait or end the run.
@@ -80,7 +80,7 @@ class Actor:
         if asked.ends is not None:
             carry(asked.ends, may_wait=False)
         return tuple(
-            results.get(position) or _passed_over(call, too_many=position >= MOST_CALLS)
+            results.get(position) or _passed_over(call, too_many=position >= MAX_CALLS)
             for position, call in enumerate(step.tool_calls)
         )
 
@@ -88,11 +88,11 @@ class Actor:
         self, work: Work, step: Step, position: int, reading: Reading, *, may_wait: bool
     ) -> ToolResult:
         asked = step.tool_calls[position]
-        call = Call(
+        call = ToolContext(
             effect=f"{work.run.id}:{step.n}:{position}",
             work=work,
             reading=reading,
-            desk=self.desk,
+            tool_services=self.tool_services,
             may_wait=may_wait,
         )
         status: ToolStatus = "done"
@@ -107,7 +107,7 @@ class Actor:
                 work.hold(reading.audience, by_others=True)
         except ToolError as error:
             status = "correctable" if isinstance(error, Correctable) else "failed"
-            content = f"error: {error}"[:LONGEST_ERROR]
+            content = f"error: {error}"[:MAX_ERROR]
             known = asked.name if asked.name in TOOLS else "unknown"  # a model may say anything
             logger.info("a tool refused", extra={"tool": known, "status": status})
         if asked.name == enter_chat.name:
@@ -132,7 +132,7 @@ class _Asked:
     @classmethod
     def of(cls, step: Step, reading: Reading) -> "_Asked":
         enabled = reading.agent.enabled_tools
-        calls = [call if call.name in enabled else None for call in step.tool_calls[:MOST_CALLS]]
+        calls = [call if call.name in enabled else None for call in step.tool_calls[:MAX_CALLS]]
         ends = next((n for n, call in enumerate(calls) if _ends(call)), None)
         first = range(len(calls) if ends is None else ends)
         waiting = [n for n in first if _waits(calls[n])]
@@ -182,5 +182,5 @@ def _cut(result: ToolResult, most_bytes: int) -> ToolResult:
 
 
 def _passed_over(call: ToolCall, *, too_many: bool) -> ToolResult:
-    why = f"only {MOST_CALLS} calls are done at once" if too_many else "the run had ended"
+    why = f"only {MAX_CALLS} calls are done at once" if too_many else "the run had ended"
     return ToolResult(call_id=call.id, name=call.name, status="failed", content=f"error: {why}")

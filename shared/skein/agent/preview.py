@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from skein.agent.prompt.builder import ContextBuilder
-from skein.agent.reading.loader import Contexts
+from skein.agent.prompt.builder import PromptBuilder
+from skein.agent.reading.loader import ContextLoader
 from skein.agent.tools import enabled
 from skein.errors import NotFound
 from skein.models.audience import OPEN
@@ -24,8 +24,8 @@ class Preview:
 
     table: Table
     clock: Clock
-    contexts: Contexts
-    context: ContextBuilder
+    contexts: ContextLoader
+    context: PromptBuilder
 
     def show(self, tenant: str, agent_id: str, chat_id: str | None = None) -> PromptRecord:
         """What the agent would be shown if somebody asked it to respond now.

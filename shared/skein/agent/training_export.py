@@ -14,13 +14,13 @@ from skein.errors import Conflict, NotFound
 from skein.models.audience import Audience, may_show
 from skein.models.completion import ModelMessage
 from skein.models.step import PromptRecord, Step
-from skein.models.thread import Stint, Thread
+from skein.models.thread import Thread, ThreadRunLink
 from skein.prompts import render
 from skein.services.runs.queries import RunView, RunViews
 from skein.services.workspace.threads import Threads
 
-MOST_RUNS = 20
-MOST_BYTES = 4_000_000  # an answer of Lambda's holds 6 MB
+MAX_RUNS = 20
+MAX_BYTES = 4_000_000  # an answer of Lambda's holds 6 MB
 
 Message = dict[str, Any]
 
@@ -49,11 +49,11 @@ class Training:
             raise Conflict("only a completed thread can be exported")
         outcome = list(_outcome(thread))
         parts: list[list[Message]] = []
-        left = MOST_BYTES - len(_line(outcome, ()).encode())
-        stints: dict[str, list[Stint]] = {}
+        left = MAX_BYTES - len(_line(outcome, ()).encode())
+        stints: dict[str, list[ThreadRunLink]] = {}
         for stint in self.threads.stints(thread):
             stints.setdefault(stint.run_id, []).append(stint)
-        for run_id in reversed(list(stints)[-MOST_RUNS:]):
+        for run_id in reversed(list(stints)[-MAX_RUNS:]):
             part = self._worked(thread, run_id, stints[run_id])
             left -= len(json.dumps(part, ensure_ascii=False).encode())
             if left < 0:
@@ -65,7 +65,9 @@ class Training:
         }
         return _line(messages, [name for name in TOOLS if name in used])
 
-    def _worked(self, thread: Thread, run_id: str, stints: Sequence[Stint]) -> list[Message]:
+    def _worked(
+        self, thread: Thread, run_id: str, stints: Sequence[ThreadRunLink]
+    ) -> list[Message]:
         try:
             view = self.run_views.get(thread.tenant, run_id)
         except NotFound:
@@ -80,7 +82,9 @@ class Training:
         return [_message(message) for message in _said(steps)]
 
 
-def _activations(thread: Thread, stint: Stint, view: RunView) -> Iterator[tuple[int, Audience]]:
+def _activations(
+    thread: Thread, stint: ThreadRunLink, view: RunView
+) -> Iterator[tuple[int, Audience]]:
     """The activations that a stint stands for, each with its audience, as far as that is known.
 
     A stint that was stored without them is known where the run had one activation. It then ran

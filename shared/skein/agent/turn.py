@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from skein.agent.executor import Actor
-from skein.agent.prompt.builder import ContextBuilder
+from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.reading.held_content import held_by
-from skein.agent.reading.loader import Contexts
-from skein.agent.reading.prefetch import foreseen
+from skein.agent.reading.loader import ContextLoader
+from skein.agent.reading.prefetch import prefetch_keys
 from skein.agent.reading.reader import Reading
 from skein.agent.tools import enabled
 from skein.agent.tools.context import Work
@@ -24,8 +24,8 @@ from skein.agent.turn_steps import (
     ModelDown,
     asked_anew,
     ended_in,
+    final_messages,
     fixed_step,
-    last_words,
     recorded_prompt,
 )
 from skein.correlation import correlated
@@ -46,13 +46,13 @@ from skein.models.run import MAX_STEPS, Run, Shown
 from skein.models.step import Step
 from skein.ports import Clock, Table
 from skein.services.quotas.rate_limits import OverLimit
-from skein.services.quotas.token_budget import Account, Spending
-from skein.services.quotas.usage import UsageBook
-from skein.services.replies.final_message import LastWords, all_one
+from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
+from skein.services.quotas.usage import UsageCounters
+from skein.services.replies.final_message import FinalMessages, all_one
 from skein.services.replies.user_notices import Apologies, Notices
 from skein.services.runs.claim import Known, place_elsewhere
-from skein.services.runs.completion import Endings
-from skein.services.runs.concurrency_limit import Permits
+from skein.services.runs.completion import RunCompletion
+from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.disclosure import check_readers
 from skein.services.runs.lifecycle import Runs
 from skein.services.runs.step_record import Recording, recording
@@ -60,7 +60,7 @@ from skein.settings import Settings
 
 LEASE_MARGIN = timedelta(seconds=2)  # the lease outlives the invocation, never the other way round
 WRITING_SECONDS = 10  # kept back from the model's time for recording and posting its answer
-LEAST_MODEL_SECONDS = 20  # with less than this left, a fresh invocation goes on
+MIN_MODEL_SECONDS = 20  # with less than this left, a fresh invocation goes on
 MAX_REBUILDS = 3  # of a run's activations, when people keep joining its chat
 READERS_KEEP_CHANGING = "the people who read the chat keep changing"
 BUSY_SECONDS = 30  # the longest pause before a run asks again whether it may work
@@ -78,16 +78,16 @@ class Turns:
 
     table: Table
     runs: Runs
-    endings: Endings
-    permits: Permits
-    contexts: Contexts
-    context: ContextBuilder
+    completion: RunCompletion
+    permits: ConcurrencyLimit
+    contexts: ContextLoader
+    context: PromptBuilder
     actor: Actor
     answers: Answers
-    last_words: LastWords
+    final_messages: FinalMessages
     apologies: Apologies
-    usage: UsageBook
-    spending: Spending
+    usage: UsageCounters
+    spending: TokenBudgets
     notices: Notices
     clock: Clock
     settings: Settings
@@ -105,7 +105,9 @@ class Turns:
         """
         work: Work | None = None
         try:
-            claim = self.runs.claim(job, lease_until=deadline + LEASE_MARGIN, beside=foreseen(job))
+            claim = self.runs.claim(
+                job, lease_until=deadline + LEASE_MARGIN, beside=prefetch_keys(job)
+            )
             if claim is None:
                 return
             work = Work(claim)
@@ -125,18 +127,18 @@ class Turns:
         claim, run_id = work.claim, work.run.id
         self._release(work)
         if isinstance(error, Busy):
-            self.runs.put_off(claim, str(error), longest_seconds=BUSY_SECONDS)
+            self.runs.defer(claim, str(error), longest_seconds=BUSY_SECONDS)
         elif isinstance(error, ModelDown):
             logger.warning("a run is put off", extra={"run_id": run_id, "why": str(error)})
             self.apologies.late(claim)
-            self.runs.put_off(claim, str(error))
+            self.runs.defer(claim, str(error))
         elif isinstance(error, OverLimit):
             self.notices.out_of_tokens(claim, error.refusal)
-            self.endings.end(claim, "canceled", error=f"over a limit: {error}")
+            self.completion.end(claim, "canceled", error=f"over a limit: {error}")
         elif isinstance(error, NotFound | Conflict | Forbidden):
-            self.endings.end(claim, "canceled", error=str(error))
+            self.completion.end(claim, "canceled", error=str(error))
         elif isinstance(error, Rejected | ModelRejected):
-            self.endings.end(claim, "failed", error=str(error))
+            self.completion.end(claim, "failed", error=str(error))
         else:
             # A bug must not hold the agent's slot until the lease runs out: note it, try again.
             logger.error("an attempt failed", extra={"run_id": run_id}, exc_info=error)
@@ -151,7 +153,7 @@ class Turns:
                 self._release(work)
                 work.claim = self.runs.rebuild(work.claim, work.sent)
                 if work.run.rebuilds > MAX_REBUILDS:
-                    self.endings.end(work.claim, "canceled", error=READERS_KEEP_CHANGING)
+                    self.completion.end(work.claim, "canceled", error=READERS_KEEP_CHANGING)
                     return
                 work.begin_again()
                 known = {}
@@ -182,8 +184,8 @@ class Turns:
             if not self._goes_on(work, activation):
                 break
             seconds = self._seconds_left(deadline)
-            if seconds < LEAST_MODEL_SECONDS:
-                self.runs.hand_on(work.claim)
+            if seconds < MIN_MODEL_SECONDS:
+                self.runs.continue_later(work.claim)
                 return
             asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
             account.check()
@@ -197,12 +199,12 @@ class Turns:
         if work.over:
             return
         if work.ended:
-            self.endings.end(work.claim, "done")
+            self.completion.end(work.claim, "done")
             return
         self._carry_on(work, deadline, {})  # a reply was there already: go on with a fresh prompt
 
     def _take_down(
-        self, work: Work, step: Step, reading: Reading, answer: Recording, account: Account
+        self, work: Work, step: Step, reading: Reading, answer: Recording, account: TokenBudget
     ) -> None:
         """Record an answer, the last one with the end of its run, and count what it cost.
 
@@ -252,11 +254,11 @@ class Turns:
             answer: What writes that down, unless it has been.
         """
         claim = answer.claim if answer is not None else work.claim
-        said = last_words(claim, step, reading)
+        said = final_messages(claim, step, reading)
         if answer is not None and not all_one(claim, said):
             work.claim, answer = self.runs.record(answer), None
         try:
-            self.last_words.end(claim, said, answer, room=reading.room)
+            self.final_messages.end(claim, said, answer, snapshot=reading.snapshot)
         except LostLease:
             raise
         except Exception:

@@ -153,7 +153,7 @@ def fixed_step(run: Run, now: datetime) -> Step:
 SILENCE = "[silence]"
 
 
-def last_words(claim: Claim, step: Step, reading: Reading) -> NewMessage | None:
+def final_messages(claim: Claim, step: Step, reading: Reading) -> NewMessage | None:
     """What is to be posted of a model's last text, in the chat that its prompt showed.
 
     None where the agent chose silence, or speaks by its tools alone.

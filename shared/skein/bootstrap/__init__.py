@@ -18,9 +18,9 @@ from skein.bootstrap.turning import Turning
 from skein.settings import Settings
 
 if TYPE_CHECKING:
-    from skein.services.chats.administration import Rooms
-    from skein.services.delivery.sender import Deliveries
-    from skein.services.inbound.service_webhooks import Sources
+    from skein.services.chats.administration import ChatAdministration
+    from skein.services.delivery.sender import SmsSender
+    from skein.services.inbound.service_webhooks import WebhookServices
     from skein.services.outbox.tick import Tick
     from skein.services.runs.manual_trigger import Respond
 
@@ -58,11 +58,11 @@ class App(Turning):
         )
 
     @part
-    def sources(self) -> Sources:
+    def sources(self) -> WebhookServices:
         """Services outside that wake agents."""
-        from skein.services.inbound.service_webhooks import Sources
+        from skein.services.inbound.service_webhooks import WebhookServices
 
-        return Sources(
+        return WebhookServices(
             table=self.table,
             clock=self.clock,
             ids=self.ids,
@@ -71,11 +71,11 @@ class App(Turning):
         )
 
     @part
-    def deliveries(self) -> Deliveries:
+    def deliveries(self) -> SmsSender:
         """Texts on their way out."""
-        from skein.services.delivery.sender import Deliveries
+        from skein.services.delivery.sender import SmsSender
 
-        return Deliveries(
+        return SmsSender(
             table=self.table,
             clock=self.clock,
             sms=self.sms,
@@ -85,11 +85,11 @@ class App(Turning):
         )
 
     @part
-    def rooms(self) -> Rooms:
+    def chat_admin(self) -> ChatAdministration:
         """Who is in which chat, and how it behaves."""
-        from skein.services.chats.administration import Rooms
+        from skein.services.chats.administration import ChatAdministration
 
-        return Rooms(
+        return ChatAdministration(
             table=self.table,
             clock=self.clock,
             ids=self.ids,

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from skein.services.memory.finder import MemoryFinder
     from skein.services.memory.history import ConsolidationRequests, ReflectionViews
     from skein.services.memory.reflection_worker import Reflection
-    from skein.services.outbox.due_scanner import Finder
-    from skein.services.quotas.usage import Budget, UsageBook
+    from skein.services.outbox.due_scanner import DueScanner
+    from skein.services.quotas.usage import Budget, UsageCounters
     from skein.services.summaries.renewing import Renewing
     from skein.services.summaries.upkeep import Upkeep
 
@@ -23,11 +23,11 @@ class Background(OnRecord):
     """Services that nobody waits for, and what they share with all others."""
 
     @part
-    def usage(self) -> UsageBook:
+    def usage(self) -> UsageCounters:
         """What agents cost by day."""
-        from skein.services.quotas.usage import UsageBook
+        from skein.services.quotas.usage import UsageCounters
 
-        return UsageBook(table=self.table, clock=self.clock, metrics=self.metrics)
+        return UsageCounters(table=self.table, clock=self.clock, metrics=self.metrics)
 
     @part
     def budget(self) -> Budget:
@@ -61,8 +61,8 @@ class Background(OnRecord):
     @part
     def renewing(self) -> Renewing:
         """Renews summaries."""
-        from skein.services.summaries.agent_summary import Notes
-        from skein.services.summaries.chat_summary import Records
+        from skein.services.summaries.agent_summary import AgentSummaries
+        from skein.services.summaries.chat_summary import ChatSummaries
         from skein.services.summaries.model import Summarizer
         from skein.services.summaries.renewing import Renewing
 
@@ -73,20 +73,20 @@ class Background(OnRecord):
             metrics=self.metrics,
             settings=self.settings,
         )
-        notes = Notes(
+        notes = AgentSummaries(
             table=self.table, clock=self.clock, summarizer=summarizer, settings=self.settings
         )
-        records = Records(
+        records = ChatSummaries(
             table=self.table, clock=self.clock, summarizer=summarizer, settings=self.settings
         )
         return Renewing(notes=notes, records=records)
 
     @part
-    def finder(self) -> Finder:
+    def finder(self) -> DueScanner:
         """Finds what is due; the tick and the finders tell it of what kind."""
-        from skein.services.outbox.due_scanner import Finder
+        from skein.services.outbox.due_scanner import DueScanner
 
-        return Finder(
+        return DueScanner(
             table=self.table,
             clock=self.clock,
             dispatch=self.dispatch,
@@ -104,18 +104,20 @@ class Background(OnRecord):
     @part
     def consolidator(self) -> Consolidator:
         """Lets agents remember what was said."""
-        from skein.services.memory.agent_consolidation import Recollection
-        from skein.services.memory.chunk_commit import MemoryBook
+        from skein.services.memory.agent_consolidation import AgentConsolidation
+        from skein.services.memory.chunk_commit import ChunkCommitter
         from skein.services.memory.consolidation_worker import Consolidator
         from skein.services.memory.extraction import Extractor
 
-        recollection = Recollection(
+        recollection = AgentConsolidation(
             table=self.table,
             clock=self.clock,
             extractor=Extractor(model=self.model, usage=self.usage, settings=self.settings),
             budget=self.budget,
             tokens=self.remembered_tokens,
-            book=MemoryBook(table=self.table, clock=self.clock, ids=self.ids, metrics=self.metrics),
+            book=ChunkCommitter(
+                table=self.table, clock=self.clock, ids=self.ids, metrics=self.metrics
+            ),
             settings=self.settings,
         )
         return Consolidator(

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from skein.services.chats.app_messages import Posting
     from skein.services.chats.post_message import Chats
     from skein.services.inbound.sms import Ingest
-    from skein.services.quotas.rate_limits import Limits
-    from skein.services.quotas.token_budget import Spending
+    from skein.services.quotas.rate_limits import RateLimiter
+    from skein.services.quotas.token_budget import TokenBudgets
     from skein.services.replies.user_notices import Notices
 
 
@@ -33,20 +33,20 @@ class Doors(Background):
         )
 
     @part
-    def limits(self) -> Limits:
+    def limits(self) -> RateLimiter:
         """How much people may send."""
-        from skein.services.quotas.rate_limits import Limits
+        from skein.services.quotas.rate_limits import RateLimiter
 
-        return Limits(
+        return RateLimiter(
             table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
         )
 
     @part
-    def spending(self) -> Spending:
+    def spending(self) -> TokenBudgets:
         """How much models may be asked."""
-        from skein.services.quotas.token_budget import Spending
+        from skein.services.quotas.token_budget import TokenBudgets
 
-        return Spending(
+        return TokenBudgets(
             table=self.table, clock=self.clock, metrics=self.metrics, settings=self.settings
         )
 

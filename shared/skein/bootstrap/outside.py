@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         Table,
         WebhookVerifier,
     )
-    from skein.services.common.parallel import AtOnce
+    from skein.services.common.parallel import ParallelMap
 
 ADAPTERS = {  # the ports, and where their real adapters are
     "clock": "system",
@@ -84,11 +84,11 @@ class Outside:
         return DynamoTable(dynamo_client(self.aws), self.settings.table_name, self.clock)
 
     @part
-    def at_once(self) -> AtOnce:
+    def at_once(self) -> ParallelMap:
         """How much of the same is done."""
-        from skein.services.common.parallel import by_threads
+        from skein.services.common.parallel import map_threads
 
-        return by_threads
+        return map_threads
 
     @part
     def queues(self) -> Queues:
@@ -148,9 +148,9 @@ class Outside:
 
         Other reads decide whether something may happen at all, so they are always tried.
         """
-        from skein.services.common.circuit_breaker import Breaker, GuardedReads
+        from skein.services.common.circuit_breaker import CircuitBreaker, GuardedReads
 
-        breaker = Breaker(
+        breaker = CircuitBreaker(
             "table reads",
             clock=self.clock,
             metrics=self.metrics,

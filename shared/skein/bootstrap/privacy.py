@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from skein.services.privacy.erasure_requests import Erasures
     from skein.services.privacy.erasure_worker import Eraser
     from skein.services.privacy.export import Exports
-    from skein.services.runs.completion import Endings
+    from skein.services.runs.completion import RunCompletion
 
 
 class Privacy(Background):
     """Erasures and exports."""
 
     @part
-    def endings(self) -> Endings:
+    def completion(self) -> RunCompletion:
         """How runs end."""
-        from skein.services.runs.completion import Endings
+        from skein.services.runs.completion import RunCompletion
 
-        return Endings(
+        return RunCompletion(
             table=self.table,
             clock=self.clock,
             ids=self.ids,
@@ -48,12 +48,12 @@ class Privacy(Background):
         from skein.services.privacy.erasure_runs import RunEraser
         from skein.services.privacy.erasure_worker import Eraser
 
-        runs = RunEraser(table=self.table, endings=self.endings)
+        runs = RunEraser(table=self.table, completion=self.completion)
         return Eraser(
             table=self.table,
             clock=self.clock,
             dispatch=self.dispatch,
-            places=Places(table=self.table, clock=self.clock, endings=self.endings),
+            places=Places(table=self.table, clock=self.clock, completion=self.completion),
             chats=ChatEraser(table=self.table, runs=runs),
             kept=KeptEraser(
                 table=self.table,

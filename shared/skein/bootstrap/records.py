@@ -10,7 +10,7 @@ from skein.bootstrap.part import part
 if TYPE_CHECKING:
     from skein.services.account_linking.phone_links import Numbers
     from skein.services.chats.views import ChatViews
-    from skein.services.config.tenant_settings import TenantBook
+    from skein.services.config.tenant_settings import TenantSettingsService
     from skein.services.directory.agents import Agents
     from skein.services.directory.display_names import Renaming
     from skein.services.directory.lines import Lines
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skein.services.outbox.dispatch import Dispatch
     from skein.services.planning.goals import Goals
     from skein.services.planning.plans import Plans
-    from skein.services.privacy.audit_log import AuditBook
+    from skein.services.privacy.audit_log import AuditLog
     from skein.services.runs.queries import RunViews
     from skein.services.workspace.documents import Documents
     from skein.services.workspace.pinning import Pins
@@ -59,11 +59,11 @@ class OnRecord(Outside):
         return Agents(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
     @part
-    def audit(self) -> AuditBook:
+    def audit(self) -> AuditLog:
         """Who read or changed what."""
-        from skein.services.privacy.audit_log import AuditBook
+        from skein.services.privacy.audit_log import AuditLog
 
-        return AuditBook(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
+        return AuditLog(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
 
     @part
     def users(self) -> Users:
@@ -87,11 +87,11 @@ class OnRecord(Outside):
         return Lines(table=self.table, clock=self.clock)
 
     @part
-    def tenant_settings(self) -> TenantBook:
+    def tenant_settings(self) -> TenantSettingsService:
         """What tenants say of their settings."""
-        from skein.services.config.tenant_settings import TenantBook
+        from skein.services.config.tenant_settings import TenantSettingsService
 
-        return TenantBook(table=self.table, clock=self.clock)
+        return TenantSettingsService(table=self.table, clock=self.clock)
 
     @part
     def run_views(self) -> RunViews:

@@ -10,11 +10,11 @@ from skein.bootstrap.privacy import Privacy
 
 if TYPE_CHECKING:
     from skein.agent.preview import Preview
-    from skein.agent.prompt.builder import ContextBuilder
+    from skein.agent.prompt.builder import PromptBuilder
     from skein.agent.reading.cache import ContextCache
-    from skein.agent.reading.loader import Contexts
+    from skein.agent.reading.loader import ContextLoader
     from skein.agent.reading.reader import Reader
-    from skein.agent.tools.context import Desk
+    from skein.agent.tools.context import ToolServices
     from skein.agent.training_export import Training
     from skein.agent.turn import Turns
     from skein.services.replies.user_notices import Apologies
@@ -34,7 +34,7 @@ class Turning(Doors, Privacy):
             clock=self.clock,
             dispatch=self.dispatch,
             metrics=self.metrics,
-            endings=self.endings,
+            completion=self.completion,
             settings=self.settings,
         )
 
@@ -62,11 +62,11 @@ class Turning(Doors, Privacy):
         )
 
     @part
-    def contexts(self) -> Contexts:
+    def contexts(self) -> ContextLoader:
         """Reads them in time, or makes do with less."""
-        from skein.agent.reading.loader import Contexts
+        from skein.agent.reading.loader import ContextLoader
 
-        return Contexts(
+        return ContextLoader(
             reader=self.reader,
             table=self.table,
             clock=self.clock,
@@ -75,11 +75,11 @@ class Turning(Doors, Privacy):
         )
 
     @part
-    def context(self) -> ContextBuilder:
+    def context(self) -> PromptBuilder:
         """Makes prompts."""
-        from skein.agent.prompt.builder import ContextBuilder
+        from skein.agent.prompt.builder import PromptBuilder
 
-        return ContextBuilder(tokens=self.remembered_tokens, settings=self.settings)
+        return PromptBuilder(tokens=self.remembered_tokens, settings=self.settings)
 
     @part
     def preview(self) -> Preview:
@@ -98,9 +98,9 @@ class Turning(Doors, Privacy):
         return Training(threads=self.threads, run_views=self.run_views)
 
     @part
-    def desk(self) -> Desk:
+    def tool_services(self) -> ToolServices:
         """What agents' tools may use."""
-        from skein.agent.tools.context import Desk
+        from skein.agent.tools.context import ToolServices
         from skein.services.chats.own_chats import OwnChats
         from skein.services.directory.users import Profiles
         from skein.services.memory.search import MemorySearch
@@ -111,16 +111,16 @@ class Turning(Doors, Privacy):
             table=self.table,
             clock=self.clock,
             chats=self.chats,
-            endings=self.endings,
+            completion=self.completion,
             dispatch=self.dispatch,
             settings=self.settings,
         )
-        return Desk(
+        return ToolServices(
             clock=self.clock,
             chats=self.chats,
             own_chats=OwnChats(table=self.table),
             asking=asking,
-            endings=self.endings,
+            completion=self.completion,
             own_runs=OwnRuns(table=self.table, clock=self.clock),
             goals=self.goals,
             plans=self.plans,
@@ -150,24 +150,24 @@ class Turning(Doors, Privacy):
         from skein.agent.executor import Actor
         from skein.agent.turn import Turns
         from skein.agent.turn_steps import Answers
-        from skein.services.replies.final_message import LastWords
-        from skein.services.runs.concurrency_limit import Permits
+        from skein.services.replies.final_message import FinalMessages
+        from skein.services.runs.concurrency_limit import ConcurrencyLimit
 
         return Turns(
             table=self.table,
             runs=self.runs,
-            endings=self.endings,
-            permits=Permits(table=self.table, clock=self.clock),
+            completion=self.completion,
+            permits=ConcurrencyLimit(table=self.table, clock=self.clock),
             contexts=self.contexts,
             context=self.context,
-            actor=Actor(self.desk),
+            actor=Actor(self.tool_services),
             answers=Answers(
                 model=self.model,
                 clock=self.clock,
                 metrics=self.metrics,
                 settings=self.settings,
             ),
-            last_words=LastWords(chats=self.chats, endings=self.endings),
+            final_messages=FinalMessages(chats=self.chats, completion=self.completion),
             apologies=self.apologies,
             usage=self.usage,
             spending=self.spending,

@@ -10,15 +10,15 @@ from skein.models.chat import chat_partition
 from skein.models.run import ShownStaging
 from skein.models.storage import Item, Key, SortKeyPrefix
 
-MOST_MESSAGES = 10
-MOST_CHARACTERS = 2_000
+MAX_MESSAGES = 10
+MAX_CHARACTERS = 2_000
 
 
 class BorrowedMessage(Value):
     """Who said what in the other chat."""
 
     author: str
-    text: Annotated[str, Field(max_length=MOST_CHARACTERS)]
+    text: Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 
 class Borrowed(Stored):

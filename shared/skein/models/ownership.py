@@ -7,7 +7,7 @@ from skein.models.audience import OPEN, Audience, may_change, may_show
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.storage import Key, SortKeyPrefix
 
-MOST_KEPT = 200  # active goals, and as many plans, of one partition, with those that are hidden
+MAX_KEPT = 200  # active goals, and as many plans, of one partition, with those that are hidden
 EFFECT = SortKeyPrefix("EFFECT#")
 EFFECT_KEPT = timedelta(days=30)  # longer than any run may be tried
 

@@ -19,7 +19,7 @@ BENCH = f"{ALWAYS}WORKBENCH"
 STINT = SortKeyPrefix("STINT#")
 ENDED_THREAD = SortKeyPrefix("THREAD#").ended
 MAX_ON_BENCH = 10  # open threads of one partition that may be shown in one place
-MOST_KEPT_ON_BENCH = 20  # with those that are hidden there
+MAX_KEPT_ON_BENCH = 20  # with those that are hidden there
 MAX_THREAD_DOCUMENTS = 10
 MAX_THREAD_SKILLS = 10
 MAX_THREAD_CHATS = 100
@@ -128,7 +128,7 @@ class Workbench(Stored):
         version: Raised by every change, which holds only for the version that it read.
     """
 
-    threads: Annotated[tuple[Thread, ...], Field(max_length=MOST_KEPT_ON_BENCH)] = ()
+    threads: Annotated[tuple[Thread, ...], Field(max_length=MAX_KEPT_ON_BENCH)] = ()
     active_thread_id: Identifier | None = None
     version: int = 0
 
@@ -168,7 +168,7 @@ class Workbench(Stored):
         return self.model_copy(update=changes)
 
 
-class Stint(Stored):
+class ThreadRunLink(Stored):
     """That an activation worked with a thread active: what the thread's export is made from.
 
     Attributes:
@@ -199,7 +199,7 @@ class Stint(Stored):
         """The key of an activation's stint at a thread, in the order of the runs."""
         partition = owned_partition(tenant, agent_id, scope)
         which = "" if activation is None else f"#{activation:03d}"
-        return Key(partition, f"{Stint.prefix_of(thread_id)}{key_part(run_id)}{which}")
+        return Key(partition, f"{ThreadRunLink.prefix_of(thread_id)}{key_part(run_id)}{which}")
 
 
 class ThreadDone(Stored):

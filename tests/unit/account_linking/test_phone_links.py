@@ -28,7 +28,7 @@ from skein.models.summary import PinnedSummary, Summary
 from skein.models.user import Merge, User
 from skein.services.chats.post_message import Posted
 from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_edits import Maker
+from skein.services.workspace.document_edits import Author
 from tests.support.agents import rival, settle
 from tests.support.api_client import Client, operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
@@ -108,7 +108,7 @@ def write_for(world: World, user_id: str, name: str) -> None:
         name,
         f"Of {user_id}",
         new_in=folder,
-        maker=Maker(audience=audience),
+        maker=Author(audience=audience),
     )
 
 

@@ -12,7 +12,7 @@ from skein.models.limit import Allowance, owner_of_user
 from skein.models.sms import InboundSms
 from skein.models.storage import Update, Write
 from skein.services.chat_state.closed_memberships import move_closed, read_place
-from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.settings import Settings
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person, statuses
 
@@ -48,12 +48,12 @@ def test_post_after_500_joins_and_leaves_reads_as_much_as_before() -> None:
     world.chat(HUSAM, respond="manual")
     before = cost_of_post(world)
     for who in people:
-        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, who.ref)
-        world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, who.ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, who.ref)
+        world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, who.ref)
     items, size = cost_of_post(world)
     assert items == before[0]
     assert size <= before[1] + 500  # the chat's own item now has a last message
-    everybody = read_room(world.table, TENANT, "chat_1", closed=True)
+    everybody = read_snapshot(world.table, TENANT, "chat_1", closed=True)
     assert len(everybody.members) == 501
 
 
@@ -63,12 +63,12 @@ def test_leave_and_return_keep_what_the_membership_holds() -> None:
     world.chat(HUSAM, AHMAD)
     change = {"formerly": ["usr_old"], "kept": "kept"}
     world.table.write(Update(world.membership(AHMAD).key, set=change))
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
     left = world.table.get(Membership.left_key_of(TENANT, "chat_1", AHMAD))
     assert left is not None
     assert (left["left_seq"], left["kept"]) == (0, "kept")
     assert world.table.get(Membership.key_of(TENANT, "chat_1", AHMAD)) is None
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     back = world.table.get(Membership.key_of(TENANT, "chat_1", AHMAD))
     assert back is not None
     assert "left_seq" not in back
@@ -87,7 +87,7 @@ def test_write_between_reading_and_leaving_is_not_lost(monkeypatch: pytest.Monke
         transact(writes)
 
     monkeypatch.setattr(world.table, "transact", racing)
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     place = world.membership(COACH)
     assert (place.left_seq, place.consolidated_seq) == (0, 3)
 
@@ -101,9 +101,9 @@ def test_run_of_agent_that_left_ends_and_frees_its_closed_membership() -> None:
     job = RunJob(tenant=TENANT, run_id=run.id, agent_id=COACH.id)
     claim = world.app.runs.claim(job, lease_until=world.clock.now())
     assert claim is not None
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     assert world.membership(COACH).running_run == run.id
-    world.app.endings.end(claim, "done")
+    world.app.completion.end(claim, "done")
     assert statuses(world.runs()) == ["done"]
     assert world.membership(COACH).running_run is None
 
@@ -116,7 +116,7 @@ def test_run_of_agent_that_left_is_canceled_at_its_next_claim() -> None:
     [run] = world.runs()
     job = RunJob(tenant=TENANT, run_id=run.id, agent_id=COACH.id)
     assert world.app.runs.claim(job, lease_until=world.clock.now()) is not None
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     world.clock.advance(300)
     world.take(job)
     assert [(r.status, r.error) for r in world.runs()] == [
@@ -129,7 +129,7 @@ def test_late_writers_make_no_open_membership_of_one_that_moved() -> None:
     world.agent()
     world.chat(HUSAM, COACH, respond="manual")
     open_place = world.membership(COACH)
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     notes = world.app.renewing.notes
     assert notes._change_state(open_place, {"tried_seq": 1}) is None
     assert world.table.get(open_place.key) is None
@@ -139,7 +139,7 @@ def test_late_writers_make_no_open_membership_of_one_that_moved() -> None:
 
 
 def rejoined(world: World) -> None:
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
 
 
 def kept_up(world: World) -> None:
@@ -162,7 +162,7 @@ def test_closed_membership_of_an_older_version_is_read_and_moved(
     item = world.table.get(place.key)
     assert item is not None
     assert item["kept"] == "kept"
-    everybody = read_room(world.table, TENANT, "chat_1", closed=True).members
+    everybody = read_snapshot(world.table, TENANT, "chat_1", closed=True).members
     assert [m.member.id for m in everybody if m.member == AHMAD] == [AHMAD.id]
 
 
@@ -170,7 +170,7 @@ def test_leaving_again_after_an_older_version_closed_it_is_idempotent() -> None:
     world = World()
     world.chat(HUSAM, AHMAD)
     old = left_the_old_way(world, AHMAD)
-    world.app.rooms.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
     assert world.membership(AHMAD) == old
 
 
@@ -203,18 +203,18 @@ def test_changes_of_members_are_limited_for_each_person_and_refill() -> None:
     world.known(AHMAD)
     world.chat(HUSAM, respond="manual")
     world.chat(AHMAD, chat_id="chat_2")
-    rooms = world.app.rooms
+    chat_admin = world.app.chat_admin
     for _ in range(2):
-        rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
-        rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)  # nothing to do: not counted
-        rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+        chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+        chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)  # nothing to do: not counted
+        chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
     with pytest.raises(RateLimited) as refused:
-        rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+        chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     assert refused.value.retry_after_seconds == 900
     assert world.stored_chat().roster == (HUSAM,)
     world.clock.advance(900)
-    rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
-    rooms.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)  # one may always leave
+    chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    chat_admin.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)  # one may always leave
     assert world.metrics.counts["OverLimit"] == 1
 
 
@@ -226,7 +226,7 @@ def test_erasure_and_export_find_chats_that_the_person_left() -> None:
     world.known(AHMAD)
     world.chat(HUSAM, AHMAD, COACH, respond="manual")
     world.post("I am Ahmad", AHMAD)
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
     page = world.app.exports.page(TENANT, AHMAD.id)
     assert [(own.chat.id, own.place.left_seq) for own in page.chats] == [("chat_1", 1)]
     assert [message.text for message in page.messages] == ["I am Ahmad"]
@@ -260,7 +260,7 @@ def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left
     world.drain()
     world.chat(HUSAM, AHMAD, caller, chat_id="chat_2", respond="manual")
     if moved:
-        world.app.rooms.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
+        world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
     else:
         place = world.membership(AHMAD, "chat_2")
         world.table.write(Update(place.key, set={"left_seq": 0} | listed_as_left(place)))
@@ -271,7 +271,7 @@ def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left
     place = world.membership(AHMAD, "chat_2")
     assert (place.active, place.formerly) == (True, (caller.id,))
     assert not world.membership(caller, "chat_2").active
-    assert read_room(world.table, TENANT, "chat_2").member(AHMAD.ref) == place
+    assert read_snapshot(world.table, TENANT, "chat_2").member(AHMAD.ref) == place
     used = world.table.get(Allowance.key_of(TENANT, owner_of_user(AHMAD.id)))
     assert text("SM1").id == caller.id  # redelivered: recognised, and not counted
     assert world.table.get(Allowance.key_of(TENANT, owner_of_user(AHMAD.id))) == used

@@ -14,7 +14,7 @@ from skein.models.completion import ModelRequest
 from skein.models.step import HISTORY
 from skein.models.storage import Update
 from skein.models.summary import Summary
-from skein.services.chat_state.history_window import MOST_WINDOWS, pinned, shown_from
+from skein.services.chat_state.history_window import MAX_WINDOWS, pinned, shown_from
 from skein.settings import Settings
 from tests.support import timeline_parser as grammar
 from tests.support.builders import NOON, TENANT, World, bot, person
@@ -94,8 +94,8 @@ def test_no_message_is_in_neither_as_long_as_the_summary_keeps_up(
         before, first = chat.pinned, shown_from(chat, chat.pinned, settings)
         assert start <= first <= chat.last_seq
         held = chat.last_seq - first + 1
-        assert held <= MOST_WINDOWS * window
-        late = chat.last_seq - (before.start if before else 1) >= MOST_WINDOWS * window
+        assert held <= MAX_WINDOWS * window
+        late = chat.last_seq - (before.start if before else 1) >= MAX_WINDOWS * window
         if not late:
             assert first - 1 <= (before.seq if before else 0)
         start = first
@@ -160,7 +160,7 @@ def test_without_any_summary_the_window_waits_and_then_goes_on_without() -> None
         _, entries = grammar.timeline(sections[HISTORY])
         sizes.append(len(entries))
     assert sizes[:20] == list(range(1, 41, 2))[:20]
-    assert max(sizes) <= MOST_WINDOWS * WINDOW
+    assert max(sizes) <= MAX_WINDOWS * WINDOW
     assert min(sizes[20:]) >= WINDOW
 
 
@@ -175,7 +175,7 @@ def test_who_joins_a_private_chat_is_shown_no_summary_of_what_was_before() -> No
         _pass(world, 1)
     assert "fact-000" in _sections(world)[SUMMARY]
     world.known(AHMAD)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     world.post("Hello Ahmad", HUSAM)
     world.drain()
     assert SUMMARY not in _sections(world)

@@ -20,7 +20,7 @@ from skein.models.step import FIXED_ANSWER
 from skein.prompts import render
 from skein.services.chat_state.sessions import CLOSING, session_with
 from skein.services.common.quoting import time_of
-from skein.services.config.resolution import Effective, effective_in
+from skein.services.config.resolution import EffectiveSettings, effective_in
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person, statuses
 from tests.support.fakes import MeanwhileTable, calls, says
@@ -594,5 +594,5 @@ def test_a_session_is_begun_exactly_at_the_gap_to_the_millisecond(
     assert found.reset_seq == (5 if resets else 1)
 
 
-def _effective(chat: Chat, world: World) -> Effective:
+def _effective(chat: Chat, world: World) -> EffectiveSettings:
     return effective_in(chat, world.settings)

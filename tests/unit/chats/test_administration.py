@@ -27,7 +27,7 @@ def group(*members: MemberRequest, **fields: Any) -> NewChat:
 
 
 def create(world: World, new: NewChat, by: NamedMember = HUSAM) -> Chat:
-    return world.app.rooms.create(TENANT, by, new).chat
+    return world.app.chat_admin.create(TENANT, by, new).chat
 
 
 # ---------------------------------------------------------------------- opening a chat
@@ -164,7 +164,9 @@ def test_a_chat_has_at_most_100_members_and_20_agents() -> None:
 def test_a_change_raises_the_version_and_touches_nothing_else() -> None:
     world = World()
     before = world.chat(HUSAM, COACH)
-    changed = world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(respond="mention"))
+    changed = world.app.chat_admin.change(
+        TENANT, "chat_1", HUSAM.ref, ChatChange(respond="mention")
+    )
     assert changed == world.stored_chat()
     assert changed == before.model_copy(update={"respond": "mention", "version": 2})
 
@@ -172,16 +174,16 @@ def test_a_change_raises_the_version_and_touches_nothing_else() -> None:
 def test_the_title_can_be_taken_away_and_left_alone() -> None:
     world = World()
     world.chat(HUSAM)
-    world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
+    world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
     assert world.stored_chat().title == "Project Alpha"
-    world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title=None))
+    world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title=None))
     assert world.stored_chat().title is None
 
 
 def test_a_change_of_nothing_writes_nothing() -> None:
     world = World()
     before = world.chat(HUSAM)
-    assert world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange()) == before
+    assert world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange()) == before
     assert world.stored_chat() == before
 
 
@@ -197,7 +199,7 @@ def test_a_change_that_crosses_a_message_loses_neither() -> None:
         real_write(write)
 
     world.table.write = racing  # type: ignore[method-assign]
-    changed = world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Beta"))
+    changed = world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Beta"))
     assert (changed.title, changed.last_seq, changed.version) == ("Beta", 1, 3)
 
 
@@ -205,14 +207,14 @@ def test_only_members_may_change_a_chat() -> None:
     world = World()
     world.agent()
     world.chat(AHMAD)
-    rooms = world.app.rooms
+    chat_admin = world.app.chat_admin
     attempts: list[Callable[[], object]] = [
-        lambda: rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Mine")),
-        lambda: rooms.discard(TENANT, "chat_1", HUSAM.ref),
-        lambda: rooms.add_member(TENANT, "chat_1", HUSAM, HUSAM.ref),
-        lambda: rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref),
-        lambda: rooms.discard("other", "chat_1", AHMAD.ref),
-        lambda: rooms.discard(TENANT, "chat_unknown", AHMAD.ref),
+        lambda: chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Mine")),
+        lambda: chat_admin.discard(TENANT, "chat_1", HUSAM.ref),
+        lambda: chat_admin.add_member(TENANT, "chat_1", HUSAM, HUSAM.ref),
+        lambda: chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref),
+        lambda: chat_admin.discard("other", "chat_1", AHMAD.ref),
+        lambda: chat_admin.discard(TENANT, "chat_unknown", AHMAD.ref),
     ]
     for attempt in attempts:
         with pytest.raises(NotFound):
@@ -228,7 +230,7 @@ def test_discarding_cancels_what_is_queued_and_frees_the_slots() -> None:
     world.post("Hello", HUSAM)
     assert statuses(world.runs()) == ["queued", "queued"]
 
-    world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
 
     assert statuses(world.runs()) == ["canceled", "canceled"]
     assert all(run.ended_at == world.clock.now() for run in world.runs())
@@ -242,22 +244,22 @@ def test_discarding_cancels_what_is_queued_and_frees_the_slots() -> None:
 def test_discarding_twice_is_discarding_once() -> None:
     world = World()
     world.chat(HUSAM)
-    world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     discarded = world.stored_chat()
     world.clock.advance(60)
-    world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     assert world.stored_chat() == discarded
 
 
 def test_a_discarded_chat_does_not_change() -> None:
     world = World()
     world.chat(HUSAM, AHMAD)
-    rooms = world.app.rooms
-    rooms.discard(TENANT, "chat_1", HUSAM.ref)
+    chat_admin = world.app.chat_admin
+    chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     attempts: list[Callable[[], object]] = [
-        lambda: rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Beta")),
-        lambda: rooms.add_member(TENANT, "chat_1", HUSAM, person("usr_new").ref),
-        lambda: rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref),
+        lambda: chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Beta")),
+        lambda: chat_admin.add_member(TENANT, "chat_1", HUSAM, person("usr_new").ref),
+        lambda: chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref),
         lambda: world.post("Hello?", HUSAM),
     ]
     for attempt in attempts:

@@ -22,7 +22,7 @@ def test_what_was_said_before_counts_as_seen() -> None:
     world.chat(HUSAM)
     world.post("One", HUSAM)
     world.post("Two", HUSAM)
-    chat = world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    chat = world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     place = world.membership(AHMAD)
     assert (place.joined_seq, place.seen_seq) == (2, 2)
     assert [member.id for member in chat.roster] == [HUSAM.id, AHMAD.id]
@@ -33,15 +33,15 @@ def test_adding_a_member_again_changes_nothing() -> None:
     world = World()
     world.agent()
     world.chat(HUSAM)
-    first = world.app.rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
-    assert world.app.rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref) == first
+    first = world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
+    assert world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, COACH.ref) == first
 
 
 def test_an_agent_that_is_let_in_answers_from_then_on() -> None:
     world = World()
     world.agent()
     world.chat(HUSAM)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
     world.post("Hello", HUSAM)
     assert [run.agent_id for run in world.runs()] == ["agt_a"]
 
@@ -50,14 +50,14 @@ def test_an_agent_that_does_not_exist_cannot_join() -> None:
     world = World()
     world.chat(HUSAM)
     with pytest.raises(NotFound):
-        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
 
 
 def test_add_unknown_person_is_refused() -> None:
     world = World()
     world.chat(HUSAM)
     with pytest.raises(NotFound) as refused:
-        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     assert refused.value.details == {"user_ids": [AHMAD.id]}
     with pytest.raises(NotFound):
         world.app.users.get(TENANT, AHMAD.id)
@@ -68,9 +68,9 @@ def test_the_members_of_a_direct_chat_do_not_change() -> None:
     world.agent("agt_b", "Designer")
     world.chat(HUSAM, COACH, kind="direct")
     with pytest.raises(Conflict):
-        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, bot("agt_b").ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, bot("agt_b").ref)
     with pytest.raises(Conflict):
-        world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+        world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
 
 
 def test_a_full_chat_admits_nobody() -> None:
@@ -78,10 +78,10 @@ def test_a_full_chat_admits_nobody() -> None:
     world.agent("agt_new", "New")
     world.chat(HUSAM, *(bot(f"agt_{n}", f"Bot {n}") for n in range(20)))
     with pytest.raises(Conflict, match="20 agents"):
-        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, bot("agt_new").ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, bot("agt_new").ref)
     world.chat(HUSAM, *(person(f"usr_{n}") for n in range(99)), chat_id="chat_2")
     with pytest.raises(Conflict, match="100 members"):
-        world.app.rooms.add_member(TENANT, "chat_2", HUSAM, person("usr_new").ref)
+        world.app.chat_admin.add_member(TENANT, "chat_2", HUSAM, person("usr_new").ref)
 
 
 def test_removing_an_agent_closes_its_place_and_cancels_its_queued_run() -> None:
@@ -89,7 +89,7 @@ def test_removing_an_agent_closes_its_place_and_cancels_its_queued_run() -> None
     world.chat(HUSAM, COACH)
     world.post("Hello", HUSAM)
 
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
 
     assert statuses(world.runs()) == ["canceled"]
     place = world.membership(COACH)
@@ -104,14 +104,14 @@ def test_removing_an_agent_closes_its_place_and_cancels_its_queued_run() -> None
 def test_removing_somebody_who_is_not_there_changes_nothing() -> None:
     world = World()
     before = world.chat(HUSAM)
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     assert world.stored_chat() == before
 
 
 def test_a_member_can_leave() -> None:
     world = World()
     world.chat(HUSAM, AHMAD)
-    world.app.rooms.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
     with pytest.raises(NotFound):
         world.post("Hello?", AHMAD)
     page = world.table.query_index("gsi1", member_relation(TENANT, AHMAD), limit=10)
@@ -122,23 +122,23 @@ def test_leaving_can_be_repeated() -> None:
     world = World()
     world.chat(HUSAM, AHMAD)
     for _ in range(2):
-        world.app.rooms.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
+        world.app.chat_admin.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
     with pytest.raises(NotFound):  # who is no member lets nobody else go
-        world.app.rooms.remove_member(TENANT, "chat_1", AHMAD.ref, HUSAM.ref)
-    world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
-    world.app.rooms.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
+        world.app.chat_admin.remove_member(TENANT, "chat_1", AHMAD.ref, HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
 
 
 def test_coming_back_opens_the_old_place_afresh() -> None:
     world = World()
     world.chat(HUSAM, COACH)
     world.agent()
-    rooms = world.app.rooms
-    rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    chat_admin = world.app.chat_admin
+    chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     world.table.write(Update(world.membership(COACH).key, set={"kept": "kept"}))
     world.post("One", HUSAM)
 
-    rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
+    chat_admin.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
 
     place = world.membership(COACH)
     assert (place.left_seq, place.joined_seq, place.seen_seq) == (None, 1, 1)
@@ -153,7 +153,7 @@ def test_the_wish_for_all_to_respond_survives_the_first_one_leaving() -> None:
     world.chat(HUSAM, COACH, bot("agt_b", "Designer"), bot("agt_c", "Analyst"), respond="manual")
     first = world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
 
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
 
     runs = {run.agent_id: run for run in world.runs()}
     assert runs["agt_a"].id == first.id
@@ -178,7 +178,9 @@ def test_a_run_that_starts_while_its_agent_is_removed_is_not_canceled() -> None:
         real_transact(writes)
 
     world.table.transact = racing  # type: ignore[method-assign]
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, MemberRef(kind="agent", id="agt_a"))
+    world.app.chat_admin.remove_member(
+        TENANT, "chat_1", HUSAM.ref, MemberRef(kind="agent", id="agt_a")
+    )
     assert statuses(world.runs()) == ["running"]
     place = world.membership(COACH)
     assert (place.left_seq, place.running_run, place.queued_run) == (1, run.id, None)

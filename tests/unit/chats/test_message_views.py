@@ -81,14 +81,14 @@ def test_long_messages_come_in_smaller_pages() -> None:
 
 def test_a_discarded_chat_can_still_be_read() -> None:
     world = with_messages(2)
-    world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     assert world.app.views.chat(TENANT, AHMAD.id, "chat_1").chat.discarded_at == NOON
     assert seqs(world.app.views.messages(TENANT, AHMAD.id, "chat_1")) == [1, 2]
 
 
 def test_nobody_else_sees_anything() -> None:
     world = with_messages(1)
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
     views = world.app.views
     for tenant, user, chat in [
         (TENANT, "usr_stranger", "chat_1"),

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from skein.errors import Conflict, NotFound, RiderFailed, Unprocessable
+from skein.errors import Conflict, ExtraWriteFailed, NotFound, Unprocessable
 from skein.models.base import MemberRef
 from skein.models.chat import SmsAddress
 from skein.models.jobs import DeliveryJob, RunJob, UpkeepJob
@@ -210,13 +210,13 @@ def test_what_rides_along_is_committed_with_the_message_or_stops_it() -> None:
     world = World()
     world.chat(HUSAM, AHMAD)
     mark = Key("acme#X", "Y")
-    with pytest.raises(RiderFailed):
+    with pytest.raises(ExtraWriteFailed):
         world.app.chats.post_message(
-            _new("Hello"), riders=lambda _: [Update(mark, set={"v": 1}, condition=Exists())]
+            _new("Hello"), extra_writes=lambda _: [Update(mark, set={"v": 1}, condition=Exists())]
         )
     assert world.messages() == []
-    world.app.chats.post_message(_new("Hello"), riders=lambda _: [Update(mark, set={"v": 1})])
-    world.app.chats.post_message(_new("Again"), riders=lambda _: [Check(mark, Exists())])
+    world.app.chats.post_message(_new("Hello"), extra_writes=lambda _: [Update(mark, set={"v": 1})])
+    world.app.chats.post_message(_new("Again"), extra_writes=lambda _: [Check(mark, Exists())])
     assert world.texts() == ["Hello", "Again"]
 
 

@@ -142,8 +142,8 @@ def test_discarded_chats_and_those_one_has_left_are_not_listed() -> None:
     world = World()
     for chat_id in ("chat_1", "chat_2", "chat_3"):
         world.chat(HUSAM, AHMAD, chat_id=chat_id)
-    world.app.rooms.discard(TENANT, "chat_1", AHMAD.ref)
-    world.app.rooms.remove_member(TENANT, "chat_2", HUSAM.ref, HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", AHMAD.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, HUSAM.ref)
     assert [own.chat.id for own in listed(world)] == ["chat_3"]
     assert len(listed(world, user_id=AHMAD.id)) == 2
 
@@ -240,7 +240,7 @@ def test_a_mark_is_set_for_nobody_who_goes_at_that_very_moment(
         if erased:
             world.table.write(Delete(place.key))
         else:
-            world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+            world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
         write(one)
 
     monkeypatch.setattr(world.table, "write", goes)

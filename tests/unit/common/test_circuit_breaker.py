@@ -17,7 +17,7 @@ from skein.errors import (
     Throttled,
     Unavailable,
 )
-from skein.services.common.circuit_breaker import Breaker, State
+from skein.services.common.circuit_breaker import CircuitBreaker, State
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics
 from tests.support.builders import NOON
@@ -33,7 +33,7 @@ class Dependency:
     def __init__(self, *, slow_seconds: float | None = None) -> None:
         self.clock = FixedClock(NOON)
         self.metrics = MemoryMetrics()
-        self.breaker = Breaker(
+        self.breaker = CircuitBreaker(
             "thing",
             clock=self.clock,
             metrics=self.metrics,

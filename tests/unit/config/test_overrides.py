@@ -22,7 +22,7 @@ from skein.models.overrides import (
 )
 from skein.models.storage import Put, Update, Write
 from skein.services.config.resolution import read_overrides, resolved
-from skein.services.config.tenant_settings import TenantBook
+from skein.services.config.tenant_settings import TenantSettingsService
 from skein.settings import BadSettings, Settings
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
@@ -219,7 +219,7 @@ class Racing(MemoryTable):
 @pytest.mark.parametrize("there", [False, True], ids=["the first ever", "later"])
 def test_two_who_change_a_tenants_settings_at_once_are_both_heard(there: bool) -> None:
     table = Racing()
-    book = TenantBook(table=table, clock=FixedClock(NOON))
+    book = TenantSettingsService(table=table, clock=FixedClock(NOON))
     if there:
         book.change(TENANT, TenantOverridesChange(apology=False))
     other = TenantOverridesChange(message_days=30)

@@ -31,7 +31,7 @@ def opened(world: World) -> str:
     """A chat that Husam has opened with the agent."""
     members = [{"kind": "agent", "id": COACH.id}]
     new = NewChat.model_validate({"kind": "group", "respond": "mention", "members": members})
-    return world.app.rooms.create(TENANT, HUSAM, new).chat.id
+    return world.app.chat_admin.create(TENANT, HUSAM, new).chat.id
 
 
 def asked(world: World, chat_id: str) -> None:

@@ -53,7 +53,7 @@ def test_the_queue_gives_a_job_up_only_after_the_tick_has_sent_it_again() -> Non
 
 def test_a_job_never_comes_back_before_its_time_unless_the_queue_cannot_wait_so_long() -> None:
     assert policy.queue_delay(timedelta(seconds=2.5)) == 3
-    assert policy.queue_delay(timedelta(hours=1)) == policy.LONGEST_DELAY_SECONDS
+    assert policy.queue_delay(timedelta(hours=1)) == policy.MAX_DELAY_SECONDS
 
 
 def test_a_post_is_looked_up_before_it_could_be_tried_again_and_while_it_is_worth_it() -> None:

@@ -8,7 +8,7 @@ from skein.errors import Conflict, Unavailable
 from skein.models.api.directory import AgentChange, NewUser, UserChange
 from skein.models.base import NamedMember
 from skein.models.jobs import UpkeepJob
-from skein.services.directory.display_names import MOST_CHATS, SEEN_AFTER_SECONDS
+from skein.services.directory.display_names import MAX_CHATS, SEEN_AFTER_SECONDS
 from tests.support.api_client import Client
 from tests.support.builders import TENANT, World, bot, person
 
@@ -93,12 +93,12 @@ def test_an_agent_is_called_by_a_new_name_in_open_chats_soon_and_in_others_when_
 
 
 def test_the_work_for_a_new_name_does_not_grow_with_the_chats(world: World) -> None:
-    for n in range(MOST_CHATS + 5):
+    for n in range(MAX_CHATS + 5):
         world.chat(ANN, COACH, chat_id=f"chat_more{n}", kind="direct", visibility="private")
     rename(world, ANNA)
     rename(world, TRAINER)
     jobs = [waiting.job for waiting in world.queues.sent if isinstance(waiting.job, UpkeepJob)]
-    assert len(jobs) == MOST_CHATS + 1, "the agent has one open chat"
+    assert len(jobs) == MAX_CHATS + 1, "the agent has one open chat"
 
 
 def test_a_chat_whose_job_was_lost_follows_when_something_is_said(
@@ -144,7 +144,7 @@ def test_jobs_are_seen_only_when_the_change_is_surely_made(world: World) -> None
 def test_who_has_left_is_left_alone_and_who_is_being_erased_keeps_their_name(
     world: World,
 ) -> None:
-    world.app.rooms.remove_member(TENANT, "chat_1", BEN.ref, ANN.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", BEN.ref, ANN.ref)
     rename(world, ANNA)
     rename(world, person("usr_ben", "Benjamin"))
     world.app.erasures.request(TENANT, BEN.id, by="usr_op")

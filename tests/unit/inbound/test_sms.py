@@ -187,7 +187,7 @@ def test_who_opted_out_stays_so_when_another_agent_takes_the_line_over() -> None
 def test_after_a_chat_is_discarded_there_is_a_fresh_one() -> None:
     here = world()
     before = receive(here, sid="SM1")
-    here.app.rooms.discard(TENANT, before.message.chat_id, before.message.sender.ref)
+    here.app.chat_admin.discard(TENANT, before.message.chat_id, before.message.sender.ref)
     after = receive(here, sid="SM2")
     assert after.message.chat_id != before.message.chat_id
     assert after.message.seq == 1
@@ -197,7 +197,7 @@ def test_after_a_chat_is_discarded_there_is_a_fresh_one() -> None:
 def test_a_repeat_after_the_chat_was_discarded_is_still_the_same_message() -> None:
     here = world()
     before = receive(here, sid="SM1")
-    here.app.rooms.discard(TENANT, before.message.chat_id, before.message.sender.ref)
+    here.app.chat_admin.discard(TENANT, before.message.chat_id, before.message.sender.ref)
     again = receive(here, sid="SM1")
     assert again == Posted(before.message, created=False)
 

@@ -146,9 +146,9 @@ def test_a_chat_that_is_discarded_or_switched_off_meanwhile_is_left_alone() -> N
         world = group()
         world.post("Hello", HUSAM)
         if change == "discard":
-            world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+            world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
         else:
-            world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=False))
+            world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=False))
         quiet(world)
         assert world.model.memory_requests == []
         assert due_at(world) is None
@@ -157,7 +157,7 @@ def test_a_chat_that_is_discarded_or_switched_off_meanwhile_is_left_alone() -> N
 def test_a_chat_that_is_switched_on_remembers_what_was_said_before() -> None:
     world = group(consolidate=False)
     world.post("Hello", HUSAM)
-    world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
+    world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
     assert due_at(world) == "2026-02-18T18:00:00.000Z"
     quiet(world)
     assert "Hello" in asked(world)
@@ -165,7 +165,7 @@ def test_a_chat_that_is_switched_on_remembers_what_was_said_before() -> None:
 
 def test_switching_on_what_has_nothing_new_leaves_nothing_due() -> None:
     world = group(consolidate=False)
-    world.app.rooms.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
+    world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
     assert due_at(world) is None
 
 
@@ -338,7 +338,7 @@ def test_each_agent_has_a_mark_of_its_own_and_starts_where_it_joined() -> None:
     world.agent(ANALYST.id, ANALYST.name)
     world.post("Before", HUSAM)
     quiet(world)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, ANALYST.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANALYST.ref)
     world.post("After", HUSAM)
     quiet(world)
     assert len(world.model.memory_requests) == 3
@@ -800,7 +800,7 @@ def test_an_agent_that_leaves_meanwhile_remembers_nothing_and_holds_up_nobody() 
     world = group(COACH, ANALYST)
 
     def meanwhile(_: ModelRequest) -> str:
-        world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+        world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
         return remembers("Late")
 
     world.model.memories.extend([meanwhile, remembers("Here")])
@@ -829,8 +829,8 @@ def test_nor_does_one_that_leaves_as_they_are_written(monkeypatch: pytest.Monkey
     world = group()
     world.post("Net-60 for Ahmad", HUSAM)
     world.model.memories.append(remembers("Net-60"))
-    rooms = world.app.rooms
-    leave = partial(rooms.remove_member, TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    chat_admin = world.app.chat_admin
+    leave = partial(chat_admin.remove_member, TENANT, "chat_1", HUSAM.ref, COACH.ref)
     as_they_are_written(world, monkeypatch, leave)
     quiet(world)
     assert texts(world) == []
@@ -884,9 +884,9 @@ def test_an_agent_that_comes_back_goes_on_from_there() -> None:
     world = group()
     world.post("Before", HUSAM)
     quiet(world)
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     world.post("Between", HUSAM)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
     world.post("After", HUSAM)
     quiet(world)
     assert "After" in asked(world)

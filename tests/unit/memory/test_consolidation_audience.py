@@ -62,11 +62,11 @@ def test_chunks_end_where_somebody_joined_and_each_is_for_those_who_heard_it() -
     world.model.memories.extend([core("Before Ann"), core("With Ann"), core("With Bob")])
     world.post("One", HUSAM)
     world.known(ANN)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, ANN.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANN.ref)
     world.post("Two", HUSAM)
     world.post("Three", ANN)
     world.known(BOB)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, BOB.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, BOB.ref)
     world.post("Four", BOB)
     quiet(world)
     assert audiences(world) == {
@@ -86,7 +86,7 @@ def test_who_was_not_there_is_told_nothing_by_way_of_later_memories() -> None:
     world.post("One", HUSAM)
     quiet(world)
     world.known(ANN)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, ANN.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANN.ref)
     world.post("Two", HUSAM)
     quiet(world)
     assert "Before Ann" not in asked(world)
@@ -109,9 +109,9 @@ def test_what_nobody_is_left_to_hear_of_is_passed_over_without_asking() -> None:
     world.post("One", HUSAM)
     world.post("Two", ANN)
     world.known(BOB)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, BOB.ref)
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, ANN.ref)
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, HUSAM.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, BOB.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, ANN.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, HUSAM.ref)
     world.post("Three", BOB)
     quiet(world)
     assert len(world.model.memory_requests) == 1
@@ -126,7 +126,7 @@ def test_who_joins_while_the_agent_thinks_is_not_told() -> None:
 
     def meanwhile(_: ModelRequest) -> str:
         world.known(ANN)
-        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, ANN.ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANN.ref)
         return core("Before Ann")
 
     world.model.memories.append(meanwhile)

@@ -118,7 +118,7 @@ def stems(text: str) -> set[str]:
 def found_by_words(query: str, *texts: str) -> list[str]:
     """What is found where no word has a stem."""
     with pytest.MonkeyPatch.context() as without:
-        without.setattr(memory_search, "SHORTEST_STEMMED", 1_000)
+        without.setattr(memory_search, "MIN_STEMMED", 1_000)
         return found(query, *texts)
 
 

@@ -203,7 +203,7 @@ def test_a_faded_entry_is_not_remembered_whether_the_table_has_tidied_up_or_not(
 def test_more_core_memories_than_one_reading_holds_do_not_hide_the_journal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(remembering, "MOST_LIVE", 5)
+    monkeypatch.setattr(remembering, "MAX_LIVE", 5)
     world = World()
     keep(world, *(core(f"Core {n}") for n in range(9)), *(journal(f"Note {n}") for n in range(3)))
     assert texts(live(world)) == [
@@ -237,7 +237,7 @@ def test_what_one_reading_does_not_hold_is_known_all_the_same() -> None:
 
 
 def test_no_more_than_five_thousand_are_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembering, "MOST_KNOWN", 5)
+    monkeypatch.setattr(remembering, "MAX_KNOWN", 5)
     world = World()
     keep(world, *(core(f"Core {n}") for n in range(9)))
     known = known_memories(world.table, OWNER.reach, now=world.clock.now())

@@ -10,10 +10,10 @@ from skein.errors import Unavailable
 from skein.models.due import DUE_SHARDS, DueKind, due_mark
 from skein.models.jobs import Job, RunJob
 from skein.models.storage import IndexName, Item, Key, Page, Put, Update
-from skein.services.common.parallel import THREADS, by_threads
+from skein.services.common.parallel import THREADS, map_threads
 from skein.services.outbox import due_scanner as finding
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.outbox.due_scanner import Finder, shards_of
+from skein.services.outbox.due_scanner import DueScanner, shards_of
 from skein.services.outbox.tick import Tick
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.fakes.table import MemoryTable
@@ -112,8 +112,8 @@ class Due:
         return tick.run(until=self.clock.now() + BUDGET, shards=shards)
 
     @property
-    def finder(self) -> Finder:
-        return Finder(
+    def finder(self) -> DueScanner:
+        return DueScanner(
             table=self.table, clock=self.clock, dispatch=self.dispatch, metrics=self.metrics
         )
 
@@ -150,7 +150,7 @@ def test_what_has_been_due_longest_comes_first() -> None:
 def test_two_ticks_at_the_same_time_send_each_job_once() -> None:
     due = Due()
     due.put(300)
-    counts = by_threads(lambda _: due.tick(), [1, 2, 3])
+    counts = map_threads(lambda _: due.tick(), [1, 2, 3])
     assert sum(counts) == 300
     assert len(set(due.sent)) == len(due.sent) == 300
 
@@ -223,7 +223,7 @@ def test_a_schedule_names_its_shards_and_without_any_all_are_meant() -> None:
 
 
 def test_threads_keep_the_order_and_let_all_end_before_anything_is_raised() -> None:
-    assert by_threads(lambda n: n * n, range(100)) == [n * n for n in range(100)]
+    assert map_threads(lambda n: n * n, range(100)) == [n * n for n in range(100)]
     ended, lock = [], threading.Lock()
 
     def work(number: int) -> None:
@@ -233,6 +233,6 @@ def test_threads_keep_the_order_and_let_all_end_before_anything_is_raised() -> N
             ended.append(number)
 
     with pytest.raises(Unavailable):
-        by_threads(work, range(THREADS * 2))
+        map_threads(work, range(THREADS * 2))
     assert sorted(ended) == list(range(1, THREADS * 2))
-    assert by_threads(work, []) == []
+    assert map_threads(work, []) == []

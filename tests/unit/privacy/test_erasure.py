@@ -148,7 +148,7 @@ def test_an_erased_persons_number_leads_to_somebody_new(planted: World) -> None:
 def test_client_ids_under_which_they_opened_chats_go_too(planted: World) -> None:
     for client_id in ("mine", "\u00fcber uns", "\U0010fffd"):
         new = NewChat(kind="group", client_id=client_id)
-        assert planted.app.rooms.create(TENANT, ZOE, new).created
+        assert planted.app.chat_admin.create(TENANT, ZOE, new).created
     marks = [key for key in planted.table._items if key.sk.startswith("OPENED#")]
     assert len(marks) == 3
     erase(planted)
@@ -165,11 +165,11 @@ def test_while_they_are_erased_nobody_can_bring_them_into_a_chat(planted: World)
         }
     )
     with pytest.raises(Conflict):
-        planted.app.rooms.create(TENANT, BEN, new)
+        planted.app.chat_admin.create(TENANT, BEN, new)
     with pytest.raises(NotFound):
         planted.app.users.get(TENANT, ZOE.id)
     with pytest.raises(Conflict):
-        planted.app.rooms.add_member(TENANT, ELSEWHERE, BEN, MemberRef(kind="user", id=ZOE.id))
+        planted.app.chat_admin.add_member(TENANT, ELSEWHERE, BEN, MemberRef(kind="user", id=ZOE.id))
     with pytest.raises(NotFound):
         planted.app.numbers.link(TENANT, ZOE.id, "+15005550188")
 
@@ -178,7 +178,7 @@ def test_chats_that_they_have_left_are_emptied_too() -> None:
     world = world_of()
     group(world, OPEN, ZOE, BEN)
     world.post(f"I love {MARK}", ZOE, chat_id=OPEN)
-    world.app.rooms.remove_member(TENANT, OPEN, BEN.ref, MemberRef(kind="user", id=ZOE.id))
+    world.app.chat_admin.remove_member(TENANT, OPEN, BEN.ref, MemberRef(kind="user", id=ZOE.id))
     erase(world)
     assert traces(world) == {}
 

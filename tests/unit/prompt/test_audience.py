@@ -196,7 +196,7 @@ def _pair() -> House:
     alone = Place("pair", (HUSAM,))
     house = House((alone, Place("ahmad", (AHMAD,), direct=True)))
     house.world.known(AHMAD)
-    house.world.app.rooms.add_member(TENANT, alone.id, HUSAM, AHMAD.ref)
+    house.world.app.chat_admin.add_member(TENANT, alone.id, HUSAM, AHMAD.ref)
     return house
 
 
@@ -235,7 +235,7 @@ def test_goals_and_plans_from_before_somebody_joined_are_shown_to_them_nowhere()
 
 def test_whoever_left_is_shown_nothing_more() -> None:
     house = House((PAIR, AHMADS))
-    house.world.app.rooms.remove_member(TENANT, PAIR.id, HUSAM.ref, AHMAD.ref)
+    house.world.app.chat_admin.remove_member(TENANT, PAIR.id, HUSAM.ref, AHMAD.ref)
     seen = house.snoops(AHMADS)
     assert not any(f"{mark}-pair" in seen for mark in MARKS if mark != "PREVIEW")
     assert "SAID-pair" not in seen
@@ -244,19 +244,19 @@ def test_whoever_left_is_shown_nothing_more() -> None:
 def test_the_chat_knows_who_joined_late_and_forgets_who_left() -> None:
     world = World()
     world.chat(HUSAM)
-    rooms = world.app.rooms
+    chat_admin = world.app.chat_admin
     world.known(SARAH)
-    rooms.add_member(TENANT, "chat_1", HUSAM, SARAH.ref)
+    chat_admin.add_member(TENANT, "chat_1", HUSAM, SARAH.ref)
     assert world.stored_chat().joined_late == {}
     world.post("One", HUSAM)
     world.known(AHMAD)
-    rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     assert world.stored_chat().joined_late == {"user#usr_ahmad": 1}
-    rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+    chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
     assert world.stored_chat().joined_late == {}
     world.post("Two", HUSAM)
     world.known(AHMAD)
-    rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     assert world.stored_chat().joined_late == {"user#usr_ahmad": 2}
 
 
@@ -269,7 +269,7 @@ def test_somebody_who_joins_while_the_agent_reads_is_not_among_those_it_reads_fo
     house.say(house.places[0], "@Coach, remember")
     rival(world).before = (
         "GOAL#",
-        lambda: world.app.rooms.add_member(TENANT, "chat_pair", HUSAM, AHMAD.ref),
+        lambda: world.app.chat_admin.add_member(TENANT, "chat_pair", HUSAM, AHMAD.ref),
     )
     world.take(job_of(world.runs("chat_pair")[-1]))
     partition = owned_partition(TENANT, COACH.id, "chat:chat_pair")

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.agent.prompt.builder import ContextBuilder
+from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.prompt.timeline import turn_text
 from skein.agent.reading.other_chats import OwnChat
 from skein.agent.reading.reader import Reading
@@ -175,7 +175,7 @@ def _prompt(reading: Reading, run: Run, **agent: Any) -> PromptRecord:
         },
         agent=reading.agent.model_copy(update=whole | agent),
     )
-    return ContextBuilder(tokens=tokens(), settings=ROOMY).build(run, reading, ())
+    return PromptBuilder(tokens=tokens(), settings=ROOMY).build(run, reading, ())
 
 
 def _section(prompt: PromptRecord, name: str) -> str:
@@ -319,9 +319,11 @@ def test_summary_question_any_text_stays_behind_a_bar_or_on_its_line(text: str, 
 
 @given(st.lists(st.tuples(hostile(), st.lists(OTHERS, max_size=4)), min_size=1, max_size=5))
 def test_your_chats_read_back_with_their_titles_and_members(
-    rooms: list[tuple[str, list[NamedMember]]],
+    chat_admin: list[tuple[str, list[NamedMember]]],
 ) -> None:
-    chats = [_chat(title, [*roster, COACH], f"c{n}") for n, (title, roster) in enumerate(rooms)]
+    chats = [
+        _chat(title, [*roster, COACH], f"c{n}") for n, (title, roster) in enumerate(chat_admin)
+    ]
     own = Membership(tenant=TENANT, chat_id="c0", member=COACH)
     reading = _reading(chats[0], chats=tuple(OwnChat(chat, own) for chat in chats))
     text = _section(_prompt(reading, _run(Trigger(type="manual"))), "YOUR CHATS")
@@ -504,14 +506,14 @@ SAYINGS = st.lists(st.tuples(hostile(6), hostile()), min_size=1, max_size=10)
 
 @given(st.lists(st.tuples(hostile(), CHAT_IDS, NOTES), min_size=1, max_size=10), st.booleans())
 def test_other_conversations_read_back_the_newest_first(
-    rooms: list[tuple[str, str, str]], may_borrow: bool
+    chat_admin: list[tuple[str, str, str]], may_borrow: bool
 ) -> None:
-    noted = [_noted(*room, minutes=n) for n, room in enumerate(rooms)]
+    noted = [_noted(*room, minutes=n) for n, room in enumerate(chat_admin)]
     reading = _reading(_chat("Alpha"), elsewhere=tuple(reversed(noted)))
     tools = ("borrow_context",) if may_borrow else ()
     prompt = _prompt(reading, _run(Trigger(type="manual")), enabled_tools=tools)
     found = grammar.others(_section(prompt, "OTHER ACTIVE CONVERSATIONS"), hint=may_borrow)
-    shown = [room for room in rooms if room[1] != "chat_1"]
+    shown = [room for room in chat_admin if room[1] != "chat_1"]
     assert found == [(title or "New Conversation", id_, note) for title, id_, note in shown]
 
 

@@ -318,7 +318,7 @@ def test_whoever_joins_late_is_told_nothing_of_before(chat_id: str) -> None:
     _pair(world)
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "Source"}))
     world.known(BEN)
-    world.app.rooms.add_member(TENANT, "chat_source", ANN, BEN.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
     found = spied.ask(chat_id, BEN)
     assert _leaks(found) == []
 
@@ -329,7 +329,7 @@ def test_what_is_made_after_somebody_joined_holds_nothing_of_before() -> None:
     _pair(world)
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "Source"}))
     world.known(BEN)
-    world.app.rooms.add_member(TENANT, "chat_source", ANN, BEN.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
     assert Client(world, sub=BEN.id).get("/v1/chats/chat_source").body["summary"] is None
     for n in range(3):
         world.post(f"Welcome {n}", ANN, chat_id="chat_source")
@@ -359,7 +359,7 @@ def test_whoever_joins_late_cannot_find_out_which_names_documents_had() -> None:
         ask("@Coach, write")
         settle(world)
     world.known(BEN)
-    world.app.rooms.add_member(TENANT, "chat_source", ANN, BEN.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
     tried: list[list[tuple[str, str]]] = []
     for name in (WORD, "kiwi"):
         doings = (
@@ -383,7 +383,7 @@ def test_whoever_joins_late_cannot_find_out_which_names_documents_had() -> None:
 @pytest.mark.parametrize("chat_id", ["chat_ben", "chat_pair", "chat_group"])
 def test_whoever_has_left_is_told_nothing_of_after(chat_id: str) -> None:
     world, ask = _group(ANN, BEN)
-    world.app.rooms.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
     spied = _plant(world, "chat_source", ask, relay="chat_group")
     _pair(world)
     assert _leaks(spied.ask(chat_id, BEN)) == []
@@ -391,10 +391,10 @@ def test_whoever_has_left_is_told_nothing_of_after(chat_id: str) -> None:
 
 def test_whoever_left_and_came_back_was_not_there_between() -> None:
     world, ask = _group(ANN, BEN)
-    world.app.rooms.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
     spied = _plant(world, "chat_source", ask, relay="chat_group")
     _pair(world)
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "Source"}))
     world.known(BEN)
-    world.app.rooms.add_member(TENANT, "chat_source", ANN, BEN.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
     assert _leaks(spied.ask("chat_ben", BEN)) == []

@@ -115,7 +115,7 @@ def test_it_is_the_last_message_that_counts_and_not_any_other_touch() -> None:
     world = _world()
     old = _elsewhere(world, 1, ago=timedelta(hours=7))
     world.known(SARAH)
-    world.app.rooms.add_member(TENANT, old.id, HUSAM, SARAH.ref)
+    world.app.chat_admin.add_member(TENANT, old.id, HUSAM, SARAH.ref)
     world.table.write(Update(old.key, set={"activity_hour": "2026-02-18T12:00:00.000Z"}))
     assert _listed(world) == []
 
@@ -123,7 +123,7 @@ def test_it_is_the_last_message_that_counts_and_not_any_other_touch() -> None:
 def test_a_chat_that_the_agent_has_left_is_not_told() -> None:
     world = _world()
     left = _elsewhere(world, 1)
-    world.app.rooms.remove_member(TENANT, left.id, HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, left.id, HUSAM.ref, COACH.ref)
     assert _listed(world) == []
 
 

@@ -59,7 +59,7 @@ def test_a_silent_answer_is_recorded_with_the_end() -> None:
 
 def test_an_answer_that_the_chat_refuses_is_on_record_all_the_same() -> None:
     def discards(_: ModelRequest) -> Said:
-        world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+        world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
         return "Too late"
 
     world = direct(discards)

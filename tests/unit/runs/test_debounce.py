@@ -181,7 +181,7 @@ def test_a_burst_whose_answer_was_canceled_leaves_nothing_to_the_next_text() -> 
     world = on_a_line()
     chat_id = text(world, "One")
     world.clock.advance(2)
-    world.app.endings.cancel(the_run(world, chat_id=chat_id), error="not wanted")
+    world.app.completion.cancel(the_run(world, chat_id=chat_id), error="not wanted")
     text(world, "Two")
     pass_time(world, 2)
     assert not world.model.requests, "it may wait for three seconds of its own"
@@ -199,7 +199,7 @@ def test_texts_to_a_busy_agent_wait_for_each_other_again() -> None:
     for number in range(4):
         world.clock.advance(2)
         text(world, f"While busy {number}")
-    world.app.endings.end(claim, "done")
+    world.app.completion.end(claim, "done")
     pass_time(world, 2)
     text(world, "And now")
     pass_time(world, 0.9)

@@ -256,7 +256,7 @@ def test_reading_back_beyond_a_join_narrows_what_a_run_may_tell_elsewhere() -> N
     world.chat(HUSAM, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
     world.post("Before", HUSAM, chat_id="chat_pair")
     world.known(SARAH)
-    world.app.rooms.add_member(TENANT, "chat_pair", HUSAM, SARAH.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_pair", HUSAM, SARAH.ref)
     for n in range(100):
         world.post(f"After {n}", HUSAM, chat_id="chat_pair")
     reads = calls(("read_messages", {"before": 3}))
@@ -321,7 +321,7 @@ def test_a_private_plans_instruction_is_not_shown_to_someone_who_joins_where_it_
     _planned(world, HUSAMS, set_by=HUSAM.id)
     settle(world)
     world.known(SARAH)
-    world.app.rooms.add_member(TENANT, "chat_one", HUSAM, SARAH.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_one", HUSAM, SARAH.ref)
     world.post("I do", SARAH, chat_id="chat_one")
     settle(world)
     assert '"I do"' in world.model.prompt
@@ -429,7 +429,7 @@ def test_send_message_when_the_prompt_names_a_private_group_is_refused() -> None
 def test_send_message_where_someone_wrote_who_has_left_is_refused() -> None:
     world = _house()
     _pair(world)
-    world.app.rooms.remove_member(TENANT, "chat_pair", SARAH.ref, SARAH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_pair", SARAH.ref, SARAH.ref)
     run = _ask(world, "chat_pair", says("Told", chat_id="chat_all"), END)
     assert results_of(world, run)[0].content == REFUSED
 

@@ -136,7 +136,7 @@ def test_a_queued_run_is_refused_while_another_is_at_work_and_is_sent_when_that_
     assert world.runs()[1].attempts == 0
     world.queues.ready("turns")
 
-    world.app.endings.end(first, "done")
+    world.app.completion.end(first, "done")
 
     assert world.queues.ready("turns") == (_job(world, 1),)
 
@@ -171,7 +171,7 @@ def test_ingest_against_finish_the_late_message_is_answered_at_once() -> None:
     assert claim is not None
     world.queues.ready("turns")
     table.before = ("RUN#", lambda: world.post("Two", HUSAM))
-    world.app.endings.end(claim, "done")
+    world.app.completion.end(claim, "done")
     assert world.queues.ready("turns") == (_job(world, 1),)
 
 
@@ -182,7 +182,7 @@ def test_finish_against_ingest_the_message_sends_its_run_itself() -> None:
     assert claim is not None
     world.clock.advance(2)
     world.queues.ready("turns")
-    table.before = ("MSG#", lambda: world.app.endings.end(claim, "done"))
+    table.before = ("MSG#", lambda: world.app.completion.end(claim, "done"))
     world.post("Two", HUSAM)
     assert [waiting.job for waiting in world.queues.waiting("turns")] == [_job(world, 1)]
 
@@ -234,10 +234,10 @@ def test_a_slow_worker_that_outlives_its_lease_can_do_nothing_more() -> None:
     world.drain()
     assert world.texts() == ["Hello", "First answer"]
     attempts: list[Callable[[], object]] = [
-        lambda: world.app.endings.end(slow, "done"),
-        lambda: world.app.runs.put_off(slow, "late"),
+        lambda: world.app.completion.end(slow, "done"),
+        lambda: world.app.runs.defer(slow, "late"),
         lambda: world.app.runs.retry_later(slow, "late"),
-        lambda: world.app.runs.hand_on(slow),
+        lambda: world.app.runs.continue_later(slow),
     ]
     for late in attempts:
         with pytest.raises(LostLease):
@@ -253,11 +253,11 @@ def test_a_run_that_another_worker_is_at_is_not_the_slow_ones_any_more() -> None
     assert slow is not None
     assert quick is not None
     with pytest.raises(LostLease):
-        world.app.endings.end(slow, "failed")
+        world.app.completion.end(slow, "failed")
     with pytest.raises(LostLease):
-        world.app.runs.hand_on(slow)
+        world.app.runs.continue_later(slow)
     assert (world.runs()[0].status, world.runs()[0].fence) == ("running", quick.run.fence)
-    world.app.endings.end(quick, "done")
+    world.app.completion.end(quick, "done")
     assert statuses(world.runs()) == ["done"]
 
 
@@ -469,7 +469,7 @@ def test_a_chain_passes_over_an_agent_that_leaves_at_that_very_moment() -> None:
     leaves = bot("agt_b", "B").ref
     table.before = (
         "MEMBER#agent#agt_b",
-        lambda: world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, leaves),
+        lambda: world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, leaves),
     )
     world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()

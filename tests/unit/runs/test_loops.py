@@ -9,7 +9,7 @@ from skein.errors import Unavailable
 from skein.models.base import NamedMember
 from skein.models.completion import ModelRequest
 from skein.models.storage import Update
-from skein.services.runs.concurrency_limit import Permits
+from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.settings import Settings
 from tests.support.agents import (
     ASK,
@@ -197,7 +197,7 @@ def _busy_chats(count: int, **agent: Any) -> World:
 
 
 def _permits(world: World) -> dict[str, str]:
-    item = world.table.get(Permits.key_of(TENANT, COACH.id)) or {}
+    item = world.table.get(ConcurrencyLimit.key_of(TENANT, COACH.id)) or {}
     return dict(item.get("held", {}))
 
 
@@ -205,7 +205,7 @@ def test_without_a_limit_no_permit_is_ever_written() -> None:
     world = _busy_chats(3)
     for number in (1, 2, 3):
         world.take(job_of(the_run(world, chat_id=f"chat_{number}")))
-    assert world.table.get(Permits.key_of(TENANT, COACH.id)) is None
+    assert world.table.get(ConcurrencyLimit.key_of(TENANT, COACH.id)) is None
 
 
 def test_a_run_over_the_limit_is_put_off_and_that_is_no_attempt() -> None:
@@ -249,7 +249,7 @@ def test_a_run_that_is_put_off_asks_again_within_half_a_minute() -> None:
     other = asked_by_service(world)
     assert world.app.turns  # the other run's worker holds the permit and never comes back
     lease = world.clock.now() + timedelta(hours=1)
-    assert Permits(table=world.table, clock=world.clock).take(other, 1, until=lease)
+    assert ConcurrencyLimit(table=world.table, clock=world.clock).take(other, 1, until=lease)
     world.queues.ready("turns")
     for _ in range(8):
         world.take(job_of(the_run(world)))
@@ -277,7 +277,7 @@ def test_a_run_that_does_not_work_holds_no_permit(how: str) -> None:
 def test_a_dead_workers_permit_lapses_with_its_lease() -> None:
     world = _busy_chats(2, max_concurrent_runs=1)
     first = the_run(world)
-    dead = Permits(table=world.table, clock=world.clock)
+    dead = ConcurrencyLimit(table=world.table, clock=world.clock)
     assert dead.take(first, 1, until=world.clock.now() + INVOCATION)
     world.take(job_of(the_run(world, chat_id="chat_2")))
     assert the_run(world, chat_id="chat_2").status == "running"
@@ -290,7 +290,7 @@ def test_a_stopped_runs_permit_is_free_as_soon_as_its_worker_notices() -> None:
     world = _busy_chats(1, max_concurrent_runs=1)
 
     def stopped(_: ModelRequest) -> Any:
-        world.app.endings.cancel(the_run(world), error="stopped")
+        world.app.completion.cancel(the_run(world), error="stopped")
         return END
 
     world.model.script.append(stopped)
@@ -301,7 +301,7 @@ def test_a_stopped_runs_permit_is_free_as_soon_as_its_worker_notices() -> None:
 
 def test_permits_never_exceed_the_limit_however_they_cross() -> None:
     world = stage()
-    permits = Permits(table=world.table, clock=world.clock)
+    permits = ConcurrencyLimit(table=world.table, clock=world.clock)
     world.chat(HUSAM, COACH)
     runs = [asked_by_service(world, str(number)) for number in range(6)]
     until = world.clock.now() + INVOCATION

@@ -72,7 +72,7 @@ def test_the_first_message_of_another_member_lets_the_run_go_on(who: Any) -> Non
 def test_an_agents_message_is_a_reply_as_well() -> None:
     world = waiting_here(says("Published"), END)
     actor(world, DESIGNER)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, DESIGNER.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, DESIGNER.ref)
     world.post("Yes", DESIGNER, depth=1)
     settle(world)
     run = next(run for run in world.runs() if run.agent_id == COACH.id)

@@ -171,7 +171,7 @@ def test_a_text_answers_in_the_chat_that_was_shown() -> None:
 
 def test_an_agent_that_leaves_the_chat_in_which_it_waits_goes_on_at_home() -> None:
     world = waiting_elsewhere(says("I had to leave"), END)
-    world.app.rooms.remove_member(TENANT, "chat_2", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, COACH.ref)
     settle(world)
     run = the_run(world)
     assert_resumed(run, "timeout", None, "chat_2")
@@ -182,7 +182,7 @@ def test_an_agent_that_leaves_the_chat_in_which_it_waits_goes_on_at_home() -> No
 
 def test_an_agent_that_leaves_its_home_while_it_waits_there_is_done() -> None:
     world = waiting_here()
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     settle(world)
     run = the_run(world)
     assert (run.status, run.error) == ("canceled", "the agent has left the chat")
@@ -194,9 +194,9 @@ def test_an_agent_that_leaves_its_home_while_it_waits_there_is_done() -> None:
 
 def test_an_agent_that_comes_back_begins_without_a_wait() -> None:
     world = waiting_here()
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     settle(world)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
     world.post("Yes", HUSAM)
     settle(world)
     assert statuses(world.runs()) == ["canceled", "done"]
@@ -206,7 +206,7 @@ def test_an_agent_that_leaves_its_home_while_it_waits_elsewhere_is_done_when_it_
     None
 ):
     world = waiting_elsewhere()
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     world.post("42", AHMAD, chat_id="chat_2")
     settle(world)
     assert the_run(world).status == "canceled"
@@ -215,7 +215,7 @@ def test_an_agent_that_leaves_its_home_while_it_waits_elsewhere_is_done_when_it_
 
 def test_a_discarded_chat_lets_those_go_who_waited_in_it() -> None:
     world = waiting_elsewhere(says("They are gone"), END)
-    world.app.rooms.discard(TENANT, "chat_2", AHMAD.ref)
+    world.app.chat_admin.discard(TENANT, "chat_2", AHMAD.ref)
     settle(world)
     assert the_run(world).status == "done"
     assert world.texts()[-1] == "They are gone"
@@ -224,7 +224,7 @@ def test_a_discarded_chat_lets_those_go_who_waited_in_it() -> None:
 
 def test_a_discarded_home_ends_the_run_that_waits_in_it() -> None:
     world = waiting_here()
-    world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     settle(world)
     run = the_run(world)
     assert (run.status, run.error) == ("canceled", "the chat was discarded")
@@ -237,7 +237,7 @@ def test_a_chain_goes_on_past_an_agent_that_left_while_it_waited() -> None:
     world.chat(HUSAM, COACH, DESIGNER, respond="manual")
     world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
     settle(world)
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     settle(world)
     by_agent = {run.agent_id: run.status for run in world.runs()}
     assert by_agent == {COACH.id: "canceled", DESIGNER.id: "done"}

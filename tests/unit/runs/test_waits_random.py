@@ -91,16 +91,18 @@ class Life:
     def stop(self) -> None:
         alive = [run for chat_id in CHATS for run in self.world.runs(chat_id) if not run.ended]
         if alive:
-            self.world.app.endings.cancel(self.chance.choice(alive), error="stopped")
+            self.world.app.completion.cancel(self.chance.choice(alive), error="stopped")
 
     def send_away(self) -> None:
-        rooms, chat_id = self.world.app.rooms, self.chance.choice(CHATS)
-        rooms.remove_member(TENANT, chat_id, HUSAM.ref, self.chance.choice([COACH, DESIGNER]).ref)
+        chat_admin, chat_id = self.world.app.chat_admin, self.chance.choice(CHATS)
+        chat_admin.remove_member(
+            TENANT, chat_id, HUSAM.ref, self.chance.choice([COACH, DESIGNER]).ref
+        )
 
     def let_in(self) -> None:
-        rooms, chat_id = self.world.app.rooms, self.chance.choice(CHATS)
+        chat_admin, chat_id = self.world.app.chat_admin, self.chance.choice(CHATS)
         for agent in (COACH, DESIGNER):
-            rooms.add_member(TENANT, chat_id, HUSAM, agent.ref)
+            chat_admin.add_member(TENANT, chat_id, HUSAM, agent.ref)
 
     def come_to_rest(self) -> None:
         """People fall silent, the model has nothing more to say, and time goes by."""

@@ -281,7 +281,7 @@ def test_a_note_on_a_private_chat_starts_afresh_when_somebody_joins() -> None:
     world.model.summaries.append(_lines("The secret is 7.", "Nobody else knows."))
     _talk(world, "The secret is 7", "Tell nobody")
     world.known(AHMAD)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     world.clock.advance(COOLDOWN)
     _talk(world, "Welcome Ahmad", "Hello all")
     asked = _notes_asked(world)[-1]

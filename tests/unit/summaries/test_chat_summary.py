@@ -179,7 +179,7 @@ def test_what_is_said_after_the_members_were_read_belongs_to_the_next(agent_id: 
     """Somebody leaves and something is said; who was there for that is not known to this one."""
     world = _world(visibility="private")
     world.known(AHMAD)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     for n in range(10):
         world.post(f"fact-{n}", HUSAM)
     query, gone = world.table.query, list[str]()
@@ -187,7 +187,7 @@ def test_what_is_said_after_the_members_were_read_belongs_to_the_next(agent_id: 
     def meanwhile(pk: str, **options: Any) -> Any:
         if options.get("first", "").startswith("MSG#") and not gone:
             gone.append(AHMAD.id)
-            world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+            world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
             world.post("Now that he is gone", HUSAM)
         return query(pk, **options)
 
@@ -263,7 +263,7 @@ def test_a_discarded_chat_is_summarised_no_more() -> None:
     world = _world()
     world.post("Hello", HUSAM)
     world.post("There", HUSAM)
-    world.app.rooms.discard(TENANT, "chat_1", HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     world.drain()
     _later(world)
     assert world.model.summary_requests == []
@@ -273,16 +273,16 @@ def test_a_discarded_chat_is_summarised_no_more() -> None:
 def test_an_agent_that_comes_back_has_its_note_and_no_cooldown_to_wait_for() -> None:
     world = _world()
     world.known(AHMAD)
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     world.post("Hello", HUSAM)
     world.post("There", HUSAM)
     world.drain()
-    world.app.rooms.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     world.post("Among ourselves", HUSAM)
     world.clock.advance(COOLDOWN)
     world.drain()
     assert len(world.model.summary_requests) == 1
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
     world.post("Welcome back", HUSAM)
     world.drain()
     note = world.membership(COACH).summary

@@ -149,10 +149,10 @@ def test_what_cannot_be_borrowed_is_politely_refused(chat_id: str, why: str) -> 
     world.post("My secret", SARAH, chat_id="chat_5")
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_6", respond="manual")
     _say(world, "Hello", chat_id="chat_6")
-    world.app.rooms.discard(TENANT, "chat_6", HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_6", HUSAM.ref)
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_7", respond="manual")
     _say(world, "Hello", chat_id="chat_7")
-    world.app.rooms.remove_member(TENANT, "chat_7", HUSAM.ref, COACH.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_7", HUSAM.ref, COACH.ref)
     _ask(world)
     status, content = _result(world)
     assert status in {"failed", "correctable"}
@@ -223,7 +223,7 @@ def test_a_run_that_fails_leaves_it_to_the_next(steps: int) -> None:
 
 def test_a_run_that_is_stopped_leaves_it_to_the_next() -> None:
     def stop(_: ModelRequest) -> Any:
-        world.app.endings.cancel(world.runs()[-1], error="by hand")
+        world.app.completion.cancel(world.runs()[-1], error="by hand")
         return END
 
     world = _lent(calls("get_my_runs"), stop)
@@ -258,7 +258,7 @@ def test_the_same_chat_borrowed_twice_is_two_stagings() -> None:
 
 def test_what_becomes_of_the_source_changes_nothing() -> None:
     world = _lent()
-    world.app.rooms.discard(TENANT, "chat_2", HUSAM.ref)
+    world.app.chat_admin.discard(TENANT, "chat_2", HUSAM.ref)
     _ask(world, "And?")
     assert "We sold ten" in _section(world)
 
@@ -287,7 +287,7 @@ def test_other_agents_are_not_shown_it() -> None:
     _say(world, "We sold ten")
     _ask(world)
     world.agent("agt_b", "Analyst", reply_mode="tools", history_format="timeline")
-    world.app.rooms.add_member(TENANT, "chat_1", HUSAM, bot("agt_b").ref)
+    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, bot("agt_b").ref)
     world.model.requests.clear()
     _ask(world, "And?")
     prompts = [request.messages[0].content for request in world.model.requests]
@@ -305,7 +305,7 @@ def test_it_is_asked_again_who_is_there_when_it_is_shown(joins: bool) -> None:
     assert _staged(world) is not None
     if joins:
         world.known(AHMAD)
-        world.app.rooms.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     _ask(world, "And?")
     assert ("My secret" in world.model.prompt) is not joins
     assert (_staged(world) is None) is not joins
@@ -323,7 +323,7 @@ def test_somebody_who_leaves_while_it_is_read_is_not_among_those_it_may_be_shown
         page = query(pk, **options)
         if pk.endswith("chat_2") and not gone:
             gone.append(AHMAD.id)
-            world.app.rooms.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
+            world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
             world.post("Now that he is gone", HUSAM, chat_id="chat_2")
         return page
 

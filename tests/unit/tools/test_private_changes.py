@@ -14,7 +14,7 @@ from skein.models.plan import Plan
 from skein.models.run import Run
 from skein.models.thread import Thread, Workbench
 from skein.models.trigger import PlanTrigger, Trigger
-from skein.services.workspace.document_edits import Maker
+from skein.services.workspace.document_edits import Author
 from tests.support.agents import (
     COACH,
     END,
@@ -66,7 +66,7 @@ def given(world: World, owner: Owner) -> None:
     app.memories.add(owner, "Tea at four", "core", made_by="api", memory_id="mem_1")
     folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=owner.scope)
     reach = DocumentReach(folders=(folder,))
-    app.documents.write(reach, "log", "ours", new_in=folder, maker=Maker(audience=owner.audience))
+    app.documents.write(reach, "log", "ours", new_in=folder, maker=Author(audience=owner.audience))
     app.threads.create(owner, {"concern": "The launch"}, thread_id="thr_1")
 
 

@@ -93,7 +93,7 @@ def test_a_run_that_is_to_go_on_can_be_stopped_too() -> None:
     world.post("Yes", HUSAM)
     run = the_run(world)
     assert slots(world) == (None, None, (run.id,), None)
-    world.app.endings.cancel(run, error="stopped")
+    world.app.completion.cancel(run, error="stopped")
     assert slots(world) == FREE
     settle(world)
     assert the_run(world).status == "canceled"

@@ -49,7 +49,7 @@ def _private(*script: Any, **agent: Any) -> World:
 
 def _lets_in(world: World, *people: Any) -> None:
     for one in people:
-        world.app.rooms.add_member(TENANT, "chat_1", ALICE, one.ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", ALICE, one.ref)
 
 
 def _prompts(world: World) -> list[str]:
@@ -87,7 +87,7 @@ def test_an_answer_when_someone_joined_meanwhile_is_dropped_and_made_again(mode:
 
 def test_an_activation_when_someone_left_meanwhile_is_kept() -> None:
     def leaves(_: ModelRequest) -> Any:
-        world.app.rooms.remove_member(TENANT, "chat_1", ALICE.ref, BOB.ref)
+        world.app.chat_admin.remove_member(TENANT, "chat_1", ALICE.ref, BOB.ref)
         return "Hello."
 
     world = _private(leaves, reply_mode="text")
@@ -98,7 +98,7 @@ def test_an_activation_when_someone_left_meanwhile_is_kept() -> None:
 
 def test_an_activation_of_an_open_chat_when_someone_joined_meanwhile_is_kept() -> None:
     def joins(_: ModelRequest) -> Any:
-        world.app.rooms.add_member(TENANT, "chat_1", ALICE, BOB.ref)
+        world.app.chat_admin.add_member(TENANT, "chat_1", ALICE, BOB.ref)
         return "Hello."
 
     world = stage(joins, reply_mode="text")
@@ -225,7 +225,7 @@ def test_a_last_word_posted_before_someone_joined_is_not_said_twice(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(world.app.endings), "end", dies)
+        patch.setattr(type(world.app.completion), "end", dies)
         with pytest.raises(Killed):
             world.run_ready()
     assert _said(world) == ["Relax."]

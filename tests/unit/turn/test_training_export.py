@@ -9,7 +9,7 @@ from skein.models.audience import Audience
 from skein.models.ownership import Owner
 from skein.models.run import Run
 from skein.models.storage import Delete, Key, Put
-from skein.models.thread import Stint, Thread
+from skein.models.thread import Thread, ThreadRunLink
 from skein.services.workspace import thread_changes as changes
 from tests.support.agents import (
     COACH,
@@ -90,8 +90,10 @@ def test_activation_without_chat_for_one_person_is_left_out() -> None:
     world, thread = world_with(calls("get_my_runs", ("switch_thread", {"thread_id": "thr_1"})), END)
     run = asked_by_service(world, audience=ALONE)
     settle(world)
-    mark = Stint(thread_id=thread.id, run_id=run.id, activation=1, audience=ALONE, shown_at=NOON)
-    key = Stint.key_of(TENANT, COACH.id, None, thread.id, run.id, 1)
+    mark = ThreadRunLink(
+        thread_id=thread.id, run_id=run.id, activation=1, audience=ALONE, shown_at=NOON
+    )
+    key = ThreadRunLink.key_of(TENANT, COACH.id, None, thread.id, run.id, 1)
     world.table.write(Put(key, mark.attributes()))
     assert stored(world, run).status == "done"
     assert json.loads(exported(world)) == []
@@ -119,11 +121,11 @@ def as_stored_before(world: World, run: Run, owner: Owner = OPEN_OWNER) -> None:
     """Put the link of a run in the place of those of its activations."""
     place = (TENANT, COACH.id, owner.scope)
     ended = Thread.ended_key_of(*place, "thr_1").pk
-    prefix = Stint.prefix_of("thr_1")
+    prefix = ThreadRunLink.prefix_of("thr_1")
     for item in world.table.query(ended, first=prefix, last=f"{prefix}~").items:
         world.table.write(Delete(Key(item["pk"], item["sk"])))
-    mark = Stint(thread_id="thr_1", run_id=run.id, shown_at=NOON)
-    world.table.write(Put(Stint.key_of(*place, "thr_1", run.id), mark.attributes()))
+    mark = ThreadRunLink(thread_id="thr_1", run_id=run.id, shown_at=NOON)
+    world.table.write(Put(ThreadRunLink.key_of(*place, "thr_1", run.id), mark.attributes()))
 
 
 def test_link_stored_without_activation_counts_for_the_only_one_in_an_open_chat() -> None:

@@ -12,7 +12,7 @@ from skein.agent.prompt.documents import (
     missing_text,
 )
 from skein.agent.prompt.section import SEPARATOR
-from skein.agent.reading.workspace import OnShow
+from skein.agent.reading.workspace import ShownDocument
 from skein.models.audience import OPEN
 from skein.models.document import Document
 from tests.support.builders import NOON, TENANT, tokens
@@ -91,8 +91,8 @@ def test_what_cannot_be_seen_is_shown_as_something_that_can() -> None:
 
 def test_the_chats_documents_stand_behind_the_agents_own() -> None:
     shown = [
-        OnShow("rules", document("Be kind.", name="rules")),
-        OnShow("agenda", document("1. Hi", name="agenda"), of_chat=True),
+        ShownDocument("rules", document("Be kind.", name="rules")),
+        ShownDocument("agenda", document("1. Hi", name="agenda"), of_chat=True),
     ]
     section = global_documents(shown, 1_000, tokens())
     assert section is not None
@@ -105,7 +105,9 @@ def test_the_chats_documents_stand_behind_the_agents_own() -> None:
 
 
 def test_where_room_is_short_each_document_is_cut_further_and_says_so() -> None:
-    shown = [OnShow(f"doc {n}", document("word " * 2_000, name=f"doc {n}")) for n in range(3)]
+    shown = [
+        ShownDocument(f"doc {n}", document("word " * 2_000, name=f"doc {n}")) for n in range(3)
+    ]
     whole = global_documents(shown, 100_000, tokens())
     assert whole is not None
     assert "[cut" not in whole.text

@@ -15,7 +15,7 @@ from skein.models.completion import ModelRequest
 from skein.models.document import Document, DocumentReach, Folder
 from skein.models.skill import Skill, SkillHead
 from skein.models.storage import Put
-from skein.services.workspace.document_edits import Maker
+from skein.services.workspace.document_edits import Author
 from skein.services.workspace.skill_selection import Selection
 from skein.settings import Settings
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage, the_run
@@ -94,7 +94,7 @@ def test_documents_are_listed_by_where_they_are_kept_without_their_texts() -> No
     given_document(world, OWN, "open.md", "secret", on_show=True)
     given_document(world, HIS, "his\n", "x" * 2_000, media_type="text/csv")
     given_document(world, OF_CHAT, "open.md", "")
-    theirs = Maker(audience=Audience(open=False, people=("usr_ahmad",)))
+    theirs = Author(audience=Audience(open=False, people=("usr_ahmad",)))
     given_document(world, HIS, "theirs", "x", maker=theirs)
     at = rfc3339(NOON)
     [(status, listed)] = told(world)
@@ -341,8 +341,8 @@ def test_where_room_is_short_documents_are_cut_further_and_the_newest_messages_s
     assert text.count("=== doc ") == text.count("[cut: ") == 4
 
 
-@pytest.mark.parametrize("maker", [Maker(), Maker(audience=HUSAM_ALONE)])
-def test_what_is_on_show_in_a_private_chat_is_the_open_and_the_persons_own(maker: Maker) -> None:
+@pytest.mark.parametrize("maker", [Author(), Author(audience=HUSAM_ALONE)])
+def test_what_is_on_show_in_a_private_chat_is_the_open_and_the_persons_own(maker: Author) -> None:
     world = talking(private=True)
     given_document(world, HIS, "his", "for him", on_show=True, maker=maker)
     given_document(world, OWN, "rules", "for all", on_show=True)

@@ -20,7 +20,7 @@ from skein.models.memory import revision_key
 from skein.models.ownership import Owner
 from skein.models.storage import Check, Exists, Key, Missing
 from skein.services.account_linking.owned_items import move_owned
-from skein.services.workspace.document_edits import Maker, Revision
+from skein.services.workspace.document_edits import Author, Revision
 from tests.support.builders import NOON, TENANT, World, person
 from tests.support.fakes import MeanwhileTable
 
@@ -225,7 +225,7 @@ def test_a_change_that_rests_on_a_document_since_made_anew_is_made_on_the_new_on
 def test_an_effect_that_is_carried_out_again_changes_nothing() -> None:
     world = World()
     write(world)
-    append, remove = Maker(effect="run:1:0", guard=HOLDS), Maker(effect="run:1:1", guard=HOLDS)
+    append, remove = Author(effect="run:1:0", guard=HOLDS), Author(effect="run:1:1", guard=HOLDS)
     for _ in range(2):
         done = world.app.documents.revise(REACH, "plan", Revision(append="Two\n"), maker=append)
         assert (done.deed, done.version) == ("changed", 2)
@@ -241,17 +241,17 @@ def test_an_effect_on_one_document_is_not_repeated_on_another_of_the_same_name()
     both = DocumentReach(folders=(HERS, FOLDER))
     write(world)
     world.app.documents.write(
-        DocumentReach(folders=(HERS,)), "plan", "hers", new_in=HERS, maker=Maker(audience=ANN)
+        DocumentReach(folders=(HERS,)), "plan", "hers", new_in=HERS, maker=Author(audience=ANN)
     )
     for _ in range(2):
-        world.app.documents.delete(both, "plan", maker=Maker(effect="run:1:0"))
+        world.app.documents.delete(both, "plan", maker=Author(effect="run:1:0"))
     assert world.app.documents.get(both, "plan").text == "One\n"
 
 
 def test_nothing_is_changed_for_a_run_that_is_in_other_hands() -> None:
     world = World()
     write(world)
-    lost = Maker(effect="run:1:0", guard=FAILS)
+    lost = Author(effect="run:1:0", guard=FAILS)
     with pytest.raises(LostLease):
         world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=lost)
     with pytest.raises(LostLease):
@@ -340,7 +340,7 @@ def test_a_list_has_every_document_of_one_folder_once() -> None:
 
 def test_a_document_is_found_only_where_it_may_be_shown() -> None:
     world = World()
-    hers = Maker(audience=ANN)
+    hers = Author(audience=ANN)
     within = DocumentReach(folders=(HERS, FOLDER), place=ANN)
     world.app.documents.write(within, "diary", "secret", new_in=HERS, maker=hers)
     assert world.app.documents.get(within, "diary").text == "secret"
@@ -366,9 +366,9 @@ def test_a_name_is_free_for_whoever_may_not_be_shown_the_document_that_has_it() 
     """What they are told is what they would be told of any other name."""
     world = World()
     for text in ("secret", "second secret"):
-        world.app.documents.write(EARLIER, "log", text, new_in=TEAM, maker=Maker(audience=ANN))
+        world.app.documents.write(EARLIER, "log", text, new_in=TEAM, maker=Author(audience=ANN))
     told = [
-        world.app.documents.write(LATER, name, "ours", new_in=TEAM, maker=Maker(audience=BOTH))
+        world.app.documents.write(LATER, name, "ours", new_in=TEAM, maker=Author(audience=BOTH))
         for name in ("log", "log (2)", "free")
     ]
     assert {(done.deed, done.version, done.characters) for done in told} == {("created", 1, 4)}
@@ -376,13 +376,13 @@ def test_a_name_is_free_for_whoever_may_not_be_shown_the_document_that_has_it() 
         world.app.documents.get(LATER, "log (3)")
     names = ("log", "log (2)", "log (2) (2)")
     assert texts_of(world, EARLIER, *names) == ["ours", "ours", "second secret"]
-    changed = world.app.documents.write(LATER, "log", "more", maker=Maker(audience=BOTH))
+    changed = world.app.documents.write(LATER, "log", "more", maker=Author(audience=BOTH))
     assert (changed.deed, changed.version) == ("changed", 2)
 
 
 def test_what_gives_way_stays_on_show_and_listed_by_its_threads() -> None:
     world = World()
-    earlier = Maker(audience=ANN)
+    earlier = Author(audience=ANN)
     world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, on_show=True, maker=earlier)
     before, after = (
         Owner(tenant=TENANT, agent_id="agt_a", scope=TEAM.scope, audience=who)
@@ -391,7 +391,7 @@ def test_what_gives_way_stays_on_show_and_listed_by_its_threads() -> None:
     threads = world.app.threads
     old = threads.create(before, {"concern": "Before", "documents": ("log",)})
     new = threads.create(after, {"concern": "After", "documents": ("log",)})
-    world.app.documents.write(LATER, "log", "ours", new_in=TEAM, maker=Maker(audience=BOTH))
+    world.app.documents.write(LATER, "log", "ours", new_in=TEAM, maker=Author(audience=BOTH))
     shown = Shelf.found_in(world.table.get(TEAM.shelf_key)).documents
     assert shown == (Document.id_of("log (2)"),)
     lists = [threads.get(after.reach, each.id).documents for each in (old, new)]
@@ -403,8 +403,8 @@ def test_a_chats_document_gives_way_as_well_and_stays_listed_on_the_chat() -> No
     world = World()
     world.chat(person("usr_ann", "Ann"), chat_id="chat_1", visibility="private")
     earlier, later = (DocumentReach(folders=(OF_CHAT,), place=who) for who in (ANN, BOTH))
-    world.app.documents.write(earlier, "log", "x", new_in=OF_CHAT, maker=Maker(audience=ANN))
-    world.app.documents.write(later, "log", "y", new_in=OF_CHAT, maker=Maker(audience=BOTH))
+    world.app.documents.write(earlier, "log", "x", new_in=OF_CHAT, maker=Author(audience=ANN))
+    world.app.documents.write(later, "log", "y", new_in=OF_CHAT, maker=Author(audience=BOTH))
     ids = [Document.id_of(name) for name in ("log (2)", "log")]
     assert list(world.stored_chat("chat_1").documents) == ids
     assert texts_of(world, earlier, "log", "log (2)") == ["y", "x"]
@@ -413,7 +413,7 @@ def test_a_chats_document_gives_way_as_well_and_stays_listed_on_the_chat() -> No
 def test_a_change_to_what_gives_way_is_not_lost() -> None:
     table = MeanwhileTable()
     world = World(overrides={"table": table})
-    hers, ours = Maker(audience=ANN), Maker(audience=BOTH)
+    hers, ours = Author(audience=ANN), Author(audience=BOTH)
     world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, maker=hers)
     append = Revision(append="!")
     table.before = ("DOC#", lambda: world.app.documents.revise(EARLIER, "log", append, maker=hers))
@@ -426,7 +426,7 @@ def test_an_open_document_can_be_read_in_private_but_not_changed() -> None:
     write(world)
     within = DocumentReach(folders=(HERS, FOLDER), place=ANN)
     assert world.app.documents.get(within, "plan").text == "One\n"
-    hers = Maker(audience=ANN)
+    hers = Author(audience=ANN)
     with pytest.raises(Conflict, match="not changed"):
         world.app.documents.write(within, "plan", "secret", new_in=HERS, maker=hers)
     with pytest.raises(Conflict, match="not changed"):
@@ -439,10 +439,10 @@ def test_an_open_document_can_be_read_in_private_but_not_changed() -> None:
 def test_change_document_from_what_fewer_people_heard_is_refused() -> None:
     world = World()
     both = Audience(open=False, people=("usr_ann", "usr_ben"))
-    hers = Maker(audience=ANN)
+    hers = Author(audience=ANN)
     private = Folder(tenant=TENANT, agent_id="agt_a", scope="chat:chat_9")
     reach = DocumentReach(folders=(private,), place=both, content=ANN)
-    world.app.documents.write(reach, "log", "a", new_in=private, maker=Maker(audience=both))
+    world.app.documents.write(reach, "log", "a", new_in=private, maker=Author(audience=both))
     with pytest.raises(Conflict, match="not changed"):
         world.app.documents.revise(reach, "log", Revision(append="b"), maker=hers)
     with pytest.raises(Conflict, match="not changed"):
@@ -460,7 +460,7 @@ def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost
     world = World()
     caller = Folder(tenant=TENANT, agent_id="agt_a", scope="user:usr_caller")
     for folder, people, count in ((caller, "usr_caller", 4), (HERS, "usr_ann", 3)):
-        maker = Maker(audience=Audience(open=False, people=(people,)))
+        maker = Author(audience=Audience(open=False, people=(people,)))
         for n in range(count):
             world.app.documents.write(
                 DocumentReach(folders=(folder,)),
@@ -489,13 +489,13 @@ def test_a_document_knows_every_chat_that_has_a_part_in_it_up_to_a_hundred() -> 
     world = World()
     write(world)
     for n in range(MAX_SOURCES):
-        maker = Maker(source_chat_id=f"chat_{n}")
+        maker = Author(source_chat_id=f"chat_{n}")
         for _ in range(2):
             world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=maker)
     document = world.app.documents.get(REACH, "plan")
     assert document.chat_ids == tuple(f"chat_{n}" for n in range(MAX_SOURCES))
-    late = Maker(source_chat_id="chat_late")
+    late = Author(source_chat_id="chat_late")
     with pytest.raises(Conflict, match="100 chats"):
         world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=late)
-    known = Maker(source_chat_id="chat_5")
+    known = Author(source_chat_id="chat_5")
     world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=known)

@@ -8,10 +8,10 @@ from skein.errors import Conflict, SkeinError, TooLarge
 from skein.models.audience import Audience
 from skein.models.document import MAX_OF_CHAT, MAX_ON_SHOW, DocumentReach, Folder
 from skein.models.goal import MAX_GOALS
-from skein.models.ownership import MOST_KEPT, Owner, Reach
+from skein.models.ownership import MAX_KEPT, Owner, Reach
 from skein.models.plan import MAX_PLANS, Plan
 from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_edits import Maker
+from skein.services.workspace.document_edits import Author
 from skein.settings import Settings
 from tests.support.builders import TENANT, World, bot, person
 
@@ -121,7 +121,7 @@ def thread(world: World, owner: Owner, reach: Reach, n: int) -> object:
 def shelved(world: World, owner: Owner, reach: Reach, n: int, folder: Folder = TEAM) -> object:
     within = DocumentReach(folders=(folder,), place=reach.place, content=reach.content)
     name = f"doc {n} of {len(owner.audience.people)}"
-    maker = Maker(audience=owner.audience)
+    maker = Author(audience=owner.audience)
     return world.app.documents.write(within, name, "", new_in=folder, on_show=True, maker=maker)
 
 
@@ -131,8 +131,8 @@ def of_chat(world: World, owner: Owner, reach: Reach, n: int) -> object:
 
 Make = Callable[[World, Owner, Reach, int], object]
 LIMITS = {
-    "goals": (goal, MAX_GOALS, MOST_KEPT),
-    "plans": (plan, MAX_PLANS, MOST_KEPT),
+    "goals": (goal, MAX_GOALS, MAX_KEPT),
+    "plans": (plan, MAX_PLANS, MAX_KEPT),
     "threads": (thread, 10, 20),
     "documents on show": (shelved, MAX_ON_SHOW, 2 * MAX_ON_SHOW),
     "documents of a chat": (of_chat, MAX_OF_CHAT, 2 * MAX_OF_CHAT),

@@ -13,7 +13,7 @@ from skein.models.skill import SkillHead
 from skein.models.step import PromptRecord, Step
 from skein.models.thread import Thread, Workbench
 from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_edits import Maker
+from skein.services.workspace.document_edits import Author
 from tests.support.agents import (
     AHMAD,
     ASK,
@@ -418,7 +418,7 @@ def test_a_document_of_a_private_thread_counts_before_the_open_one_of_its_name()
         "plan.md",
         "For Husam",
         new_in=folder,
-        maker=Maker(audience=ann),
+        maker=Author(audience=ann),
     )
     thread = begin(world, "Ours", owner, documents=["plan.md", "q4.csv"])
     reach = owner.reach.model_copy(update={"scopes": (None, SCOPE)})

@@ -10,9 +10,9 @@ from skein.models.audience import OPEN, Audience
 from skein.models.document import DocumentReach, Folder
 from skein.models.ownership import Owner, Reach
 from skein.models.storage import Check, Exists, Key, Missing
-from skein.models.thread import MOST_KEPT_ON_BENCH, Stint, Thread, Workbench
+from skein.models.thread import MAX_KEPT_ON_BENCH, Thread, ThreadRunLink, Workbench
 from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_edits import Maker
+from skein.services.workspace.document_edits import Author
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import MeanwhileTable
@@ -30,7 +30,7 @@ HOLDS, FAILS = Check(NOWHERE, Missing()), Check(NOWHERE, Exists())
 def begin(world: World, concern: str = "The Q4 report", **fields: Any) -> Thread:
     world.clock.advance(1)
     owner = fields.pop("owner", OWNER)
-    maker = fields.pop("maker", Maker())
+    maker = fields.pop("maker", Author())
     thread_id = fields.pop("thread_id", None)
     return world.app.threads.create(
         owner, {"concern": concern, **fields}, thread_id=thread_id, maker=maker
@@ -121,7 +121,7 @@ def test_how_many_may_be_open_is_a_setting() -> None:
 def test_create_thread_with_a_bench_full_of_hidden_ones_is_refused_without_a_number() -> None:
     world = World()
     reach = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=ANN)
-    for n in range(MOST_KEPT_ON_BENCH):
+    for n in range(MAX_KEPT_ON_BENCH):
         people = Audience(open=False, people=(f"usr_{n}",))
         owner = HERS.model_copy(update={"scope": "chat:chat_1", "audience": people})
         world.app.threads.create(owner, {"concern": "x"}, reach=reach)
@@ -153,8 +153,8 @@ def test_more_text_than_an_item_holds_is_refused_clearly() -> None:
 def test_nothing_is_begun_by_a_run_that_was_taken_over() -> None:
     world = World()
     with pytest.raises(LostLease):
-        begin(world, maker=Maker(guard=FAILS))
-    begin(world, maker=Maker(guard=HOLDS))
+        begin(world, maker=Author(guard=FAILS))
+    begin(world, maker=Author(guard=HOLDS))
     assert len(bench(world).threads) == 1
 
 
@@ -216,7 +216,7 @@ def test_a_document_that_is_gone_can_still_be_detached() -> None:
 def test_an_effect_that_was_carried_out_is_not_carried_out_again() -> None:
     world = World()
     thread = begin(world)
-    maker = Maker(effect="effect-1")
+    maker = Author(effect="effect-1")
     said = changes.fields({"progress": "Half"})
     world.app.threads.change(REACH, thread.id, said, maker=maker)
     world.app.threads.change(REACH, thread.id, changes.fields({"progress": "Nearly"}))
@@ -252,7 +252,7 @@ def test_what_has_ended_is_changed_and_taken_up_no_more() -> None:
 
 def test_deleting_a_thread_leaves_nothing_of_it() -> None:
     world = World()
-    maker = Maker(source_run_id="run_1_chat_1", source_chat_id="chat_1")
+    maker = Author(source_run_id="run_1_chat_1", source_chat_id="chat_1")
     for end in (False, True):
         thread = begin(world)
         world.app.threads.switch(REACH, thread.id, maker=maker)
@@ -272,12 +272,12 @@ def test_deleting_a_thread_leaves_nothing_of_it() -> None:
 def test_a_thread_that_is_taken_up_belongs_to_the_chat_and_knows_the_run() -> None:
     world = World()
     thread = begin(world)
-    maker = Maker(source_run_id="run_1_chat_1", source_chat_id="chat_1", activation=2)
+    maker = Author(source_run_id="run_1_chat_1", source_chat_id="chat_1", activation=2)
     world.app.threads.switch(REACH, thread.id, maker=maker)
     assert world.app.threads.active_id(REACH) == thread.id
     assert world.app.threads.get(REACH, thread.id).chat_ids == ("chat_1",)
-    key = Stint.key_of(TENANT, "agt_a", None, thread.id, "run_1_chat_1", 2)
-    stint = Stint.from_item(world.table.get(key) or {})
+    key = ThreadRunLink.key_of(TENANT, "agt_a", None, thread.id, "run_1_chat_1", 2)
+    stint = ThreadRunLink.from_item(world.table.get(key) or {})
     assert (stint.run_id, stint.activation, stint.audience) == ("run_1_chat_1", 2, OPEN)
 
 
@@ -297,9 +297,9 @@ def test_operators_can_let_no_thread_be_active() -> None:
 def test_a_retried_switch_does_not_take_back_what_another_run_switched_to_since() -> None:
     world = World()
     one, other = begin(world), begin(world)
-    maker = Maker(effect="effect-1", source_run_id="run_1_chat_1")
+    maker = Author(effect="effect-1", source_run_id="run_1_chat_1")
     world.app.threads.switch(REACH, one.id, maker=maker)
-    world.app.threads.switch(REACH, other.id, maker=Maker(effect="effect-2"))
+    world.app.threads.switch(REACH, other.id, maker=Author(effect="effect-2"))
     world.app.threads.switch(REACH, one.id, maker=maker)
     assert world.app.threads.active_id(REACH) == other.id
 
@@ -324,9 +324,9 @@ def test_two_that_switch_and_two_that_write_at_once_all_get_through() -> None:
 
     def do(n: int) -> None:
         thread = threads[n % 3]
-        world.app.threads.switch(REACH, thread.id, maker=Maker(effect=f"switch-{n}"))
+        world.app.threads.switch(REACH, thread.id, maker=Author(effect=f"switch-{n}"))
         noted = changes.fields({("approach", "progress", "blocking")[n // 3 % 3]: f"note {n}"})
-        world.app.threads.change(REACH, thread.id, noted, maker=Maker(effect=f"note-{n}"))
+        world.app.threads.change(REACH, thread.id, noted, maker=Author(effect=f"note-{n}"))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(do, range(9)))
@@ -356,7 +356,7 @@ def test_what_is_at_work_with_one_person_does_not_show_elsewhere() -> None:
 def test_an_open_thread_is_taken_up_in_private_without_being_touched() -> None:
     world = World()
     thread = begin(world)
-    maker = Maker(audience=ANN, source_run_id="run_1_chat_1", source_chat_id="chat_1")
+    maker = Author(audience=ANN, source_run_id="run_1_chat_1", source_chat_id="chat_1")
     world.app.threads.switch(WITH_ANN, thread.id, maker=maker)
     assert world.app.threads.active_id(WITH_ANN) == thread.id
     assert world.app.threads.active_id(REACH) is None
@@ -391,7 +391,7 @@ def test_change_from_what_fewer_people_heard_is_refused() -> None:
     noted = changes.fields({"progress": "Half"})
     reach = owner.reach.model_copy(update={"place": both, "content": ANN})
     with pytest.raises(Conflict, match="not changed"):
-        world.app.threads.change(reach, thread.id, noted, maker=Maker(audience=ANN))
+        world.app.threads.change(reach, thread.id, noted, maker=Author(audience=ANN))
     assert world.app.threads.get(reach, thread.id) == thread
 
 

@@ -35,7 +35,7 @@ from skein.settings import Settings
 
 NUDGE = "timeline_nudge"
 BORROW, READ_SKILL = "borrow_context", "read_skill"
-MOST_MESSAGES_BESIDE = 3  # two of the system's and the nudge
+MAX_MESSAGES_BESIDE = 3  # two of the system's and the nudge
 # What of a prompt goes to whom, where there is not enough for all.
 BORROWED_SHARE = 3  # borrowed messages a third of it
 SUMMARY_SHARE = 3  # the summary takes a third of the history's place at most
@@ -69,7 +69,7 @@ class Manner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContextBuilder:
+class PromptBuilder:
     """Makes prompts from what was read."""
 
     tokens: ModelTokens
@@ -85,7 +85,7 @@ class ContextBuilder:
         """
         model = reading.agent.model or self.settings.default_model
         tokens = self.tokens.for_model(reading.effective.tokenizer_model or model)
-        return ContextBuilder(tokens=tokens, settings=self.settings)._build(run, reading, tools)
+        return PromptBuilder(tokens=tokens, settings=self.settings)._build(run, reading, tools)
 
     def _build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
         manner = Manner.of(reading.agent, reading.chat)
@@ -117,7 +117,7 @@ class ContextBuilder:
         """How many tokens all sections may take: what the answer, tools and frames leave."""
         whole = reading.agent.max_prompt_tokens or self.settings.max_prompt_tokens
         offered = self.tokens.count(json.dumps([tool.model_dump() for tool in tools]))
-        frames = MOST_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
+        frames = MAX_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
         return max(whole - reading.effective.reserved_response_tokens - offered - frames, 0)
 
     def _stable(self, run: Run, reading: Reading, manner: Manner, room: int) -> list[Section]:

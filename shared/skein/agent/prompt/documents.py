@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from skein.agent.prompt.section import SEPARATOR, Section
-from skein.agent.reading.workspace import OnShow
+from skein.agent.reading.workspace import ShownDocument
 from skein.models.document import Document
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted
@@ -65,7 +65,9 @@ def named(name: str) -> str:
     return name if PLAIN_NAME.fullmatch(name) else quoted(name)
 
 
-def global_documents(shown: Sequence[OnShow], limit: int, counter: TokenCounter) -> Section | None:
+def global_documents(
+    shown: Sequence[ShownDocument], limit: int, counter: TokenCounter
+) -> Section | None:
     """The documents that are shown whatever the agent is at; None if there are none."""
     if not shown:
         return None
@@ -82,7 +84,7 @@ def global_documents(shown: Sequence[OnShow], limit: int, counter: TokenCounter)
     return documents_section("GLOBAL DOCUMENTS", render, limit, counter, priority=priority)
 
 
-def texts_of(shown: Sequence[OnShow], characters: int) -> list[str]:
+def texts_of(shown: Sequence[ShownDocument], characters: int) -> list[str]:
     """Documents as they are shown, each with so many characters at most; missing ones named."""
     return [
         document_text(each.document, characters=characters)

@@ -16,7 +16,7 @@ from skein.services.chat_state.sessions import reset_in
 from skein.services.common.quoting import label, quoted, quoted_id
 
 ACTIVE_FOR = timedelta(hours=6)
-MOST_CONVERSATIONS = 10
+MAX_CONVERSATIONS = 10
 
 # See `sections` for the order in which they give way.
 OTHERS_GIVE_WAY, BORROWED_GIVES_WAY, SUMMARY_GIVES_WAY = 1, 4, 4
@@ -70,7 +70,7 @@ def other_conversations(
     if not lines:
         return None
     hint = [f"  {render('borrowing_hint')}"] if may_borrow else []
-    shown = [*hint, *lines[:MOST_CONVERSATIONS]]
+    shown = [*hint, *lines[:MAX_CONVERSATIONS]]
     priority = OTHERS_GIVE_WAY
     return listing("OTHER ACTIVE CONVERSATIONS", shown, limit, counter, priority=priority)
 

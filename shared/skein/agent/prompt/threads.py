@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from skein.agent.prompt.documents import documents_section, named, texts_of
 from skein.agent.prompt.section import Section, listing
-from skein.agent.reading.workspace import OnShow, OpenThreads
+from skein.agent.reading.workspace import OpenThreads, ShownDocument
 from skein.models.thread import Thread
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted, quoted_id, time_of
@@ -13,14 +13,14 @@ from skein.services.common.quoting import quoted, quoted_id, time_of
 ACTIVE_GIVES_WAY, PENDING_GIVE_WAY = 0, 4
 
 PENDING_TOKENS = 60  # of a pending thread's line
-LONGEST_PART = 200  # characters of each of its texts, if they fit
-LEAST_PART = 8
+MAX_PART = 200  # characters of each of its texts, if they fit
+MIN_PART = 8
 
 SAID = ("concern", "goal", "deliverable", "approach", "progress", "blocking")
 
 
 def active_thread(
-    threads: OpenThreads, documents: Sequence[OnShow], limit: int, counter: TokenCounter
+    threads: OpenThreads, documents: Sequence[ShownDocument], limit: int, counter: TokenCounter
 ) -> Section | None:
     """What the agent is at; None if nothing.
 
@@ -37,7 +37,7 @@ def active_thread(
 
 
 def thread_text(
-    thread: Thread, documents: Sequence[OnShow], *, pinned: bool = False
+    thread: Thread, documents: Sequence[ShownDocument], *, pinned: bool = False
 ) -> Callable[[int], str]:
     """Gives the whole of a thread with so many characters of each of its documents at most."""
     facts = [f"{thread.kind}", f"priority: {thread.priority}"]
@@ -62,10 +62,10 @@ def pending_threads(threads: Sequence[Thread], limit: int, counter: TokenCounter
 
 def pending_line(thread: Thread, counter: TokenCounter) -> str:
     """A thread on one line of at most 60 tokens, with as much of each of its texts as fits."""
-    line = _line(thread, LONGEST_PART)
+    line = _line(thread, MAX_PART)
     if counter.count(line) <= PENDING_TOKENS:
         return line
-    fits, too_long = 0, LONGEST_PART
+    fits, too_long = 0, MAX_PART
     while too_long - fits > 1:
         middle = (fits + too_long) // 2
         if counter.count(_line(thread, middle)) <= PENDING_TOKENS:
@@ -79,7 +79,7 @@ def _line(thread: Thread, characters: int) -> str:
     """The line with so many characters of each text at most, and no text at all for too few."""
     parts = [f"priority: {thread.priority}"]
     head = f"  - {quoted_id(thread.id)}"
-    if characters >= LEAST_PART:
+    if characters >= MIN_PART:
         head = f"{head} {quoted(_cut(thread.concern, characters))}"
         parts += [
             f"{name}: {quoted(_cut(text, characters))}"

@@ -11,7 +11,7 @@ from skein.prompts import render
 from skein.services.common.quoting import quoted, quoted_id, quoted_json
 
 NOTING = "update_profile"
-LONGEST_VALUE = 1_000  # characters; a longer one is cut, so that it crowds out nothing else
+MAX_VALUE = 1_000  # characters; a longer one is cut, so that it crowds out nothing else
 CUT = " [...]"
 
 # See `sections` for the order in which they give way.
@@ -44,6 +44,6 @@ def user_profile(
 def _shown(value: Any) -> str:
     """A value as JSON on one line; a long one is cut, and then always a text."""
     if isinstance(value, str):
-        return quoted(value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE] + CUT)
+        return quoted(value if len(value) <= MAX_VALUE else value[:MAX_VALUE] + CUT)
     whole = json.dumps(value, ensure_ascii=False)
-    return quoted_json(value) if len(whole) <= LONGEST_VALUE else _shown(whole)
+    return quoted_json(value) if len(whole) <= MAX_VALUE else _shown(whole)

@@ -19,7 +19,7 @@ from skein.models.memory import LIVE, REVISION
 from skein.models.ownership import owned_partition
 from skein.models.storage import Item, has_expired
 from skein.ports import Clock, Metrics, Table
-from skein.services.config.resolution import Effective
+from skein.services.config.resolution import EffectiveSettings
 from skein.services.memory.store import live_items, owned_items
 
 ENTRY_BYTES = 600  # of an entry and its key, beside the items
@@ -168,7 +168,7 @@ class KeptReads:
         self._read[name] = (chat.epoch, items)
         return items
 
-    def keep(self, effective: Effective) -> None:
+    def keep(self, effective: EffectiveSettings) -> None:
         """Keep what was read for as long as the agent's settings say, or nothing of it."""
         if effective.context_caching:
             for name, (state, items) in self._read.items():

@@ -23,7 +23,7 @@ from skein.services.config.resolution import found_settings, keys_of_settings, r
 from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.settings import Settings
 
-MOST_BETWEEN = 20  # messages that are looked at to know how far SEEN may move
+MAX_BETWEEN = 20  # messages that are looked at to know how far SEEN may move
 SPEAKING_TRIGGERS = frozenset({"plan", "service"})  # these say in the run itself what is wanted
 
 
@@ -155,7 +155,7 @@ def _asked_from(run: Run, chat: Chat | None, current: int | None) -> int | None:
     here = chat is not None and chat.id == run.chat_id
     if current is None or not here or trigger.seq != current or trigger.from_seq is None:
         return current
-    return max(trigger.from_seq, current - MOST_BETWEEN + 1)
+    return max(trigger.from_seq, current - MAX_BETWEEN + 1)
 
 
 def _asked(
@@ -182,7 +182,7 @@ def _keys_of_messages(
     """What is to be answered and, if it is little, what lies between it and what was seen."""
     if chat is None or current is None or asked_from is None:
         return []
-    first = seen + 1 if current - seen <= MOST_BETWEEN else asked_from
+    first = seen + 1 if current - seen <= MAX_BETWEEN else asked_from
     return [
         Message.key_of(chat.tenant, chat.id, seq)
         for seq in range(min(first, asked_from), current + 1)

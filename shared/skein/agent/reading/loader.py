@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contexts:
+class ContextLoader:
     """Reads what prompts are made from.
 
     Args:

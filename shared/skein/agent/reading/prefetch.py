@@ -14,7 +14,7 @@ from skein.models.user import User
 from skein.services.workspace.skill_selection import keys_of_skills
 
 
-def foreseen(job: RunJob) -> list[Key]:
+def prefetch_keys(job: RunJob) -> list[Key]:
     """The keys of what most readings need of the agent, the tenant, and the person it answers.
 
     A guess that saves a call where it is right, and a little of the table's capacity where not: a

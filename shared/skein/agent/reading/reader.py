@@ -22,7 +22,13 @@ from skein.agent.reading.other_chats import (
     own_chats,
 )
 from skein.agent.reading.trigger import found_trigger, keys_of_trigger
-from skein.agent.reading.workspace import NO_THREADS, OnShow, OpenThreads, material_of, open_threads
+from skein.agent.reading.workspace import (
+    NO_THREADS,
+    OpenThreads,
+    ShownDocument,
+    material_of,
+    open_threads,
+)
 from skein.errors import NotFound
 from skein.models.agent import Agent
 from skein.models.audience import Audience, may_show
@@ -43,15 +49,20 @@ from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of, scope_of
 from skein.services.chat_state.history_window import pin_of, shown_from
 from skein.services.chat_state.sessions import first_of_session, reset_in
-from skein.services.chat_state.snapshot import Room, found_room, keys_of_room
-from skein.services.config.resolution import Effective, found_settings, keys_of_settings, resolved
+from skein.services.chat_state.snapshot import ChatSnapshot, found_snapshot, keys_of_snapshot
+from skein.services.config.resolution import (
+    EffectiveSettings,
+    found_settings,
+    keys_of_settings,
+    resolved,
+)
 from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.services.runs.claim import Known
 from skein.services.workspace.skill_selection import NOTHING_CHOSEN, Selection
 from skein.settings import Settings
 
 INDEX_ROWS = 46  # two keys each; with the agent, the person, settings and so on, one batch
-MOST_ASKED = 20  # messages of an earlier session that were not answered in it
+MAX_ASKED = 20  # messages of an earlier session that were not answered in it
 PARALLEL_READS = 6
 NOTHING: Known = MappingProxyType({})
 
@@ -88,7 +99,7 @@ class Reading:
         tenant: What the tenant says of settings.
         stack: The settings of the whole stack.
         allowances: The buckets that the run is charged to, by their owners.
-        room: A direct chat with its members, which an answer there need not read again.
+        snapshot: A direct chat with its members, which an answer there need not read again.
         told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
             from those who were not there.
         mark: What is noted of a prompt that is made from less than a whole reading.
@@ -112,7 +123,7 @@ class Reading:
     plans: tuple[Plan, ...]
     live_runs: tuple[LiveRun, ...]
     now: datetime
-    effective: Effective
+    effective: EffectiveSettings
     tenant: TenantOverrides
     stack: StackOverrides
     allowances: Mapping[str, Allowance] = field(default_factory=dict)
@@ -123,11 +134,11 @@ class Reading:
     mark: PromptMark | None = None
     seen_to: int | None = None
     memories: tuple[Memory, ...] = ()
-    documents: tuple[OnShow, ...] = ()
+    documents: tuple[ShownDocument, ...] = ()
     skills: Selection = NOTHING_CHOSEN
     threads: OpenThreads = NO_THREADS
-    thread_documents: tuple[OnShow, ...] = ()
-    room: Room | None = None
+    thread_documents: tuple[ShownDocument, ...] = ()
+    snapshot: ChatSnapshot | None = None
 
     @property
     def shown_seq(self) -> int:
@@ -219,7 +230,7 @@ class Reader:
         asked = run.trigger.from_seq if chat.id == run.chat_id else None
         if asked is None or asked >= first_of_session(chat):
             return start
-        return min(start, max(asked, reset_in(chat), chat.last_seq - MOST_ASKED + 1))
+        return min(start, max(asked, reset_in(chat), chat.last_seq - MAX_ASKED + 1))
 
     def _second_round(
         self,
@@ -243,7 +254,7 @@ class Reader:
         own_scope = own_scope_of(run, chat)
         threads = open_threads(run, chat, member, own_scope, first.owned, destination)
         material = material_of(run.tenant, run.agent_id, scope, chat, first.owned, threads)
-        named += [*wanted, *borrowed_keys, *material.keys, *keys_of_room(chat, member)]
+        named += [*wanted, *borrowed_keys, *material.keys, *keys_of_snapshot(chat, member)]
         others = [pk for pk in first.chat_partitions if pk != here]
         fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
         keys = [Key(pk, sk) for pk in fitting for sk in (META, member_sk)]
@@ -312,7 +323,7 @@ class Reader:
             skills=material.found_skills(found),
             threads=threads,
             thread_documents=threads.documents(found, destination),
-            room=found_room(chat, member, found),
+            snapshot=found_snapshot(chat, member, found),
         )
 
     @staticmethod

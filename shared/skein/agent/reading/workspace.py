@@ -27,7 +27,7 @@ from skein.services.workspace.skill_selection import (
 from skein.services.workspace.thread_changes import document_in, document_keys
 
 
-class OnShow(NamedTuple):
+class ShownDocument(NamedTuple):
     """A document in a prompt.
 
     Attributes:
@@ -61,13 +61,14 @@ class OpenThreads:
         """Where the documents of the active one stand."""
         return document_keys(self.active, self.active.documents) if self.active else []
 
-    def documents(self, found: Mapping[Key, Item], place: Audience) -> tuple[OnShow, ...]:
+    def documents(self, found: Mapping[Key, Item], place: Audience) -> tuple[ShownDocument, ...]:
         """The documents of the active one, from what was read; those that are gone by name."""
         if self.active is None:
             return ()
         thread = self.active
         return tuple(
-            OnShow(name, document_in(thread, name, found, place)) for name in thread.documents
+            ShownDocument(name, document_in(thread, name, found, place))
+            for name in thread.documents
         )
 
 
@@ -153,7 +154,9 @@ class Material:
         thread = self.threads.active
         return (CORE,) if thread is None else skills_of(thread, catalog)
 
-    def found_documents(self, found: Mapping[Key, Item], place: Audience) -> tuple[OnShow, ...]:
+    def found_documents(
+        self, found: Mapping[Key, Item], place: Audience
+    ) -> tuple[ShownDocument, ...]:
         """Those on show that are there and may be shown at `place`.
 
         What the active thread shows is not shown twice.
@@ -167,7 +170,9 @@ class Material:
                 continue
             document = Document.from_item(item)
             if DocumentReach(folders=(folder,), place=place).shows(document):
-                shown.append(OnShow(document.name, document, of_chat=folder.chat_id is not None))
+                shown.append(
+                    ShownDocument(document.name, document, of_chat=folder.chat_id is not None)
+                )
         return tuple(shown)
 
     def found_skills(self, found: Mapping[Key, Item]) -> Selection:

@@ -17,9 +17,9 @@ from skein.models.completion import ToolSpec
 from skein.models.tool_arguments import json_object
 from skein.services.common.quoting import quoted
 
-LONGEST_REASON = 300  # characters that are told of one wrong argument
-LONGEST_PLACE = 60
-MOST_REASONS = 5
+MAX_REASON = 300  # characters that are told of one wrong argument
+MAX_PLACE = 60
+MAX_REASONS = 5
 UNSUPPORTED = ("default", "title", "minLength", "maxLength")  # by strict schemas; we check them
 
 
@@ -50,7 +50,7 @@ class Tool:
         try:
             given = json_object(arguments)
         except ValueError as error:
-            raise Correctable(f"arguments: Invalid JSON: {error}"[:LONGEST_REASON]) from None
+            raise Correctable(f"arguments: Invalid JSON: {error}"[:MAX_REASON]) from None
         known = {name: value for name, value in given.items() if self._is_given(name, value)}
         try:
             return dict(self.arguments.model_validate(known))
@@ -69,8 +69,8 @@ def _reasons(error: ValidationError) -> str:
     """Say what is wrong with which arguments, in bounded words that quote no values."""
     problems = error.errors(include_url=False, include_input=False)
     told = [
-        f"{_place(problem['loc'])}: {_words(problem)}"[:LONGEST_REASON]
-        for problem in problems[:MOST_REASONS]
+        f"{_place(problem['loc'])}: {_words(problem)}"[:MAX_REASON]
+        for problem in problems[:MAX_REASONS]
     ]
     more = len(problems) - len(told)
     return "; ".join([*told, *([f"and {more} more"] if more else [])])
@@ -79,8 +79,8 @@ def _reasons(error: ValidationError) -> str:
 def _place(place: tuple[str | int, ...]) -> str:
     """Name an argument, and the position in it; a name that the model made up is quoted and cut."""
     name = str(place[0]) if place else "arguments"
-    if not name.isidentifier() or len(name) > LONGEST_PLACE:
-        name = quoted(name[:LONGEST_PLACE])
+    if not name.isidentifier() or len(name) > MAX_PLACE:
+        name = quoted(name[:MAX_PLACE])
     return ".".join([name, *(str(part) for part in place[1:] if isinstance(part, int))])
 
 
@@ -95,7 +95,7 @@ class _Arguments(JsonTypes):
 
 
 def tool(function: Callable[..., str]) -> Tool:
-    """Make a tool of a function whose first parameter is the `Call`.
+    """Make a tool of a function whose first parameter is the `ToolContext`.
 
     The others become the arguments, described by their `Annotated` fields; the docstring's first
     paragraph tells the model what the tool is for.

@@ -9,10 +9,10 @@ from skein.agent.reading.held_content import said_by_others
 from skein.agent.tools.arguments import Id
 from skein.agent.tools.base import tool
 from skein.agent.tools.chats import own_chat
-from skein.agent.tools.context import Call
+from skein.agent.tools.context import ToolContext
 from skein.errors import Correctable, Failed
 from skein.models.audience import Audience
-from skein.models.borrowed import MOST_CHARACTERS, MOST_MESSAGES, Borrowed, BorrowedMessage
+from skein.models.borrowed import MAX_CHARACTERS, MAX_MESSAGES, Borrowed, BorrowedMessage
 from skein.models.ownership import effect_id
 from skein.services.chat_state.audience import destination_of
 from skein.services.common.quoting import quoted
@@ -20,7 +20,7 @@ from skein.services.common.quoting import quoted
 
 @tool
 def borrow_context(
-    call: Call, chat_id: Annotated[Id, Field(description="The id of another chat of yours.")]
+    call: ToolContext, chat_id: Annotated[Id, Field(description="The id of another chat of yours.")]
 ) -> str:
     """Be shown another chat's newest messages at your next turn here, once."""
     run = call.work.run
@@ -35,7 +35,9 @@ def borrow_context(
         raise Correctable("this is the chat you are in; read_messages shows its messages")
     chat, _ = own_chat(call, chat_id)
     place = _readers_of(call, here)
-    messages, audience = call.desk.own_chats.newest_messages(chat, MOST_MESSAGES, place=place)
+    messages, audience = call.tool_services.own_chats.newest_messages(
+        chat, MAX_MESSAGES, place=place
+    )
     call.work.hold(audience, by_others=said_by_others(messages, audience))
     if not messages:
         raise Failed("nothing has been said in that chat yet")
@@ -48,19 +50,19 @@ def borrow_context(
         source_title=chat.display_title,
         messages=tuple(
             BorrowedMessage(
-                author=m.sender.name, text=f"{m.text}{attached(m)}".strip()[:MOST_CHARACTERS]
+                author=m.sender.name, text=f"{m.text}{attached(m)}".strip()[:MAX_CHARACTERS]
             )
             for m in messages
         ),
         audience=audience,
-        created_at=call.desk.clock.now(),
+        created_at=call.tool_services.clock.now(),
     )
-    call.desk.own_chats.stage(borrowed, call.work.claim)
+    call.tool_services.own_chats.stage(borrowed, call.work.claim)
     count = len(borrowed.messages)
     return f"{count} messages of {quoted(borrowed.source_title)} will be shown at your next turn"
 
 
-def _readers_of(call: Call, chat_id: str) -> Audience:
+def _readers_of(call: ToolContext, chat_id: str) -> Audience:
     """Who will read what is said in the active chat, which the prompt need not have shown."""
     reading = call.reading
     if reading.chat is not None and reading.chat.id == chat_id:

@@ -8,22 +8,22 @@ from skein.agent.prompt.timeline import timeline_entry
 from skein.agent.reading.held_content import said_by_others
 from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import tool
-from skein.agent.tools.context import Call
+from skein.agent.tools.context import ToolContext
 from skein.models.chat import Chat, Membership
 from skein.services.common.quoting import quoted
 
-MOST_MESSAGES = 50
-MOST_CHARACTERS = 2_000
-MOST_BYTES = 20_000  # of a timeline; beyond, the oldest messages are left out
+MAX_MESSAGES = 50
+MAX_CHARACTERS = 2_000
+MAX_BYTES = 20_000  # of a timeline; beyond, the oldest messages are left out
 
 Limit = Annotated[Count, Field(description="How many messages, at most 50.")]
 
 
 @tool
 def enter_chat(
-    call: Call,
+    call: ToolContext,
     chat_id: Annotated[Id, Field(description="The id of one of your chats.")],
-    limit: Limit = MOST_MESSAGES,
+    limit: Limit = MAX_MESSAGES,
 ) -> str:
     """Make another of your chats the active one, and read its newest messages."""
     chat, member = own_chat(call, chat_id)
@@ -34,11 +34,11 @@ def enter_chat(
 
 @tool
 def read_messages(
-    call: Call,
+    call: ToolContext,
     chat_id: Annotated[
         Id | None, Field(description="One of your chats; without it, the active one.")
     ] = None,
-    limit: Limit = MOST_MESSAGES,
+    limit: Limit = MAX_MESSAGES,
     before: Annotated[
         MessageNumber | None, Field(description="Only messages before this number.")
     ] = None,
@@ -48,26 +48,28 @@ def read_messages(
     return _shown(call, chat, member, limit, before=before)
 
 
-def own_chat(call: Call, chat_id: str) -> tuple[Chat, Membership]:
+def own_chat(call: ToolContext, chat_id: str) -> tuple[Chat, Membership]:
     """One of the agent's chats, and its place there.
 
     Raises:
         NotFound: It is in no such chat.
         Conflict: The chat was discarded.
     """
-    return call.desk.own_chats.get(call.work.run.tenant, call.work.claim.agent, chat_id)
+    return call.tool_services.own_chats.get(call.work.run.tenant, call.work.claim.agent, chat_id)
 
 
-def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: int | None) -> str:
+def _shown(
+    call: ToolContext, chat: Chat, member: Membership, limit: int, *, before: int | None
+) -> str:
     """The messages as a timeline, if what was said there may be told here."""
     here = call.reading.chat is not None and call.reading.chat.id == chat.id
     place = None if here else call.reading.destination
-    messages, audience = call.desk.own_chats.newest_messages(
+    messages, audience = call.tool_services.own_chats.newest_messages(
         chat, limit, place=place, before=before
     )
     call.work.hold(audience, by_others=said_by_others(messages, audience))
     lines: list[str] = []
-    left = MOST_BYTES
+    left = MAX_BYTES
     for message in reversed(messages):
         line = timeline_entry(
             message,
@@ -87,6 +89,6 @@ def _shown(call: Call, chat: Chat, member: Membership, limit: int, *, before: in
 
 
 def _cut(text: str) -> str:
-    if len(text) <= MOST_CHARACTERS:
+    if len(text) <= MAX_CHARACTERS:
         return text
-    return f"{text[:MOST_CHARACTERS]} [{len(text) - MOST_CHARACTERS:,} characters cut]"
+    return f"{text[:MAX_CHARACTERS]} [{len(text) - MAX_CHARACTERS:,} characters cut]"

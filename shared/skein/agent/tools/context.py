@@ -1,7 +1,7 @@
 """Everything that a tool may use: its run, what the agent was shown, and the services it may call.
 
-A tool's first parameter is a `Call`. The functions below the classes say where what a tool makes
-belongs, and what of the agent's things it may touch.
+A tool's first parameter is a `ToolContext`. The functions below the classes say where an item that
+a tool makes belongs, and which of the agent's items it may change.
 
 Content may change a thing only if everybody who may be shown the thing was there for the content
 (`models/audience.py: may_change`). The reach that is made here carries the content's audience, and
@@ -27,23 +27,23 @@ from skein.services.planning.goals import Goals
 from skein.services.planning.plans import Plans
 from skein.services.replies.ask_and_wait import Asking
 from skein.services.runs.claim import Claim
-from skein.services.runs.completion import Endings
+from skein.services.runs.completion import RunCompletion
 from skein.services.runs.queries import OwnRuns
-from skein.services.workspace.document_edits import Maker
+from skein.services.workspace.document_edits import Author
 from skein.services.workspace.documents import Documents
 from skein.services.workspace.skills import Skills
 from skein.services.workspace.threads import Threads
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ToolServices:
     """What lies within an agent's reach while it works."""
 
     clock: Clock
     chats: Chats
     own_chats: OwnChats
     asking: Asking
-    endings: Endings
+    completion: RunCompletion
     own_runs: OwnRuns
     goals: Goals
     plans: Plans
@@ -98,7 +98,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolContext:
     """One call of a tool, with everything that the tool may use.
 
     Attributes:
@@ -110,7 +110,7 @@ class Call:
     effect: str
     work: Work
     reading: Reading
-    desk: Desk
+    tool_services: ToolServices
     may_wait: bool = True
 
     def target(self, chat_id: str | None) -> str:
@@ -129,7 +129,7 @@ class Call:
         return active
 
 
-def content_of(call: Call) -> Audience:
+def content_of(call: ToolContext) -> Audience:
     """Who was there for everything that this activation was shown.
 
     Every section and tool result may be shown to all who are there, so those who were there for
@@ -139,7 +139,7 @@ def content_of(call: Call) -> Audience:
     return call.reading.audience
 
 
-def own_scope(call: Call) -> str | None:
+def own_scope(call: ToolContext) -> str | None:
     """Which of the agent's partitions holds what is made now.
 
     Raises:
@@ -151,13 +151,13 @@ def own_scope(call: Call) -> str | None:
     return scope
 
 
-def place_at(call: Call) -> Audience:
+def place_at(call: ToolContext) -> Audience:
     """Who may be shown the agent's things here; without a chat, those whom the trigger is for."""
     reading = call.reading
     return reading.destination if reading.chat is not None else content_of(call)
 
 
-def owner_at(call: Call) -> Owner:
+def owner_at(call: ToolContext) -> Owner:
     """Where a thing that is made now belongs: to those who were there for what was read.
 
     Raises:
@@ -174,10 +174,10 @@ def owner_at(call: Call) -> Owner:
     )
 
 
-def maker_of(call: Call) -> Maker:
+def maker_of(call: ToolContext) -> Author:
     """On whose behalf a document or a thread is changed now."""
     reading, run = call.reading, call.work.run
-    return Maker(
+    return Author(
         audience=content_of(call),
         source_chat_id=reading.chat.id if reading.chat else None,
         source_run_id=run.id,
@@ -187,7 +187,7 @@ def maker_of(call: Call) -> Maker:
     )
 
 
-def reach_at(call: Call) -> Reach:
+def reach_at(call: ToolContext) -> Reach:
     """What may be touched from here: open things, and those of the people who are here."""
     reading = call.reading
     return Reach(
@@ -199,7 +199,7 @@ def reach_at(call: Call) -> Reach:
     )
 
 
-def document_reach(call: Call) -> DocumentReach:
+def document_reach(call: ToolContext) -> DocumentReach:
     """What documents can be got at from here: the chat's, those for its people, open ones."""
     reading, run = call.reading, call.work.run
     folders = [Folder(tenant=run.tenant, agent_id=run.agent_id)]

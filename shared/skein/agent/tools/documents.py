@@ -20,7 +20,7 @@ from skein.agent.tools.arguments import (
     Version,
 )
 from skein.agent.tools.base import refusals_told, tool
-from skein.agent.tools.context import Call, document_reach, maker_of, own_scope
+from skein.agent.tools.context import ToolContext, document_reach, maker_of, own_scope
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.models.base import rfc3339
 from skein.models.chat import Chat
@@ -36,7 +36,7 @@ AsRead = Annotated[
 
 @tool
 def list_documents(
-    call: Call,
+    call: ToolContext,
     limit: Annotated[Count, Field(description="How many, at most 50.")] = 20,
     after: Annotated[
         ListPlace | None, Field(description="Goes on where a list ended, as that said.")
@@ -44,7 +44,7 @@ def list_documents(
 ) -> str:
     """List your documents and the active chat's; of two of one name, tools mean the first."""
     reach = document_reach(call)
-    page = call.desk.documents.shown(reach, limit=limit, after=_place(reach, after))
+    page = call.tool_services.documents.shown(reach, limit=limit, after=_place(reach, after))
     lines: list[str] = []
     for folder, documents in groupby(page.documents.items(), key=lambda each: each[0].folder):
         lines.append(f"{_kept(reach, reach.folders[folder])}:")
@@ -57,13 +57,13 @@ def list_documents(
 
 @tool
 def read_document(
-    call: Call,
+    call: ToolContext,
     name: Name,
     offset: Annotated[Offset | None, Field(description="From which character on.")] = None,
 ) -> str:
     """Read one of your documents or of the active chat's, 10,000 characters at once."""
     try:
-        document = call.desk.documents.get(document_reach(call), name)
+        document = call.tool_services.documents.get(document_reach(call), name)
     except NotFound as error:
         raise Failed(str(error)) from None
     start = offset or 0
@@ -74,7 +74,7 @@ def read_document(
 
 @tool
 def write_document(
-    call: Call,
+    call: ToolContext,
     name: Name,
     text: Annotated[
         DocumentText,
@@ -100,7 +100,7 @@ def write_document(
     if in_chat:
         reach = reach.model_copy(update={"folders": (new_in,)})
     with refusals_told():
-        done = call.desk.documents.write(
+        done = call.tool_services.documents.write(
             reach,
             name,
             text,
@@ -115,7 +115,7 @@ def write_document(
 
 @tool
 def append_document(
-    call: Call,
+    call: ToolContext,
     name: Name,
     text: Annotated[
         DocumentPart,
@@ -128,7 +128,7 @@ def append_document(
 
 @tool
 def edit_document(
-    call: Call,
+    call: ToolContext,
     name: Name,
     find: Annotated[
         DocumentPart, Field(description="What stands there exactly once, without bars.")
@@ -145,10 +145,10 @@ def edit_document(
 
 
 @tool
-def delete_document(call: Call, name: Name, version: AsRead = None) -> str:
+def delete_document(call: ToolContext, name: Name, version: AsRead = None) -> str:
     """Remove a document for good."""
     with refusals_told():
-        done = call.desk.documents.delete(
+        done = call.tool_services.documents.delete(
             changing_reach(call), name, version=version, maker=maker_of(call)
         )
     return _outcome(done)
@@ -156,17 +156,19 @@ def delete_document(call: Call, name: Name, version: AsRead = None) -> str:
 
 @tool
 def read_skill(
-    call: Call, name: Annotated[SkillName, Field(description="The skill's name.")]
+    call: ToolContext, name: Annotated[SkillName, Field(description="The skill's name.")]
 ) -> str:
     """Read how to do a kind of work, by the name of a skill."""
     try:
-        return skill_text(call.desk.skills.get(call.work.run.tenant, name))
+        return skill_text(call.tool_services.skills.get(call.work.run.tenant, name))
     except NotFound as error:
-        known = ", ".join(each.head.name for each in call.desk.skills.list(call.work.run.tenant))
+        known = ", ".join(
+            each.head.name for each in call.tool_services.skills.list(call.work.run.tenant)
+        )
         raise Failed(f"{error}; there are: {known}") from None
 
 
-def changing_reach(call: Call) -> DocumentReach:
+def changing_reach(call: ToolContext) -> DocumentReach:
     """What documents can be changed from here.
 
     Those of a chat that the run was not triggered in only where it could also speak.
@@ -182,7 +184,7 @@ def changing_reach(call: Call) -> DocumentReach:
     return reach
 
 
-def _check_chat(call: Call, chat: Chat) -> None:
+def _check_chat(call: ToolContext, chat: Chat) -> None:
     """Refuse to write for a chat what its people must not read.
 
     Raises:
@@ -191,16 +193,16 @@ def _check_chat(call: Call, chat: Chat) -> None:
     if chat.id == call.work.run.chat_id:
         return
     try:
-        room = call.desk.own_chats.room(chat.tenant, chat.id)
+        snapshot = call.tool_services.own_chats.snapshot(chat.tenant, chat.id)
     except NotFound as error:
         raise Failed(str(error)) from None
     try:
-        check_post(call.work.run, room)
+        check_post(call.work.run, snapshot)
     except (NotFound, Forbidden) as error:
         raise Failed(str(error)) from None
 
 
-def _home(call: Call, *, in_chat: bool) -> Folder:
+def _home(call: ToolContext, *, in_chat: bool) -> Folder:
     """Where a new document is made.
 
     Raises:
@@ -251,9 +253,9 @@ def _told(document: Document) -> str:
     return f"{named(document.name)} ({', '.join(known)})"
 
 
-def _revised(call: Call, name: str, revision: Revision) -> str:
+def _revised(call: ToolContext, name: str, revision: Revision) -> str:
     with refusals_told():
-        done = call.desk.documents.revise(
+        done = call.tool_services.documents.revise(
             changing_reach(call), name, revision, maker=maker_of(call)
         )
     return _outcome(done)

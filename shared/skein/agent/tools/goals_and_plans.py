@@ -16,7 +16,7 @@ from skein.agent.tools.arguments import (
     TimeZone,
 )
 from skein.agent.tools.base import refusals_told, tool
-from skein.agent.tools.context import Call, owner_at, reach_at
+from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.models.base import rfc3339
 from skein.models.ownership import effect_id
 
@@ -26,14 +26,14 @@ NewPlanName = Annotated[PlanName, Field(description="Its name; the same name aga
 
 @tool
 def set_goal(
-    call: Call,
+    call: ToolContext,
     text: Annotated[GoalText, Field(description="What you are after.")],
     priority: Annotated[Priority, Field(description="1 is the most important.")] = 2,
     long_term: Annotated[bool | None, Field(description="It goes on for long.")] = None,
 ) -> str:
     """Set yourself a goal, shown to you until you complete or abandon it."""
     with refusals_told():
-        goal = call.desk.goals.set(
+        goal = call.tool_services.goals.set(
             owner_at(call),
             text,
             reach=reach_at(call),
@@ -46,24 +46,24 @@ def set_goal(
 
 
 @tool
-def complete_goal(call: Call, goal_id: GoalId) -> str:
+def complete_goal(call: ToolContext, goal_id: GoalId) -> str:
     """Mark a goal of yours as reached."""
     with refusals_told():
-        call.desk.goals.complete(reach_at(call), goal_id, guard=call.work.claim.guard)
+        call.tool_services.goals.complete(reach_at(call), goal_id, guard=call.work.claim.guard)
     return "goal completed"
 
 
 @tool
-def abandon_goal(call: Call, goal_id: GoalId) -> str:
+def abandon_goal(call: ToolContext, goal_id: GoalId) -> str:
     """Let a goal of yours go."""
     with refusals_told():
-        call.desk.goals.abandon(reach_at(call), goal_id, guard=call.work.claim.guard)
+        call.tool_services.goals.abandon(reach_at(call), goal_id, guard=call.work.claim.guard)
     return "goal abandoned"
 
 
 @tool
 def set_plan(
-    call: Call,
+    call: ToolContext,
     name: NewPlanName,
     instruction: Annotated[
         Instruction, Field(description="What you are to do then, said to yourself.")
@@ -83,7 +83,7 @@ def set_plan(
 ) -> str:
     """Have yourself woken later, by exactly one of run_after, scheduled_at and cron."""
     with refusals_told():
-        plan = call.desk.plans.set(
+        plan = call.tool_services.plans.set(
             owner_at(call),
             name,
             instruction,
@@ -101,11 +101,11 @@ def set_plan(
 
 @tool
 def cancel_plan(
-    call: Call, name: Annotated[PlanName, Field(description="The plan's name.")]
+    call: ToolContext, name: Annotated[PlanName, Field(description="The plan's name.")]
 ) -> str:
     """Let a plan of yours go."""
     with refusals_told():
-        call.desk.plans.cancel(
+        call.tool_services.plans.cancel(
             reach_at(call), name, effect=effect_id(call.effect), guard=call.work.claim.guard
         )
     return "plan canceled"

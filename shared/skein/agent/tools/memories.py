@@ -6,18 +6,18 @@ from pydantic import Field
 
 from skein.agent.tools.arguments import Count, Id, MemoryText, Query
 from skein.agent.tools.base import refusals_told, tool
-from skein.agent.tools.context import Call, owner_at, reach_at
+from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.models.memory import Memory, MemoryKind
 from skein.services.common.quoting import quoted, quoted_id
 from skein.services.memory.memories import memory_id_of
 
-LONGEST_TEXT = 2_000  # characters of one memory in a list
+MAX_TEXT = 2_000  # characters of one memory in a list
 CUT = " [...]"
 
 
 @tool
 def save_memory(
-    call: Call,
+    call: ToolContext,
     text: Annotated[
         MemoryText, Field(description="What to remember; it must make sense by itself.")
     ],
@@ -28,7 +28,7 @@ def save_memory(
     """Remember something beyond this conversation; you will be shown it where it may be known."""
     run, messages = call.work.run, call.reading.messages
     with refusals_told():
-        memory, known = call.desk.memories.add(
+        memory, known = call.tool_services.memories.add(
             owner_at(call),
             text,
             kind,
@@ -45,29 +45,29 @@ def save_memory(
 
 @tool
 def forget_memory(
-    call: Call, memory_id: Annotated[Id, Field(description="The memory's id.")]
+    call: ToolContext, memory_id: Annotated[Id, Field(description="The memory's id.")]
 ) -> str:
     """Forget something that you remember; search_memories tells you its id."""
     with refusals_told():
-        call.desk.memories.forget(reach_at(call), memory_id, guard=call.work.claim.guard)
+        call.tool_services.memories.forget(reach_at(call), memory_id, guard=call.work.claim.guard)
     return "forgotten"
 
 
 @tool
 def search_memories(
-    call: Call,
+    call: ToolContext,
     query: Annotated[Query, Field(description="Words that stand in it, in its language.")],
     limit: Annotated[Count, Field(description="How many, at most 50.")] = 10,
 ) -> str:
     """Search all that you remember and that may be known here, the best first."""
-    found = call.desk.memory_search.search(reach_at(call), query, limit=limit)
+    found = call.tool_services.memory_search.search(reach_at(call), query, limit=limit)
     return "\n".join(map(_told, found)) or "you remember nothing of that"
 
 
 def _told(memory: Memory) -> str:
     text = memory.text
-    if len(text) > LONGEST_TEXT:
-        text = text[:LONGEST_TEXT] + CUT
+    if len(text) > MAX_TEXT:
+        text = text[:MAX_TEXT] + CUT
     fades = f", fades on {memory.fades_at:%Y-%m-%d}" if memory.fades_at else ""
     what = f"{memory.kind}, {memory.created_at:%Y-%m-%d}{fades}"
     return f"- {quoted_id(memory.id)} ({what}): {quoted(text)}"

@@ -7,7 +7,7 @@ from pydantic import Field
 from skein.agent.reading.reader import person_at, profile_audience
 from skein.agent.tools.arguments import FieldName, ProfileText, ProfileTexts
 from skein.agent.tools.base import tool
-from skein.agent.tools.context import Call, content_of
+from skein.agent.tools.context import ToolContext, content_of
 from skein.errors import Correctable, Failed, Unprocessable
 from skein.models.audience import may_change
 from skein.models.ownership import effect_id
@@ -16,7 +16,7 @@ from skein.services.common.optimistic import NOT_FROM_HERE
 
 @tool
 def update_profile(
-    call: Call,
+    call: ToolContext,
     field: Annotated[FieldName, Field(description="One of the fields that USER PROFILE names.")],
     value: Annotated[
         ProfileText | ProfileTexts | None,
@@ -34,7 +34,7 @@ def update_profile(
     if field not in allowed:
         raise Correctable(f"you may set: {', '.join(allowed) or 'nothing'}")
     try:
-        call.desk.profiles.note(
+        call.tool_services.profiles.note(
             run.tenant,
             person,
             field,

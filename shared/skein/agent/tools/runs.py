@@ -6,7 +6,7 @@ from pydantic import Field
 
 from skein.agent.tools.arguments import Count, Id
 from skein.agent.tools.base import tool
-from skein.agent.tools.context import Call
+from skein.agent.tools.context import ToolContext
 from skein.errors import Conflict, Correctable, Failed, NotFound
 from skein.models.base import rfc3339
 from skein.models.run import Run, RunStatus
@@ -16,13 +16,13 @@ from skein.services.runs.disclosure import may_affect
 
 @tool
 def get_my_runs(
-    call: Call,
+    call: ToolContext,
     status: Annotated[RunStatus | None, Field(description="Only runs in this state.")] = None,
     limit: Annotated[Count, Field(description="How many, at most 50.")] = 10,
 ) -> str:
     """List your newest runs, with what each sent and which tools it used."""
     run = call.work.run
-    runs = call.desk.own_runs.newest(
+    runs = call.tool_services.own_runs.newest(
         run.tenant, run.agent_id, place=call.reading.destination, status=status, limit=limit
     )
     for other in runs:
@@ -34,7 +34,7 @@ def get_my_runs(
 
 @tool
 def stop_run(
-    call: Call, run_id: Annotated[Id, Field(description="The id of another run of yours.")]
+    call: ToolContext, run_id: Annotated[Id, Field(description="The id of another run of yours.")]
 ) -> str:
     """Stop another of your runs: at work, waiting or queued."""
     run = call.work.run
@@ -42,20 +42,20 @@ def stop_run(
         raise Correctable("this is the run you are in: end_run ends it")
     why = f"stopped by {run.id}"
     try:
-        other = call.desk.own_runs.get(
+        other = call.tool_services.own_runs.get(
             run.tenant, run.agent_id, run_id, place=call.reading.destination
         )
         if not may_affect(run, other.audience):
             raise Failed("a run in private may stop only runs of the same people")
         if (other.status, other.error) != ("canceled", why):  # an earlier attempt did it
-            call.desk.endings.cancel(other, error=why, guard=call.work.claim.guard)
+            call.tool_services.completion.cancel(other, error=why, guard=call.work.claim.guard)
     except (NotFound, Conflict) as error:
         raise Failed(str(error)) from None
     return "stopped"
 
 
 @tool
-def end_run(call: Call) -> str:
+def end_run(call: ToolContext) -> str:
     """End this run now; what you have sent and set stays."""
     call.work.ended = True
     return "ended"

@@ -7,22 +7,22 @@ from pydantic import Field
 
 from skein.agent.tools.arguments import Id, MessageNumber, MessageText
 from skein.agent.tools.base import tool
-from skein.agent.tools.context import Call
+from skein.agent.tools.context import ToolContext
 from skein.errors import (
     Conflict,
     Correctable,
+    ExtraWriteFailed,
     Failed,
     Forbidden,
     LostLease,
     NotFound,
-    RiderFailed,
     Unprocessable,
 )
 from skein.models.audience import NOBODY, Audience, Origin
 from skein.models.run import PREVIEW_CHARACTERS, SentMessage
 from skein.models.storage import Write
 from skein.services.chat_state.audience import audience_of, destination_of
-from skein.services.chat_state.snapshot import Room
+from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import NewMessage
 from skein.services.runs.disclosure import check_post
 
@@ -31,7 +31,7 @@ ORIGIN_CHARACTERS = 200
 
 @tool
 def send_message(
-    call: Call,
+    call: ToolContext,
     text: Annotated[MessageText, Field(description="What to say, word for word.")],
     reply_to: Annotated[
         MessageNumber | None,
@@ -64,7 +64,7 @@ def send_message(
         if wait and call.may_wait:
             return _ask(call, new)
         return _say(call, new) + ("; another question of this step is waited for" if wait else "")
-    except RiderFailed as error:
+    except ExtraWriteFailed as error:
         raise LostLease(run.id) from error
     except NotFound:
         raise Failed("you are in no chat with this id") from None
@@ -74,17 +74,17 @@ def send_message(
         raise Correctable(str(error)) from None
 
 
-def _say(call: Call, new: NewMessage) -> str:
+def _say(call: ToolContext, new: NewMessage) -> str:
     claim = call.work.claim
     heard_by = NOBODY
 
-    def riders(room: Room) -> Sequence[Write]:
+    def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
         nonlocal heard_by
-        check_post(claim.run, room)
-        heard_by = audience_of(room.chat, since_seq=room.chat.last_seq + 1)
+        check_post(claim.run, snapshot)
+        heard_by = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
         return (claim.guard,)
 
-    posted = call.desk.chats.post_message(new, riders=riders).message
+    posted = call.tool_services.chats.post_message(new, extra_writes=extra_writes).message
     sent = SentMessage(
         chat_id=posted.chat_id,
         seq=posted.seq,
@@ -95,8 +95,8 @@ def _say(call: Call, new: NewMessage) -> str:
     return f"sent as msg:{posted.seq}"
 
 
-def _ask(call: Call, new: NewMessage) -> str:
-    asked = call.desk.asking.ask(
+def _ask(call: ToolContext, new: NewMessage) -> str:
+    asked = call.tool_services.asking.ask(
         call.work.claim,
         new,
         audience=_made_for(call),
@@ -109,13 +109,13 @@ def _ask(call: Call, new: NewMessage) -> str:
     )
 
 
-def _made_for(call: Call) -> Audience:
+def _made_for(call: ToolContext) -> Audience:
     """Return who was present for everything that a message of this call is made from."""
     held = call.work.run.held
     return held.audience if held is not None else NOBODY
 
 
-def _origin(call: Call, target: str) -> Origin | None:
+def _origin(call: ToolContext, target: str) -> Origin | None:
     """Why something is said in another chat than the one in which it was asked for."""
     run, reading = call.work.run, call.reading
     message, home = reading.trigger_message, reading.home

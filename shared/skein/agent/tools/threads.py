@@ -13,7 +13,7 @@ from skein.agent.prompt.documents import (
 )
 from skein.agent.prompt.skills import skill_text
 from skein.agent.prompt.threads import thread_text
-from skein.agent.reading.workspace import OnShow
+from skein.agent.reading.workspace import ShownDocument
 from skein.agent.tools.arguments import (
     MAY_BE_EMPTY,
     Aim,
@@ -31,7 +31,7 @@ from skein.agent.tools.arguments import (
     SkillNames,
 )
 from skein.agent.tools.base import refusals_told, tool
-from skein.agent.tools.context import Call, maker_of, owner_at, reach_at
+from skein.agent.tools.context import ToolContext, maker_of, owner_at, reach_at
 from skein.errors import Correctable, Failed, NotFound
 from skein.models.ownership import effect_id
 from skein.models.skill import CORE
@@ -63,7 +63,7 @@ Approach = Annotated[Note | None, Field(description="How you go about it.")]
 
 @tool
 def create_thread(
-    call: Call,
+    call: ToolContext,
     concern: Annotated[Concern, Field(description="What it is about.")],
     goal: Goal = None,
     deliverable: Deliverable = None,
@@ -93,7 +93,7 @@ def create_thread(
     }
     owner, maker = owner_at(call), maker_of(call)
     with refusals_told():
-        thread = call.desk.threads.create(
+        thread = call.tool_services.threads.create(
             owner,
             fields,
             reach=reach_at(call),
@@ -104,10 +104,10 @@ def create_thread(
 
 
 @tool
-def switch_thread(call: Call, thread_id: ThreadId) -> str:
+def switch_thread(call: ToolContext, thread_id: ThreadId) -> str:
     """Take up another open thread of yours, with its documents and skills."""
     with refusals_told():
-        thread = call.desk.threads.switch(reach_at(call), thread_id, maker=maker_of(call))
+        thread = call.tool_services.threads.switch(reach_at(call), thread_id, maker=maker_of(call))
         if thread is None:
             raise NotFound("there is no such thread")
     call.work.claim = call.work.claim.with_run(active_thread_id=thread.id)
@@ -119,7 +119,7 @@ def switch_thread(call: Call, thread_id: ThreadId) -> str:
 
 @tool
 def update_thread(
-    call: Call,
+    call: ToolContext,
     thread_id: Which = None,
     approach: Approach = None,
     progress: Annotated[Note | None, Field(description="How far you are.")] = None,
@@ -158,7 +158,7 @@ def update_thread(
 
 @tool
 def complete_thread(
-    call: Call,
+    call: ToolContext,
     thread_id: ThreadId,
     evidence: Annotated[Finding, Field(description="How anybody can tell that it is done.")],
     learned: Annotated[
@@ -166,24 +166,26 @@ def complete_thread(
     ] = None,
 ) -> str:
     """Complete an open thread, with the evidence that it is done."""
-    now = call.desk.clock.now()
+    now = call.tool_services.clock.now()
     _ended(call, thread_id, changes.ended("completed", now, evidence=evidence, learned=learned))
     return "thread completed"
 
 
 @tool
 def archive_thread(
-    call: Call,
+    call: ToolContext,
     thread_id: ThreadId,
     learned: Annotated[Finding | None, Field(description="What you have learnt from it.")] = None,
 ) -> str:
     """Put an open thread away unfinished."""
-    _ended(call, thread_id, changes.ended("archived", call.desk.clock.now(), learned=learned))
+    _ended(
+        call, thread_id, changes.ended("archived", call.tool_services.clock.now(), learned=learned)
+    )
     return "thread archived"
 
 
 @tool
-def attach_document(call: Call, name: Name, thread_id: Which = None) -> str:
+def attach_document(call: ToolContext, name: Name, thread_id: Which = None) -> str:
     """Let a document of yours belong to an open thread, which then shows it."""
     thread = _changed(call, thread_id, changes.attached(name))
     text = _document(call, thread, name)
@@ -191,30 +193,30 @@ def attach_document(call: Call, name: Name, thread_id: Which = None) -> str:
 
 
 @tool
-def detach_document(call: Call, name: Name, thread_id: Which = None) -> str:
+def detach_document(call: ToolContext, name: Name, thread_id: Which = None) -> str:
     """Let a document no longer belong to an open thread; it stays."""
     return f"detached from thread {_changed(call, thread_id, changes.detached(name)).id}"
 
 
 @tool
-def bind_skill(call: Call, name: Skill, thread_id: Which = None) -> str:
+def bind_skill(call: ToolContext, name: Skill, thread_id: Which = None) -> str:
     """Bind a skill to an open thread, which then shows it."""
     thread = _changed(call, thread_id, changes.bound(name))
-    skill = call.desk.skills.get(thread.tenant, name)
+    skill = call.tool_services.skills.get(thread.tenant, name)
     return f"bound\n{skill_text(skill)}" if _is_active(call, thread) else "bound"
 
 
 @tool
-def unbind_skill(call: Call, name: Skill, thread_id: Which = None) -> str:
+def unbind_skill(call: ToolContext, name: Skill, thread_id: Which = None) -> str:
     """Take a skill that you have bound off an open thread."""
     return f"taken off thread {_changed(call, thread_id, changes.unbound(name)).id}"
 
 
 @tool
-def peek_document(call: Call, thread_id: ThreadId, name: Name) -> str:
+def peek_document(call: ToolContext, thread_id: ThreadId, name: Name) -> str:
     """Read a document of another thread without taking that up."""
     with refusals_told():
-        thread = call.desk.threads.get(reach_at(call), thread_id)
+        thread = call.tool_services.threads.get(reach_at(call), thread_id)
     if name not in thread.documents:
         has = ", ".join(map(named, thread.documents)) or "no documents"
         raise Correctable(f"this thread has {has}")
@@ -224,7 +226,7 @@ def peek_document(call: Call, thread_id: ThreadId, name: Name) -> str:
 # ---------------------------------------------------------------------- what they share
 
 
-def _chosen(call: Call, thread_id: str | None) -> str:
+def _chosen(call: ToolContext, thread_id: str | None) -> str:
     """The thread that is meant.
 
     Raises:
@@ -236,34 +238,36 @@ def _chosen(call: Call, thread_id: str | None) -> str:
     return chosen
 
 
-def _changed(call: Call, thread_id: str | None, change: Change) -> Thread:
+def _changed(call: ToolContext, thread_id: str | None, change: Change) -> Thread:
     chosen = _chosen(call, thread_id)
     with refusals_told():
-        return call.desk.threads.change(reach_at(call), chosen, change, maker=maker_of(call))
+        return call.tool_services.threads.change(
+            reach_at(call), chosen, change, maker=maker_of(call)
+        )
 
 
-def _ended(call: Call, thread_id: str, change: Change) -> None:
+def _ended(call: ToolContext, thread_id: str, change: Change) -> None:
     """End a thread; the run is then at none, if it was at this one."""
     thread = _changed(call, thread_id, change)
     if _is_active(call, thread):
         call.work.claim = call.work.claim.with_run(active_thread_id=None)
 
 
-def _is_active(call: Call, thread: Thread) -> bool:
+def _is_active(call: ToolContext, thread: Thread) -> bool:
     return thread.id == call.work.run.active_thread_id
 
 
-def _document(call: Call, thread: Thread, name: str) -> str:
-    document = call.desk.threads.documents(reach_at(call), thread, [name])[name]
+def _document(call: ToolContext, thread: Thread, name: str) -> str:
+    document = call.tool_services.threads.documents(reach_at(call), thread, [name])[name]
     if document is None:
         raise Failed(f"there is no document {name!r} any more")
     return document_text(document)
 
 
-def _whole(call: Call, thread: Thread) -> str:
+def _whole(call: ToolContext, thread: Thread) -> str:
     """The thread as a prompt would show it."""
-    found = call.desk.threads.documents(reach_at(call), thread, thread.documents)
-    render = thread_text(thread, [OnShow(name, found[name]) for name in thread.documents])
+    found = call.tool_services.threads.documents(reach_at(call), thread, thread.documents)
+    render = thread_text(thread, [ShownDocument(name, found[name]) for name in thread.documents])
     return _within(SHOWN_BYTES, render)
 
 
@@ -275,19 +279,19 @@ def _within(most_bytes: int, render: Callable[[int], str]) -> str:
     return text
 
 
-def _skills(call: Call, thread: Thread) -> str:
+def _skills(call: ToolContext, thread: Thread) -> str:
     """The skills that come with a thread, as far as there is room; `core` is shown anyway."""
-    chosen = call.desk.skills.selected(
+    chosen = call.tool_services.skills.selected(
         thread.tenant, bound=thread.bound_skills, mode=thread.mode, tags=thread.skill_tags
     )
     lines: list[str] = []
-    left, room = [], SKILL_BYTES
+    left, snapshot = [], SKILL_BYTES
     for skill in chosen.skills:
         if skill.name == CORE:
             continue
         text = skill_text(skill)
-        room -= len(text.encode())
-        if room >= 0:
+        snapshot -= len(text.encode())
+        if snapshot >= 0:
             lines.append(text)
         else:
             left.append(skill.name)

@@ -16,33 +16,33 @@ from skein.models.delivery import Delivery
 from skein.models.storage import Absent, Is, Item, Missing, Put, Update, Write, all_of
 from skein.ports import Table
 from skein.services.chat_state.closed_memberships import closing, item_at, opening, place_keys
-from skein.services.chat_state.snapshot import Room
+from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.common.optimistic import revise
 from skein.services.runs.slots import slots_unchanged
 
 NEWEST_DELIVERIES = 10  # of which any that are unsettled, or may still be heard of, go along
 
 
-def succeed(table: Table, room: Room, old: MemberRef, new: NamedMember) -> list[Write]:
+def succeed(table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMember) -> list[Write]:
     """The writes that put `new` in the place of `old`; they hold only while the chat is as read.
 
     Raises:
         Conflict: An agent is at work in the chat, or waits there, for the person as they were.
     """
-    place = room.member(old)
+    place = snapshot.member(old)
     if place is None:
         return []
-    for agent in room.agents:
+    for agent in snapshot.agents:
         if agent.running_run or agent.resuming or agent.wait:
             raise Conflict("an agent is at work in a chat of this number; try again in a minute")
-    chat, write = _chat_with(room.chat, old, new)
+    chat, write = _chat_with(snapshot.chat, old, new)
     return [
         write,
-        *_left(table, place, room.chat),
+        *_left(table, place, snapshot.chat),
         *_taken(table, place, new, chat),
-        *(_agent_with(agent, old, new) for agent in room.agents),
-        *_borrowed_with(table, room, old, new),
-        *_deliveries_with(table, room.chat, old, new),
+        *(_agent_with(agent, old, new) for agent in snapshot.agents),
+        *_borrowed_with(table, snapshot, old, new),
+        *_deliveries_with(table, snapshot.chat, old, new),
     ]
 
 
@@ -131,9 +131,12 @@ def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
     return Update(agent.key, set=change, condition=as_read)
 
 
-def _borrowed_with(table: Table, room: Room, old: MemberRef, new: NamedMember) -> list[Write]:
+def _borrowed_with(
+    table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMember
+) -> list[Write]:
     keys = [
-        Borrowed.key_of(room.chat.tenant, room.chat.id, agent.member.id) for agent in room.agents
+        Borrowed.key_of(snapshot.chat.tenant, snapshot.chat.id, agent.member.id)
+        for agent in snapshot.agents
     ]
     found = table.get_many(keys) if keys else {}
     return [

@@ -36,7 +36,7 @@ from skein.models.user import MAX_PHONES, Merge, User
 from skein.ports import Clock, Table
 from skein.services.account_linking.chats import succeed
 from skein.services.account_linking.owned_items import move_owned, rename_owned
-from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
 from skein.services.directory.number_detach import silence_elsewhere, take_away
@@ -218,10 +218,10 @@ class Numbers:
 
     def _succession(self, user: User, former: MemberRef, chat_id: str) -> list[Write]:
         try:
-            room = read_room(self.table, user.tenant, chat_id)
+            snapshot = read_snapshot(self.table, user.tenant, chat_id)
         except NotFound:
             return []
-        return succeed(self.table, room, former, user.as_member)
+        return succeed(self.table, snapshot, former, user.as_member)
 
     def _move_owned(self, merge: Merge, user: User) -> None:
         """Each agent with whom the person has a private chat may have kept something."""

@@ -33,10 +33,10 @@ def bench_moved(
     there = Key(partition, item["sk"])
     bench = Workbench.found_in(table.get(there))
     threads = [_renamed(thread, old, new, scope).listing(names) for thread in moving.threads]
-    room = MAX_ON_BENCH - len(bench.threads)
+    snapshot = MAX_ON_BENCH - len(bench.threads)
     merged = bench.model_copy(
         update={
-            "threads": (*bench.threads, *threads[:room]),
+            "threads": (*bench.threads, *threads[:snapshot]),
             "active_thread_id": bench.active_thread_id or moving.active_thread_id,
             "version": bench.version + 1,
         }
@@ -45,7 +45,7 @@ def bench_moved(
         Delete(key, Is("version", moving.version)),
         Put(there, merged.attributes(), at_version(bench.version)),
     ]
-    for thread in threads[room:]:
+    for thread in threads[snapshot:]:
         archived = thread.model_copy(
             update={"status": "archived", "archived_at": thread.updated_at}
         )

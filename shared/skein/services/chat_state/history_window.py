@@ -6,9 +6,9 @@ from skein.services.chat_state.sessions import first_of_session
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
-MOST_WINDOWS = 2  # how many windows of messages a prompt holds while it waits for a summary
+MAX_WINDOWS = 2  # how many windows of messages a prompt holds while it waits for a summary
 STAYING_SHARE = 3  # a third of a window stays when its start moves on,
-LEAST_STAYING = 3  # and no fewer messages than these
+MIN_STAYING = 3  # and no fewer messages than these
 
 
 def window_of(chat: Chat, settings: Settings) -> int:
@@ -18,7 +18,7 @@ def window_of(chat: Chat, settings: Settings) -> int:
 
 def block_of(window: int) -> int:
     """By how many messages the start of a window moves on at once."""
-    return max(window - max(window // STAYING_SHARE, LEAST_STAYING), 1)
+    return max(window - max(window // STAYING_SHARE, MIN_STAYING), 1)
 
 
 def window_start(last_seq: int, window: int, first: int = 1, *, block: int | None = None) -> int:
@@ -47,7 +47,7 @@ def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> 
     as it should; nothing stands for what it leaves then, so a whole window stays.
     """
     first, window = first_of_session(chat), window_of(chat, settings)
-    start, most = max(before.start if before else first, first), MOST_WINDOWS * window
+    start, most = max(before.start if before else first, first), MAX_WINDOWS * window
     if chat.last_seq - start < most:
         return start
     return window_start(chat.last_seq, most, first, block=window)

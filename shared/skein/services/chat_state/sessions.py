@@ -7,27 +7,29 @@ from skein.models.overrides import ChatOverrides
 from skein.models.session import Session
 from skein.ports import Ids, Table
 from skein.services.chat_state.audience import everybody_since
-from skein.services.chat_state.snapshot import Room
-from skein.services.config.resolution import Effective, effective_in, read_overrides
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.config.resolution import EffectiveSettings, effective_in, read_overrides
 from skein.settings import Settings
 
 CLOSING = " \t\r\n.,;:!?\u2026\u3002\uff01\uff1f"  # the last three: an ideographic stop, ! and ?
 
 
-def brought_up(table: Table, room: Room, sender: Membership, said: ChatOverrides | None) -> Room:
+def brought_up(
+    table: Table, snapshot: ChatSnapshot, sender: Membership, said: ChatOverrides | None
+) -> ChatSnapshot:
     """The room with the settings that a person's message in a direct chat brings along.
 
     Args:
         table: Where they are read, if they have not been.
-        room: As it was read.
+        snapshot: As it was read.
         sender: Whose message it is; an agent's brings nothing.
         said: What the agent, the line and the tenant say, where that is known.
     """
-    if room.chat.kind != "direct" or sender.member.kind != "user":
-        return room
-    said = said if said is not None else read_overrides(table, room.chat)
+    if snapshot.chat.kind != "direct" or sender.member.kind != "user":
+        return snapshot
+    said = said if said is not None else read_overrides(table, snapshot.chat)
     kept = said if said.said else None
-    return room._replace(chat=room.chat.model_copy(update={"overrides": kept}))
+    return snapshot._replace(chat=snapshot.chat.model_copy(update={"overrides": kept}))
 
 
 def message_in_session(message: Message, chat: Chat, settings: Settings) -> Message:
@@ -48,7 +50,9 @@ def _plain(text: str) -> str:
     return " ".join(text.rstrip(CLOSING).split()).casefold()
 
 
-def session_with(chat: Chat, message: Message, effective: Effective, ids: Ids) -> Session | None:
+def session_with(
+    chat: Chat, message: Message, effective: EffectiveSettings, ids: Ids
+) -> Session | None:
     """The session that `message` belongs to, which it may begin; None in a group.
 
     A gap of exactly the setting's length begins one.

@@ -10,7 +10,7 @@ from skein.models.storage import META, Item, Key
 from skein.ports import Table
 
 
-class Room(NamedTuple):
+class ChatSnapshot(NamedTuple):
     """A chat and its active memberships; closed ones only where they were asked for.
 
     Closed memberships of older versions, which lie among the active ones, may be there, too.
@@ -26,7 +26,7 @@ class Room(NamedTuple):
                 return membership
         return None
 
-    def seen_by(self, ref: MemberRef) -> "Room":
+    def seen_by(self, ref: MemberRef) -> "ChatSnapshot":
         """This room, as it is to a member.
 
         Raises:
@@ -42,7 +42,7 @@ class Room(NamedTuple):
         return [m for m in self.members if m.active and m.member.kind == "agent"]
 
 
-def read_room(table: Table, tenant: str, chat_id: str, *, closed: bool = False) -> Room:
+def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = False) -> ChatSnapshot:
     """Read a chat and its members in one query, whatever the chat's length.
 
     Args:
@@ -59,10 +59,10 @@ def read_room(table: Table, tenant: str, chat_id: str, *, closed: bool = False) 
     if not page.items or page.items[-1]["sk"] != META:
         raise NotFound("there is no such chat")
     *members, chat = page.items
-    return Room(Chat.from_item(chat), tuple(Membership.from_item(item) for item in members))
+    return ChatSnapshot(Chat.from_item(chat), tuple(Membership.from_item(item) for item in members))
 
 
-def keys_of_room(chat: Chat | None, member: Membership | None) -> list[Key]:
+def keys_of_snapshot(chat: Chat | None, member: Membership | None) -> list[Key]:
     """What a direct chat lacks of a room where its agent's place is known; a group is read whole.
 
     Args:
@@ -75,11 +75,11 @@ def keys_of_room(chat: Chat | None, member: Membership | None) -> list[Key]:
     return [Membership.key_of(chat.tenant, chat.id, ref) for ref in refs]
 
 
-def found_room(
+def found_snapshot(
     chat: Chat | None, member: Membership | None, found: Mapping[Key, Item]
-) -> Room | None:
-    """A direct chat's room, from what was read under `keys_of_room`; None if that is not all."""
-    keys = keys_of_room(chat, member)
+) -> ChatSnapshot | None:
+    """Return a direct chat's snapshot from items found by `keys_of_snapshot`, or None."""
+    keys = keys_of_snapshot(chat, member)
     if chat is None or member is None or not keys or any(key not in found for key in keys):
         return None
-    return Room(chat, (member, *(Membership.from_item(found[key]) for key in keys)))
+    return ChatSnapshot(chat, (member, *(Membership.from_item(found[key]) for key in keys)))

@@ -22,13 +22,13 @@ from skein.models.run import Run
 from skein.models.storage import MAX_TRANSACTION_ITEMS, Is, Item, Missing, Put, Update, Write
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.closed_memberships import closing, item_at, opening, place_keys
-from skein.services.chat_state.snapshot import Room, read_room
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.config.retention import retention_of
 from skein.services.directory.display_names import NoSuchAgent, named_members
 from skein.services.memory.consolidation_schedule import left_due
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.quotas.rate_limits import Limits
+from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.chain import next_in_chain
 from skein.services.runs.slots import Enqueued, slots_unchanged
 from skein.services.runs.waits import let_go
@@ -58,14 +58,14 @@ class Earlier(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rooms:
+class ChatAdministration:
     """Opens, changes and closes chats, on behalf of the people in them."""
 
     table: Table
     clock: Clock
     ids: Ids
     dispatch: Dispatch
-    limits: Limits
+    limits: RateLimiter
     settings: Settings
 
     def create(self, tenant: str, by: NamedMember, new: NewChat) -> Opened:
@@ -119,13 +119,13 @@ class Rooms:
         """
 
         def attempt() -> Chat:
-            room = self._room(tenant, chat_id, by)
-            _check_open(room.chat)
+            snapshot = self._room(tenant, chat_id, by)
+            _check_open(snapshot.chat)
             if not change.given:
-                return room.chat
-            chat, write = revise(room.chat, change.given)
+                return snapshot.chat
+            chat, write = revise(snapshot.chat, change.given)
             now = self.clock.now()
-            mark = left_due(room._replace(chat=chat), now=now, settings=self.settings)
+            mark = left_due(snapshot._replace(chat=chat), now=now, settings=self.settings)
             if mark is None:
                 self.table.write(write)
             else:
@@ -148,14 +148,14 @@ class Rooms:
         self.dispatch.send(jobs)
 
     def _discard_once(self, tenant: str, chat_id: str, by: MemberRef) -> list[Job]:
-        room = self._room(tenant, chat_id, by)
-        if room.chat.discarded_at is not None:
+        snapshot = self._room(tenant, chat_id, by)
+        if snapshot.chat.discarded_at is not None:
             return []
         now = self.clock.now()
-        _, write = revise(room.chat, {"discarded_at": now}, also=NOT_DUE)
+        _, write = revise(snapshot.chat, {"discarded_at": now}, also=NOT_DUE)
         writes: list[Write] = [write]
         jobs: list[Job] = []
-        for agent in room.agents:
+        for agent in snapshot.agents:
             released, following = self._released(agent, now)
             writes.extend(released)
             jobs.extend(following)
@@ -205,45 +205,45 @@ class Rooms:
         member: MemberRef,
         admit: Callable[[], None],
     ) -> Chat:
-        room = self._room(tenant, chat_id, by.ref)
-        _check_changeable(room.chat)
-        if room.member(member) is not None:
-            return room.chat
-        _check_space(room.chat, member)
+        snapshot = self._room(tenant, chat_id, by.ref)
+        _check_changeable(snapshot.chat)
+        if snapshot.member(member) is not None:
+            return snapshot.chat
+        _check_space(snapshot.chat, member)
         now = self.clock.now()
         (named,) = named_members(self.table, tenant, [member], caller=by, now=now)
         admit()
-        change: dict[str, Any] = {"roster": (*room.chat.roster, named)}
-        if room.chat.last_seq:
-            late = room.chat.joined_late | {str(named.ref): room.chat.last_seq}
+        change: dict[str, Any] = {"roster": (*snapshot.chat.roster, named)}
+        if snapshot.chat.last_seq:
+            late = snapshot.chat.joined_late | {str(named.ref): snapshot.chat.last_seq}
             change["joined_late"] = late
-        chat, write = revise(room.chat, change)
-        self.table.transact([write, *self._opened(room, named)])
+        chat, write = revise(snapshot.chat, change)
+        self.table.transact([write, *self._opened(snapshot, named)])
         return chat
 
-    def _opened(self, room: Room, member: NamedMember) -> list[Write]:
+    def _opened(self, snapshot: ChatSnapshot, member: NamedMember) -> list[Write]:
         """A new membership, or a closed one opened again with whatever else its item holds."""
-        seq = room.chat.last_seq
+        seq = snapshot.chat.last_seq
         place = Membership(
-            tenant=room.chat.tenant,
-            chat_id=room.chat.id,
+            tenant=snapshot.chat.tenant,
+            chat_id=snapshot.chat.id,
             member=member,
             joined_seq=seq,
             seen_seq=seq,
         )
-        earlier = self._place(room, member.ref)
+        earlier = self._place(snapshot, member.ref)
         if earlier is None:
-            return [Put(place.key, place.to_item(room.chat), Missing())]
-        return opening(earlier, room.chat, place.attributes() | {"sms": None})
+            return [Put(place.key, place.to_item(snapshot.chat), Missing())]
+        return opening(earlier, snapshot.chat, place.attributes() | {"sms": None})
 
-    def _place(self, room: Room, ref: MemberRef) -> Item | None:
+    def _place(self, snapshot: ChatSnapshot, ref: MemberRef) -> Item | None:
         """The item of a closed membership, wherever it lies."""
-        keys = place_keys(room.chat.tenant, room.chat.id, ref)
+        keys = place_keys(snapshot.chat.tenant, snapshot.chat.id, ref)
         found = self.table.get_many(keys)
         return next((found[key] for key in keys if key in found), None)
 
-    def _has_been_in(self, room: Room, ref: MemberRef) -> bool:
-        return self._place(room, ref) is not None
+    def _has_been_in(self, snapshot: ChatSnapshot, ref: MemberRef) -> bool:
+        return self._place(snapshot, ref) is not None
 
     def remove_member(self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef) -> None:
         """Let somebody go, oneself perhaps; an agent's queued run is canceled. Idempotent.
@@ -270,22 +270,22 @@ class Rooms:
         member: MemberRef,
         admit: Callable[[], None],
     ) -> list[Job]:
-        room = read_room(self.table, tenant, chat_id)
-        if by == member and room.member(by) is None and self._has_been_in(room, by):
+        snapshot = read_snapshot(self.table, tenant, chat_id)
+        if by == member and snapshot.member(by) is None and self._has_been_in(snapshot, by):
             return []
-        _check_changeable(room.seen_by(by).chat)
-        if room.member(member) is None:
+        _check_changeable(snapshot.seen_by(by).chat)
+        if snapshot.member(member) is None:
             return []
         if member != by:
             admit()
         item = item_at(self.table, Membership.key_of(tenant, chat_id, member))
         place = Membership.from_item(item)
         now = self.clock.now()
-        roster = tuple(other for other in room.chat.roster if other.ref != member)
-        late = {ref: seq for ref, seq in room.chat.joined_late.items() if ref != str(member)}
-        _, write = revise(room.chat, {"roster": roster, "joined_late": late})
+        roster = tuple(other for other in snapshot.chat.roster if other.ref != member)
+        late = {ref: seq for ref, seq in snapshot.chat.joined_late.items() if ref != str(member)}
+        _, write = revise(snapshot.chat, {"roster": roster, "joined_late": late})
         no_slots = dict.fromkeys(("queued_run", "resuming", "wait"))
-        closed: dict[str, Any] = {"left_seq": room.chat.last_seq} | no_slots
+        closed: dict[str, Any] = {"left_seq": snapshot.chat.last_seq} | no_slots
         released, jobs = self._released(place, now)
         writes: list[Write] = [
             write,
@@ -317,8 +317,8 @@ class Rooms:
         )
         return next_in_chain(self.table, run, ids=self.ids, now=now, settings=self.settings)
 
-    def _room(self, tenant: str, chat_id: str, by: MemberRef) -> Room:
-        return read_room(self.table, tenant, chat_id).seen_by(by)
+    def _room(self, tenant: str, chat_id: str, by: MemberRef) -> ChatSnapshot:
+        return read_snapshot(self.table, tenant, chat_id).seen_by(by)
 
 
 def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:

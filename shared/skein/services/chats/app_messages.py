@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from skein.ports import Table
-from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.chats.post_message import Chats, NewMessage, Posted, marks_of
 from skein.services.config.resolution import found_overrides, keys_of_overrides
-from skein.services.quotas.rate_limits import Limits, admission_keys
+from skein.services.quotas.rate_limits import RateLimiter, admission_keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class Posting:
 
     table: Table
     chats: Chats
-    limits: Limits
+    limits: RateLimiter
 
     def post(self, new: NewMessage) -> Posted:
         """Post a person's message, if their limit and the tenant's let it in.
@@ -27,16 +27,16 @@ class Posting:
             RateLimited: A limit is used up; nothing was stored.
             Rejected: As `Chats.post_message`.
         """
-        room = read_room(self.table, new.tenant, new.chat_id)
-        sender = room.member(new.sender)
+        snapshot = read_snapshot(self.table, new.tenant, new.chat_id)
+        sender = snapshot.member(new.sender)
         marks = marks_of(new, sender.formerly if sender else ())
         wanted = [
             *admission_keys(new.tenant, new.sender.id),
-            *keys_of_overrides(room.chat),
+            *keys_of_overrides(snapshot.chat),
             *marks,
         ]
         found = self.table.get_many(list(dict.fromkeys(wanted)))
         if found.keys().isdisjoint(marks):
             self.limits.admit(new.tenant, new.sender.id, known=found)
-        said = found_overrides(room.chat, found)
-        return self.chats.post_message(new.model_copy(update={"overrides": said}), known=room)
+        said = found_overrides(snapshot.chat, found)
+        return self.chats.post_message(new.model_copy(update={"overrides": said}), known=snapshot)

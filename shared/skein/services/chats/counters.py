@@ -9,7 +9,7 @@ from skein.models.storage import Is, Update, Write
 from skein.ports import Ids
 from skein.services.chat_state.history_window import pinned
 from skein.services.chat_state.sessions import session_with
-from skein.services.chat_state.snapshot import Room
+from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import effective_in
 from skein.services.memory.consolidation_schedule import full_hour, marked, quiet_at
 from skein.services.summaries.staleness import renewals
@@ -26,7 +26,7 @@ class Counted(NamedTuple):
 
 
 def counted(
-    room: Room, message: Message, now: datetime, *, ids: Ids, settings: Settings
+    snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids, settings: Settings
 ) -> Counted:
     """Raise a chat's counters, and leave it due for whatever `message` puts behind.
 
@@ -37,13 +37,13 @@ def counted(
     failures have put it off for longer.
 
     Args:
-        room: As it was read, with the settings that a person's message brings along.
+        snapshot: As it was read, with the settings that a person's message brings along.
         message: Numbered.
         now: The present.
         ids: Where a new session's id comes from.
         settings: Of the deployment.
     """
-    chat = room.chat
+    chat = snapshot.chat
     busier, change = _with(chat, message, ids=ids, settings=settings)
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
     soon = now + timedelta(seconds=settings.outbox_grace_seconds)
@@ -53,7 +53,7 @@ def counted(
         times.append(soon)
         jobs.append(UpkeepJob(tenant=chat.tenant, chat_id=chat.id))
     if message.kind == "text":
-        for renewal in renewals(busier, room.agents, settings):
+        for renewal in renewals(busier, snapshot.agents, settings):
             times.append(max(renewal.at, soon))
             if renewal.at <= now:
                 jobs.append(renewal.job)

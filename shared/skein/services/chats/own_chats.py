@@ -10,7 +10,7 @@ from skein.models.chat import Chat, Membership, Message, chat_partition
 from skein.models.storage import Put
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of
-from skein.services.chat_state.snapshot import Room, read_room
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.runs.claim import Claim
 
 ROWS_READ = 50  # at least, since some are keywords and notices
@@ -22,13 +22,13 @@ class OwnChats:
 
     table: Table
 
-    def room(self, tenant: str, chat_id: str) -> Room:
+    def snapshot(self, tenant: str, chat_id: str) -> ChatSnapshot:
         """Read a chat with its members.
 
         Raises:
             NotFound: There is no such chat in this tenant.
         """
-        return read_room(self.table, tenant, chat_id)
+        return read_snapshot(self.table, tenant, chat_id)
 
     def get(self, tenant: str, agent: MemberRef, chat_id: str) -> tuple[Chat, Membership]:
         """Read one of an agent's chats, and the agent's membership in it.
@@ -38,15 +38,15 @@ class OwnChats:
             Conflict: The chat was discarded.
         """
         try:
-            room = self.room(tenant, chat_id)
+            snapshot = self.snapshot(tenant, chat_id)
         except NotFound:
             raise NotFound("you are in no chat with this id") from None
-        member = room.member(agent)
+        member = snapshot.member(agent)
         if member is None:
             raise NotFound("you are in no chat with this id")
-        if room.chat.discarded_at is not None:
+        if snapshot.chat.discarded_at is not None:
             raise Conflict("this chat was discarded")
-        return room.chat, member
+        return snapshot.chat, member
 
     def newest_messages(
         self, chat: Chat, limit: int, *, place: Audience | None, before: int | None = None

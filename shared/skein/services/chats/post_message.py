@@ -14,7 +14,14 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from skein.correlation import current
-from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFailed, Unprocessable
+from skein.errors import (
+    Ambiguous,
+    ConditionFailed,
+    Conflict,
+    ExtraWriteFailed,
+    NotFound,
+    Unprocessable,
+)
 from skein.models.audience import Origin
 from skein.models.base import Identifier, MemberRef, Tenant, Value
 from skein.models.chat import (
@@ -34,7 +41,7 @@ from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.sessions import brought_up, message_in_session
-from skein.services.chat_state.snapshot import Room, read_room
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
 from skein.services.common.optimistic import optimistic_on
 from skein.services.config.retention import kept_until, message_days
@@ -92,7 +99,7 @@ class Posted(NamedTuple):
     created: bool
 
 
-Riders = Callable[[Room], Sequence[Write]]
+ExtraWrites = Callable[[ChatSnapshot], Sequence[Write]]
 
 
 @dataclass(slots=True)
@@ -143,7 +150,11 @@ class Chats:
     settings: Settings
 
     def post_message(
-        self, new: NewMessage, *, riders: Riders | None = None, known: Room | None = None
+        self,
+        new: NewMessage,
+        *,
+        extra_writes: ExtraWrites | None = None,
+        known: ChatSnapshot | None = None,
     ) -> Posted:
         """Put a message into a chat, once, and wake whom it wakes.
 
@@ -152,7 +163,7 @@ class Chats:
 
         Args:
             new: The message.
-            riders: Gives, for the chat as it was just read, further writes of the same
+            extra_writes: Gives, for the chat as it was just read, further writes of the same
                 transaction, of items that it does not touch itself. The first must hold or
                 nothing is posted; the others rest on readings and are made again.
             known: The chat and its members, where the caller has read them; read again if the chat
@@ -170,29 +181,35 @@ class Chats:
         return optimistic_on(
             self.clock,
             known,
-            lambda: read_room(self.table, new.tenant, new.chat_id),
-            lambda room: self._post_once(new, message_id, riders, room),
+            lambda: read_snapshot(self.table, new.tenant, new.chat_id),
+            lambda snapshot: self._post_once(new, message_id, extra_writes, snapshot),
         )
 
     def _post_once(
-        self, new: NewMessage, message_id: str, riders: Riders | None, room: Room
+        self,
+        new: NewMessage,
+        message_id: str,
+        extra_writes: ExtraWrites | None,
+        snapshot: ChatSnapshot,
     ) -> Posted:
-        sender = room.member(new.sender)
-        if sender is None or room.chat.discarded_at is not None:
+        sender = snapshot.member(new.sender)
+        if sender is None or snapshot.chat.discarded_at is not None:
             return Posted(self._posted_while_open(new, sender), created=False)
-        if new.reply_to is not None and not 1 <= new.reply_to <= room.chat.last_seq:
+        if new.reply_to is not None and not 1 <= new.reply_to <= snapshot.chat.last_seq:
             raise Unprocessable("reply_to names no message of this chat")
 
         now = self.clock.now()
-        room = brought_up(self.table, room, sender, new.overrides)
-        message = _numbered(new, message_id, room.chat, sender, now)
-        message = message_in_session(message, room.chat, self.settings)
-        commit = self._commit(new, message, room, sender, now)
-        earlier = self._transact(new, commit, riders(room) if riders else (), sender)
+        snapshot = brought_up(self.table, snapshot, sender, new.overrides)
+        message = _numbered(new, message_id, snapshot.chat, sender, now)
+        message = message_in_session(message, snapshot.chat, self.settings)
+        commit = self._commit(new, message, snapshot, sender, now)
+        earlier = self._transact(
+            new, commit, extra_writes(snapshot) if extra_writes else (), sender
+        )
         if earlier is not None:
             return Posted(earlier, created=earlier.id == message_id)
         commit.log(message)
-        debounce = debounce_in(room.chat, self.settings)
+        debounce = debounce_in(snapshot.chat, self.settings)
         self.dispatch.send(commit.replies, delay_seconds=debounce.first_seconds)
         self.dispatch.send(commit.others)
         return Posted(message, created=True)
@@ -212,20 +229,25 @@ class Chats:
         raise Conflict("the chat is discarded")
 
     def _commit(
-        self, new: NewMessage, message: Message, room: Room, sender: Membership, now: datetime
+        self,
+        new: NewMessage,
+        message: Message,
+        snapshot: ChatSnapshot,
+        sender: Membership,
+        now: datetime,
     ) -> Commit:
         """Collect the writes of a message, dedupe marks first, and the jobs that follow it."""
         mark = DedupeMark.of(message)
         commit = Commit([Put(mark.key, mark.to_item(), gone(now))])
         commit.writes.extend(Check(key, gone(now)) for key in _former_marks(new, sender.formerly))
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
-        moved_on = counted(room, message, now, ids=self.ids, settings=self.settings)
+        moved_on = counted(snapshot, message, now, ids=self.ids, settings=self.settings)
         commit.writes.extend(moved_on.writes)
         commit.others.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
         if not new.quiet:
-            self._wake(commit, room, message, now, texted=new.sms is not None)
-        commit.deliver(outgoing(room, message, now, ids=self.ids, settings=self.settings))
+            self._wake(commit, snapshot, message, now, texted=new.sms is not None)
+        commit.deliver(outgoing(snapshot, message, now, ids=self.ids, settings=self.settings))
         return commit
 
     def _transact(
@@ -248,7 +270,7 @@ class Chats:
             if earlier is not None:
                 return earlier
             if len(commit.writes) in failure.failed:
-                raise RiderFailed("nothing was posted") from failure
+                raise ExtraWriteFailed("nothing was posted") from failure
             raise
         return None
 
@@ -269,7 +291,7 @@ class Chats:
     def _wake(
         self,
         commit: Commit,
-        room: Room,
+        snapshot: ChatSnapshot,
         message: Message,
         now: datetime,
         *,
@@ -285,11 +307,11 @@ class Chats:
             by=message.sender.ref,
             traced_to=message.traced_to,
         )
-        audience = audience_of(room.chat, since_seq=message.seq)
-        debounce = debounce_in(room.chat, self.settings) if texted else None
+        audience = audience_of(snapshot.chat, since_seq=message.seq)
+        debounce = debounce_in(snapshot.chat, self.settings) if texted else None
         limit = self.settings.max_chain_depth
-        woken = woken_by(message, room.chat, room.agents, max_chain_depth=limit)
-        others = [agent for agent in room.agents if agent.member.ref != message.sender.ref]
+        woken = woken_by(message, snapshot.chat, snapshot.agents, max_chain_depth=limit)
+        others = [agent for agent in snapshot.agents if agent.member.ref != message.sender.ref]
         for agent in [*woken, *(agent for agent in others if agent not in woken)]:
             wakes = agent in woken
             pace = paced(agent, message, woken=wakes, now=now, settings=self.settings)

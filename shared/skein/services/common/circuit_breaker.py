@@ -27,7 +27,7 @@ PROBE_SECONDS = 120  # the longest life of a function: a call that has not come 
 logger = logging.getLogger(__name__)
 
 
-class Breaker:
+class CircuitBreaker:
     """Stands before one dependency.
 
     Args:
@@ -150,7 +150,7 @@ class GuardedReads:
     """A table whose reads stand behind a breaker; its writes do not."""
 
     table: Table
-    breaker: Breaker
+    breaker: CircuitBreaker
 
     def get(self, key: Key) -> Item | None:
         """See `skein.ports.Table`."""

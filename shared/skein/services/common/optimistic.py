@@ -31,7 +31,7 @@ from skein.ports import Clock, Table
 
 MAX_TRIES = 20
 FIRST_WAIT_SECONDS = 0.02
-LONGEST_WAIT_SECONDS = 1.0
+MAX_WAIT_SECONDS = 1.0
 NOT_FROM_HERE = (
     "this is shared with people who were not there for this conversation, so it can be read here, "
     "but not changed; keep a new one under another name instead"
@@ -57,7 +57,7 @@ def optimistic(clock: Clock, attempt: Callable[[], Result]) -> Result:
     retrying = Retrying(
         retry=retry_if_exception_type(ConditionFailed),
         stop=stop_after_attempt(MAX_TRIES),
-        wait=wait_random_exponential(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS),
+        wait=wait_random_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS),
         sleep=clock.sleep,
     )
     try:

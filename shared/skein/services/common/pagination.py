@@ -15,7 +15,7 @@ from pydantic import BaseModel, StringConstraints
 
 from skein.errors import Conflict, Invalid
 from skein.models.base import Stored, Value
-from skein.models.ownership import MOST_KEPT, Owned, Reach, owned_partition
+from skein.models.ownership import MAX_KEPT, Owned, Reach, owned_partition
 from skein.models.storage import Item, Key, Page
 from skein.ports import Table
 
@@ -246,10 +246,10 @@ def check_room(
         Conflict: There are as many as may be.
     """
     partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
-    items = table.query(partition, first=prefix, last=f"{prefix}~", limit=MOST_KEPT).items
+    items = table.query(partition, first=prefix, last=f"{prefix}~", limit=MAX_KEPT).items
     if sum(reach.shows(read(item)) for item in items) >= most:
         raise Conflict(told)
-    if len(items) >= MOST_KEPT:
+    if len(items) >= MAX_KEPT:
         raise Conflict(FULL)
 
 

@@ -10,7 +10,7 @@ B = TypeVar("B")
 THREADS = 16  # below the connections that the table's client keeps
 
 
-class AtOnce(Protocol):
+class ParallelMap(Protocol):
     """A way to do the same with many things."""
 
     def __call__(self, work: Callable[[A], B], over: Sequence[A]) -> list[B]:
@@ -21,8 +21,8 @@ class AtOnce(Protocol):
         ...
 
 
-def by_threads(work: Callable[[A], B], over: Sequence[A]) -> list[B]:
-    """See `AtOnce`; up to 16 of them at the same time."""
+def map_threads(work: Callable[[A], B], over: Sequence[A]) -> list[B]:
+    """See `ParallelMap`; up to 16 of them at the same time."""
     if len(over) <= 1:
         return [work(one) for one in over]
     with ThreadPoolExecutor(min(THREADS, len(over))) as pool:

@@ -18,7 +18,7 @@ from skein.ports import Table
 from skein.settings import Settings
 
 
-class Effective(Value):
+class EffectiveSettings(Value):
     """The settings that hold for one agent in one chat; see `models/overrides.py`.
 
     Attributes:
@@ -48,7 +48,7 @@ def resolved(
     settings: Settings,
     *,
     chat: Chat | None,
-) -> Effective:
+) -> EffectiveSettings:
     """What holds for an agent in a chat, or without one.
 
     Args:
@@ -113,13 +113,13 @@ def _agent_keys(chat: Chat) -> list[Key]:
     return agents[:1]
 
 
-def effective_in(chat: Chat, settings: Settings) -> Effective:
+def effective_in(chat: Chat, settings: Settings) -> EffectiveSettings:
     """What holds in a chat, as far as it depends on nobody who is not at hand."""
     return _filled(chat.overrides or ChatOverrides(), chat, settings)
 
 
-def _filled(said: ChatOverrides, chat: Chat | None, settings: Settings) -> Effective:
-    return Effective(**_defaults(chat, settings) | said.said)
+def _filled(said: ChatOverrides, chat: Chat | None, settings: Settings) -> EffectiveSettings:
+    return EffectiveSettings(**_defaults(chat, settings) | said.said)
 
 
 def _defaults(chat: Chat | None, settings: Settings) -> dict[str, Any]:
@@ -138,4 +138,4 @@ def _defaults(chat: Chat | None, settings: Settings) -> dict[str, Any]:
             "reply_debounce_seconds": known["line_reply_debounce_seconds"],
             "reply_debounce_max_seconds": known["line_reply_debounce_max_seconds"],
         }
-    return {name: known[name] for name in Effective.model_fields}
+    return {name: known[name] for name in EffectiveSettings.model_fields}

@@ -9,7 +9,7 @@ from skein.services.common.optimistic import optimistic, revise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TenantBook:
+class TenantSettingsService:
     """Keeps tenants' settings."""
 
     table: Table

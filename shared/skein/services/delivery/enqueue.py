@@ -10,7 +10,7 @@ from skein.models.delivery import Delivery
 from skein.models.jobs import DeliveryJob
 from skein.models.storage import Condition, Is, Missing, Put, Update, Write, all_of
 from skein.ports import Ids
-from skein.services.chat_state.snapshot import Room
+from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.delivery.policy import grace_end
 from skein.settings import Settings
 
@@ -24,21 +24,21 @@ class Outgoing(NamedTuple):
 
 
 def outgoing(
-    room: Room, message: Message, now: datetime, *, ids: Ids, settings: Settings
+    snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids, settings: Settings
 ) -> Iterator[Outgoing]:
     """The deliveries of an agent's message, one to each person of a direct chat who is on SMS.
 
     Args:
-        room: The chat, as it was read; the writes hold while people's texts go where they went.
+        snapshot: The chat, as it was read; the writes hold while people's texts go where they went.
         message: Numbered.
         now: The present.
         ids: Where the deliveries' ids come from.
         settings: For the outbox grace.
     """
-    if room.chat.kind != "direct" or message.sender.kind != "agent":
+    if snapshot.chat.kind != "direct" or message.sender.kind != "agent":
         return
     due_at = grace_end(now, settings)
-    for person in room.members:
+    for person in snapshot.members:
         if not person.active or person.sms is None or person.sms_opted_out_at is not None:
             continue
         delivery = Delivery(

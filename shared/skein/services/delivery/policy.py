@@ -22,7 +22,7 @@ MAX_TRIES = len(RETRY_WAITS) + 1
 
 LEASE_MARGIN = timedelta(seconds=2)  # the lease outlives the invocation, never the other way round
 ORDER_CHECK_SECONDS = 2
-LONGEST_DELAY_SECONDS = 900  # SQS
+MAX_DELAY_SECONDS = 900  # SQS
 POST_TIME = timedelta(seconds=30)  # the time-outs of a look-up and a post, and the writes around
 CLOCK_SKEW = timedelta(seconds=10)  # between us and Twilio
 PATIENCE = timedelta(hours=1)  # after that a text rather fails than be sent twice
@@ -66,7 +66,7 @@ def waits_for(
 
 def queue_delay(wait: timedelta) -> int:
     """Return the delay of a job that comes back after `wait`, in whole seconds."""
-    return min(int(wait.total_seconds()) + 1, LONGEST_DELAY_SECONDS)
+    return min(int(wait.total_seconds()) + 1, MAX_DELAY_SECONDS)
 
 
 def next_try(part: DeliveryPart, now: datetime) -> datetime | None:

@@ -16,7 +16,7 @@ from skein.services.delivery.policy import (
     tries_are_over,
 )
 from skein.services.delivery.state import answered, given_up, looked_at_later
-from skein.services.delivery.store import DeliveryBook, Hold
+from skein.services.delivery.store import DeliveryLease, DeliveryStore
 from skein.settings import Settings
 
 STATUS_PATH = "/webhooks/twilio/status"
@@ -28,12 +28,12 @@ logger = logging.getLogger(__name__)
 class Lookup:
     """Settles unclear posts."""
 
-    book: DeliveryBook
+    book: DeliveryStore
     clock: Clock
     sms: Sms
     settings: Settings
 
-    def settle(self, hold: Hold, index: int) -> bool:
+    def settle(self, hold: DeliveryLease, index: int) -> bool:
         """Find out what became of an unclear post.
 
         Returns:

@@ -42,7 +42,13 @@ from skein.services.delivery.state import (
     reported,
     with_part,
 )
-from skein.services.delivery.store import Change, DeliveryBook, Hold, Recipient, recipient_keys
+from skein.services.delivery.store import (
+    Change,
+    DeliveryLease,
+    DeliveryStore,
+    Recipient,
+    recipient_keys,
+)
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
@@ -51,7 +57,7 @@ OPTED_OUT_REASON = "the person has opted out"
 logger = logging.getLogger(__name__)
 
 
-class Deliveries:
+class SmsSender:
     """Hands texts to Twilio, and hears what becomes of them."""
 
     def __init__(
@@ -70,7 +76,7 @@ class Deliveries:
         self._dispatch = dispatch
         self._metrics = metrics
         self._settings = settings
-        self._book = DeliveryBook(table=table, clock=clock, metrics=metrics, settings=settings)
+        self._book = DeliveryStore(table=table, clock=clock, metrics=metrics, settings=settings)
         self._lookup = Lookup(book=self._book, clock=clock, sms=sms, settings=settings)
 
     @correlated()
@@ -111,7 +117,7 @@ class Deliveries:
                 }
             )
 
-        hold = Hold(self._book, found, claim)
+        hold = DeliveryLease(self._book, found, claim)
         try:
             self._carry_on(hold, recipient, job, deadline)
         except (LostLease, NotFound):
@@ -157,7 +163,7 @@ class Deliveries:
             Delivery.from_item(first[0]) if first and first[0] else None,
         )
 
-    def _withhold(self, hold: Hold, job: DeliveryJob) -> None:
+    def _withhold(self, hold: DeliveryLease, job: DeliveryJob) -> None:
         """Give up a text to a number that was taken away, unless its person only changed ids."""
         user_id = hold.delivery.user_id
         give_up = _canceled("the number is not theirs any more")
@@ -165,7 +171,9 @@ class Deliveries:
         if not hold.delivery.settled:
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
 
-    def _carry_on(self, hold: Hold, known: Recipient, job: DeliveryJob, deadline: datetime) -> None:
+    def _carry_on(
+        self, hold: DeliveryLease, known: Recipient, job: DeliveryJob, deadline: datetime
+    ) -> None:
         """Post part after part, until all are handed over or the next one has to wait."""
         if not known.owns_phone:
             self._withhold(hold, job)
@@ -200,7 +208,7 @@ class Deliveries:
                 recipient = None
                 posted = True
 
-    def _post(self, hold: Hold, index: int, part: DeliveryPart) -> None:
+    def _post(self, hold: DeliveryLease, index: int, part: DeliveryPart) -> None:
         """Write the intent, post the part, and write what came of it.
 
         Nothing is posted when a callback has meanwhile changed the part: the text was taken before.
@@ -228,7 +236,7 @@ class Deliveries:
             )
             self._metrics.count("SegmentsSent", hold.delivery.parts[index].segments)
 
-    def _refused(self, hold: Hold, index: int, code: int | None) -> None:
+    def _refused(self, hold: DeliveryLease, index: int, code: int | None) -> None:
         def lost(part: DeliveryPart) -> DeliveryPart:
             return refused(part, code, self._clock.now())
 

@@ -50,7 +50,7 @@ class Recipient(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryBook:
+class DeliveryStore:
     """Keeps deliveries, their status, their due marks and the count of the failed."""
 
     table: Table
@@ -170,10 +170,10 @@ class DeliveryBook:
             self.metrics.count("DeliveriesFailed")
 
 
-class Hold:
+class DeliveryLease:
     """One worker's hold on one delivery; its first write is the claim."""
 
-    def __init__(self, book: DeliveryBook, found: Delivery, claim: Change) -> None:
+    def __init__(self, book: DeliveryStore, found: Delivery, claim: Change) -> None:
         self.delivery = claim(found)
         self._book = book
         self._known = found

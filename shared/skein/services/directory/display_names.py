@@ -18,7 +18,7 @@ from skein.ports import Table
 from skein.services.common.pagination import rows_after
 from skein.services.outbox.dispatch import Dispatch
 
-MOST_CHATS = 100  # that hear of a new name at once
+MAX_CHATS = 100  # that hear of a new name at once
 SEEN_AFTER_SECONDS = 30  # longer than a call of the API may take
 
 
@@ -98,7 +98,7 @@ class Renaming:
             self.table,
             member_relation(tenant, member),
             None,
-            limit=MOST_CHATS,
+            limit=MAX_CHATS,
             newest_first=True,
         )
         jobs = [UpkeepJob(tenant=tenant, chat_id=related_chat(row)) for row in rows]

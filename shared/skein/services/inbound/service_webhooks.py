@@ -34,7 +34,7 @@ _OUTSIDE_TEXTS = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class WebhookServices:
     """Keeps the sources' records, and turns their deliveries into runs."""
 
     table: Table

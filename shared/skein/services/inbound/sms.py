@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from skein.errors import Ambiguous, ConditionFailed, Conflict, NotFound, RiderFailed
+from skein.errors import Ambiguous, ConditionFailed, Conflict, ExtraWriteFailed, NotFound
 from skein.models.agent import Agent
 from skein.models.base import MemberRef, NamedMember, rfc3339
 from skein.models.chat import Chat, Membership, SmsAddress
@@ -24,7 +24,7 @@ from skein.services.config.resolution import said_by
 from skein.services.config.retention import retention_of
 from skein.services.directory.phone_numbers import e164
 from skein.services.inbound.sms_keywords import Keyword, could_start, keyword_in
-from skein.services.quotas.rate_limits import Limits, admission_keys, over_now
+from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now
 from skein.services.replies.user_notices import Notices
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Ingest:
     clock: Clock
     ids: Ids
     chats: Chats
-    limits: Limits
+    limits: RateLimiter
     notices: Notices
     metrics: Metrics
 
@@ -106,7 +106,7 @@ class Ingest:
             except (Conflict, NotFound):  # the chat is discarded, or its person has left it
                 place = self._open(line, address.phone, instead_of=place)
                 return self._post(line, address, place, sms, keyword, over)
-        except RiderFailed:
+        except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
 
     def _admitted(self, line: Line, place: _Place, sms: InboundSms) -> Over | None:
@@ -169,7 +169,9 @@ class Ingest:
                 overrides=place.said,
                 opted_out={"stop": True, "start": False}.get(keyword or ""),
             ),
-            riders=lambda _: (Check(PhoneOwner.key_of(line.tenant, address.phone), still_theirs),),
+            extra_writes=lambda _: (
+                Check(PhoneOwner.key_of(line.tenant, address.phone), still_theirs),
+            ),
         )
         if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
             self.notices.over_limit(

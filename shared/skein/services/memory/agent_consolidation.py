@@ -14,7 +14,7 @@ from skein.models.chat import Chat, Membership, Message
 from skein.models.completion import TokenUsage
 from skein.ports import Clock, Table, TokenCounter
 from skein.services.common.pagination import pages
-from skein.services.memory.chunk_commit import MemoryBook, Overtaken, mark_of
+from skein.services.memory.chunk_commit import ChunkCommitter, Overtaken, mark_of
 from skein.services.memory.chunking import Chunk, Mark, chunks, halves
 from skein.services.memory.consolidation_schedule import PATIENCE
 from skein.services.memory.extraction import MODEL_SECONDS, ExtractionFailed, Extractor, TooMuch
@@ -50,7 +50,7 @@ class TimeLeft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recollection:
+class AgentConsolidation:
     """Lets agents remember what was said in their chats."""
 
     table: Table
@@ -58,7 +58,7 @@ class Recollection:
     extractor: Extractor
     budget: Budget
     tokens: TokenCounter
-    book: MemoryBook
+    book: ChunkCommitter
     settings: Settings
 
     def remember(self, chat: Chat, place: Membership, *, until: int, time: TimeLeft) -> bool:

@@ -37,8 +37,8 @@ from skein.services.memory.store import known_memories
 from skein.services.memory.transcript import Work, reach_of
 from skein.services.memory.writes import Remembered, remember
 
-MOST_WRITES = 95
-MOST_BYTES = 3_000_000
+MAX_WRITES = 95
+MAX_BYTES = 3_000_000
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Overtaken(SkeinError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryBook:
+class ChunkCommitter:
     """Writes down what agents remember of a chat, and up to where they have come."""
 
     table: Table
@@ -108,7 +108,7 @@ class MemoryBook:
                 Put(record.key, record.to_item()),
                 *(_on_revision(write, revision) for write in kept.writes),
             ]
-            if len(writes) > MOST_WRITES or _size(writes) > MOST_BYTES:
+            if len(writes) > MAX_WRITES or _size(writes) > MAX_BYTES:
                 spent = extracted.usage if extracted else TokenUsage()
                 raise TooMuch("it is more than a transaction holds", spent)
             try:

@@ -12,7 +12,7 @@ from skein.models.base import rfc3339
 from skein.models.chat import Chat, Membership
 from skein.models.consolidation import Consolidation
 from skein.models.storage import Condition, Update
-from skein.services.chat_state.snapshot import Room
+from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.settings import Settings
 
 HOUR = timedelta(hours=1)
@@ -38,12 +38,12 @@ def marked(chat: Chat, at: datetime | None, *, condition: Condition | None = Non
     return Marked(change, Update(beside.key, beside.to_item(at), condition=condition))
 
 
-def left_due(room: Room, *, now: datetime, settings: Settings) -> Marked | None:
+def left_due(snapshot: ChatSnapshot, *, now: datetime, settings: Settings) -> Marked | None:
     """What leaves a chat due that is not yet, if there is anything to be remembered."""
-    if room.chat.consolidation_at is not None:
+    if snapshot.chat.consolidation_at is not None:
         return None
-    at = next_look(room, requested_seq=None, now=now, settings=settings)
-    return marked(room.chat, at) if at is not None else None
+    at = next_look(snapshot, requested_seq=None, now=now, settings=settings)
+    return marked(snapshot.chat, at) if at is not None else None
 
 
 def quiet_at(chat: Chat, settings: Settings) -> datetime:
@@ -53,23 +53,25 @@ def quiet_at(chat: Chat, settings: Settings) -> datetime:
 
 
 def next_look(
-    room: Room, *, requested_seq: int | None, now: datetime, settings: Settings
+    snapshot: ChatSnapshot, *, requested_seq: int | None, now: datetime, settings: Settings
 ) -> datetime | None:
     """When a chat is to be looked at next; None if there is nothing left to be remembered.
 
     Args:
-        room: The chat and its members.
+        snapshot: The chat and its members.
         requested_seq: Up to where somebody wants it now.
         now: The present.
         settings: Of this deployment.
     """
-    if room.chat.discarded_at is not None:
+    if snapshot.chat.discarded_at is not None:
         return None
-    quiet = full_hour(quiet_at(room.chat, settings))
+    quiet = full_hour(quiet_at(snapshot.chat, settings))
     times: list[datetime] = []
-    for agent in room.agents:
+    for agent in snapshot.agents:
         asked = wanted(agent, requested_seq)
-        if agent.remembered_seq >= room.chat.last_seq or not (asked or room.chat.consolidate):
+        if agent.remembered_seq >= snapshot.chat.last_seq or not (
+            asked or snapshot.chat.consolidate
+        ):
             continue
         at = now if asked else quiet
         times.append(max(at, retry_at(agent) or at))

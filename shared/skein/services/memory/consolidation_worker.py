@@ -16,9 +16,9 @@ from skein.models.consolidation import Consolidation
 from skein.models.jobs import ConsolidationJob
 from skein.models.storage import Is, Present, Update, all_of
 from skein.ports import Clock, Table
-from skein.services.chat_state.snapshot import Room, read_room
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic
-from skein.services.memory.agent_consolidation import Recollection, TimeLeft
+from skein.services.memory.agent_consolidation import AgentConsolidation, TimeLeft
 from skein.services.memory.consolidation_schedule import (
     marked,
     next_hour,
@@ -41,7 +41,7 @@ class _Claim(NamedTuple):
         busy_until: When the claim ends, as stored.
     """
 
-    room: Room
+    snapshot: ChatSnapshot
     until: int | None
     requested_seq: int | None
     busy_until: str
@@ -54,7 +54,7 @@ class Consolidator:
     table: Table
     clock: Clock
     dispatch: Dispatch
-    recollection: Recollection
+    recollection: AgentConsolidation
     budget: Budget
     settings: Settings
 
@@ -73,7 +73,9 @@ class Consolidator:
         try:
             for place in self._whose_turn(claim):
                 until = claim.until or 0
-                if not self.recollection.remember(claim.room.chat, place, until=until, time=time):
+                if not self.recollection.remember(
+                    claim.snapshot.chat, place, until=until, time=time
+                ):
                     self._hand_on(job, claim)
                     return
         except OverBudget:
@@ -81,10 +83,10 @@ class Consolidator:
         optimistic(self.clock, lambda: self._settle(job, claim, not_before))
 
     def _claim(self, job: ConsolidationJob, deadline: datetime) -> _Claim | None:
-        room = read_room(self.table, job.tenant, job.chat_id)
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
         now = self.clock.now()
-        if item is None or room.chat.consolidation_at is None:
+        if item is None or snapshot.chat.consolidation_at is None:
             return None
         beside = Consolidation.from_item(item)
         if beside.busy_until is not None and beside.busy_until > now:
@@ -93,8 +95,8 @@ class Consolidator:
         change = {"busy_until": busy_until} | beside.due(next_hour(now))
         unclaimed = all_of(Is("busy_until", _stored(beside.busy_until)), Present("gsi2sk"))
         self.table.write(Update(beside.key, set=change, condition=unclaimed))
-        until = self._until(room.chat, beside, now)
-        return _Claim(room, until, beside.requested_seq, busy_until)
+        until = self._until(snapshot.chat, beside, now)
+        return _Claim(snapshot, until, beside.requested_seq, busy_until)
 
     def _until(self, chat: Chat, beside: Consolidation, now: datetime) -> int | None:
         if chat.discarded_at is not None:
@@ -108,7 +110,7 @@ class Consolidator:
         now = self.clock.now()
         return [
             place
-            for place in sorted(claim.room.agents, key=lambda place: place.member.id)
+            for place in sorted(claim.snapshot.agents, key=lambda place: place.member.id)
             if claim.until is not None
             and place.remembered_seq < claim.until
             and (wanted(place, claim.requested_seq) or (retry_at(place) or now) <= now)
@@ -133,15 +135,15 @@ class Consolidator:
         self, job: ConsolidationJob, claim: _Claim, not_before: datetime | None = None
     ) -> None:
         """Leave the chat due for what is left, or not at all; nothing once the claim is over."""
-        room = read_room(self.table, job.tenant, job.chat_id)
-        chat, now = room.chat, self.clock.now()
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        chat, now = snapshot.chat, self.clock.now()
         item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
         if item is None or item.get("busy_until") != claim.busy_until:
             return
         beside = Consolidation.from_item(item)
-        unmet = any(wanted(agent, beside.requested_seq) for agent in room.agents)
+        unmet = any(wanted(agent, beside.requested_seq) for agent in snapshot.agents)
         requested = beside.requested_seq if unmet and chat.discarded_at is None else None
-        at = next_look(room, requested_seq=requested, now=now, settings=self.settings)
+        at = next_look(snapshot, requested_seq=requested, now=now, settings=self.settings)
         settled = {"busy_until": None, "requested_seq": requested}
         if at is not None and not_before is not None:
             at = max(at, not_before)

@@ -14,11 +14,11 @@ from skein.prompts import render
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import quoted
 from skein.services.memory.writes import Entry
-from skein.services.quotas.usage import UsageBook
+from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
 MODEL_SECONDS = 240  # the SDK's own retry included
-MOST_ENTRIES = 40
+MAX_ENTRIES = 40
 MAX_MEMORY = 10_000  # characters
 NOTHING_YET = "Nothing yet."
 
@@ -69,7 +69,7 @@ class Extractor:
     """Asks agents' models."""
 
     model: LanguageModel
-    usage: UsageBook
+    usage: UsageCounters
     settings: Settings
 
     def extract(
@@ -98,7 +98,7 @@ class Extractor:
             if answer.usage.output_tokens >= request.max_output_tokens:
                 raise TooMuch("the answer has no end", answer.usage)
             raise ExtractionFailed("the answer cannot be read", answer.usage)
-        if len(entries) > MOST_ENTRIES:
+        if len(entries) > MAX_ENTRIES:
             raise TooMuch(f"the answer has {len(entries)} entries", answer.usage)
         return Extracted(entries, answer.usage)
 

@@ -15,7 +15,7 @@ from skein.models.jobs import ConsolidationJob, ReflectionJob
 from skein.models.storage import Item
 from skein.ports import Table
 from skein.services.memory.consolidation_schedule import next_hour
-from skein.services.outbox.due_scanner import ALL_SHARDS, Finder, move_on
+from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
 
 MemoryJob = ConsolidationJob | ReflectionJob
 
@@ -31,7 +31,7 @@ class MemoryFinder:
 
     kind: Literal["consolidation", "fading"]
     table: Table
-    finder: Finder
+    finder: DueScanner
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send the jobs for what is due, until there is no more or `until` has come.

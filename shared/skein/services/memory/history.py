@@ -12,7 +12,7 @@ from skein.models.ownership import Reach
 from skein.models.reflection import HISTORY_DAYS, REFLECTED, ReflectionRecord
 from skein.models.storage import Is, Item, Update
 from skein.ports import Clock, Table
-from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import (
     DEFAULT_PAGE,
@@ -59,11 +59,11 @@ class ConsolidationRequests:
         return requested
 
     def _request_once(self, tenant: str, chat_id: str) -> Requested:
-        room = read_room(self.table, tenant, chat_id)
-        chat, now = room.chat, self.clock.now()
+        snapshot = read_snapshot(self.table, tenant, chat_id)
+        chat, now = snapshot.chat, self.clock.now()
         if chat.discarded_at is not None:
             raise Conflict("the chat is discarded")
-        agents = sum(wanted(agent, chat.last_seq) for agent in room.agents)
+        agents = sum(wanted(agent, chat.last_seq) for agent in snapshot.agents)
         if agents:
             beside = Consolidation(tenant=tenant, chat_id=chat_id, requested_seq=chat.last_seq)
             change = {"consolidation_at": rfc3339(now), "version": chat.version + 1}

@@ -30,12 +30,12 @@ from skein.services.common.pagination import items_under
 from skein.services.common.quoting import quoted
 from skein.services.memory.store import core_in_budget, known_memories
 from skein.services.memory.writes import double_of, superseded
-from skein.services.quotas.usage import Budget, OverBudget, UsageBook
+from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
 from skein.settings import Settings
 
-MOST_PROMOTED = 10  # in one run
-MOST_ASKED = 30  # entries in one question; with three writes for each promotion, one transaction
-MOST_CONSIDERED = 200  # in one run
+MAX_PROMOTED = 10  # in one run
+MAX_ASKED = 30  # entries in one question; with three writes for each promotion, one transaction
+MAX_CONSIDERED = 200  # in one run
 AT_ONCE = 200  # entries in one reading
 WAITING = timedelta(days=2)  # over the budget, nothing fades before the next day's attempt
 SOON = REFLECTION_LEAD + timedelta(days=1)  # with what becomes due before tomorrow
@@ -61,7 +61,7 @@ class Reflection:
     ids: Ids
     model: LanguageModel
     tokens: TokenCounter
-    usage: UsageBook
+    usage: UsageCounters
     budget: Budget
     metrics: Metrics
     settings: Settings
@@ -81,7 +81,7 @@ class Reflection:
         agent = Agent.from_item(item) if item else None
         if agent is None or agent.deleted_at is not None:
             return
-        left, last = MOST_PROMOTED, deadline - timedelta(seconds=MODEL_SECONDS + 10)
+        left, last = MAX_PROMOTED, deadline - timedelta(seconds=MODEL_SECONDS + 10)
         for number, fading in enumerate(self._due(job)):
             if left == 0 or (number and self.clock.now() > last):
                 return
@@ -119,7 +119,7 @@ class Reflection:
                 for memory in self._marked(job)
                 if memory.fades_at is not None and now < memory.fades_at <= now + SOON
             ),
-            MOST_CONSIDERED,
+            MAX_CONSIDERED,
         )
         for _, group in groupby(sorted(due, key=_for_whom), key=_for_whom):
             yield from self._questions(sorted(group, key=lambda memory: memory.id))
@@ -140,7 +140,7 @@ class Reflection:
         left = limit = self.settings.consolidation_chunk_tokens
         for entry in entries:
             size = self.tokens.count(f"{quoted(entry.text)}\n")
-            if asked and (size > left or len(asked) == MOST_ASKED):
+            if asked and (size > left or len(asked) == MAX_ASKED):
                 yield asked
                 asked, left = [], limit
             asked.append(entry)

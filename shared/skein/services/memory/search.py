@@ -10,8 +10,8 @@ from skein.models.ownership import Reach
 from skein.ports import Clock, Table
 from skein.services.memory.store import known_memories
 
-MOST_WORDS = 100  # of a question
-SHORTEST_STEMMED = 3  # letters
+MAX_WORDS = 100  # of a question
+MIN_STEMMED = 3  # letters
 # Scripts that set no spaces between words, by the names of their characters.
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
@@ -41,7 +41,7 @@ def best_of(memories: Sequence[Memory], query: str, limit: int) -> list[Memory]:
     Behind them all come those that share no word with it, but the stem of one, in English: who asks
     for `swimming` finds `swims`, too. So what a word finds is never worse for it.
     """
-    wanted = list(dict.fromkeys(words_of(query)))[:MOST_WORDS]
+    wanted = list(dict.fromkeys(words_of(query)))[:MAX_WORDS]
     words = [list(words_of(memory.text)) for memory in memories]
     found = [memories[place] for place in _ranked(memories, words, wanted)]
     stems = _Stems()
@@ -86,7 +86,7 @@ class _Stems:
 
     def has(self, word: str) -> bool:
         """Whether a word may have one; numbers and very short words are what they are."""
-        return len(word) >= SHORTEST_STEMMED and word.isascii() and word.isalpha()
+        return len(word) >= MIN_STEMMED and word.isascii() and word.isalpha()
 
     def of(self, word: str) -> str:
         """The stem of a word by Porter's rules, which is no word itself."""

@@ -11,9 +11,9 @@ from skein.models.storage import Item
 from skein.ports import Table, TokenCounter
 from skein.services.common.quoting import on_one_line
 
-MOST_LIVE = 500  # of one partition in one reading: the constitutional, then the newest
-MOST_KNOWN = 5_000  # of one partition where every one of them counts; the same come first
-MOST_BESIDE = 500  # goals, plans and live runs that are read with them, hidden ones among them
+MAX_LIVE = 500  # of one partition in one reading: the constitutional, then the newest
+MAX_KNOWN = 5_000  # of one partition where every one of them counts; the same come first
+MAX_BESIDE = 500  # goals, plans and live runs that are read with them, hidden ones among them
 
 
 def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
@@ -23,7 +23,7 @@ def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> S
     Where there are more core memories than one reading holds, a second one has the journal.
     """
     partition = owned_partition(tenant, agent_id, scope)
-    return _with_journal(table, partition, last=LIVE.last, limit=MOST_LIVE)
+    return _with_journal(table, partition, last=LIVE.last, limit=MAX_LIVE)
 
 
 def owned_items(
@@ -38,7 +38,7 @@ def owned_items(
     if not memories:
         page = table.query(partition, first=Goal.PREFIX, last=Plan.PREFIX.last, newest_first=True)
         return page.items
-    return _with_journal(table, partition, last=Plan.PREFIX.last, limit=MOST_LIVE + MOST_BESIDE)
+    return _with_journal(table, partition, last=Plan.PREFIX.last, limit=MAX_LIVE + MAX_BESIDE)
 
 
 def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Sequence[Item]:
@@ -47,7 +47,7 @@ def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Seq
     if page.next_start is None or page.items[-1]["sk"].startswith(journal):
         return page.items
     notes = table.query(
-        partition, first=journal, last=f"{journal}~", limit=MOST_LIVE, newest_first=True
+        partition, first=journal, last=f"{journal}~", limit=MAX_LIVE, newest_first=True
     )
     return (*page.items, *notes.items)
 
@@ -77,7 +77,7 @@ def known_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]
     found: list[Memory] = []
     for scope in reach.scopes:
         partition = owned_partition(reach.tenant, reach.agent_id, scope)
-        left, start, more = MOST_KNOWN, None, True
+        left, start, more = MAX_KNOWN, None, True
         while more and left > 0:
             page = table.query(
                 partition,

@@ -18,7 +18,7 @@ from skein.models.due import DUE_SHARDS, DueKind, due_before, due_mark, due_part
 from skein.models.jobs import Job
 from skein.models.storage import Item, Key, Page, Update
 from skein.ports import Clock, Metrics, Table
-from skein.services.common.parallel import AtOnce, by_threads
+from skein.services.common.parallel import ParallelMap, map_threads
 from skein.services.outbox.dispatch import Dispatch
 
 ALL_SHARDS = tuple(range(DUE_SHARDS))
@@ -49,7 +49,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finder:
+class DueScanner:
     """Finds due items and has their jobs sent.
 
     Args:
@@ -64,7 +64,7 @@ class Finder:
     clock: Clock
     dispatch: Dispatch
     metrics: Metrics
-    at_once: AtOnce = by_threads
+    at_once: ParallelMap = map_threads
 
     def run(
         self,

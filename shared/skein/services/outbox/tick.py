@@ -16,7 +16,7 @@ from skein.models.due import DueKind
 from skein.models.jobs import DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
 from skein.models.storage import Item
 from skein.ports import Metrics, Table
-from skein.services.outbox.due_scanner import ALL_SHARDS, Finder, move_on
+from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
 
 BACKOFF_MINUTES = (1, 2, 4, 8, 15)
 
@@ -45,7 +45,7 @@ class Tick:
     """
 
     table: Table
-    finder: Finder
+    finder: DueScanner
     metrics: Metrics
     firing: Mapping[DueKind, Fire]
 

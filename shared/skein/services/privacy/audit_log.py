@@ -45,7 +45,7 @@ class AuditCursor(Cursor):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditBook:
+class AuditLog:
     """Adds entries, and shows them."""
 
     table: Table

@@ -33,7 +33,7 @@ from skein.models.storage import (
     Write,
     key_kind,
 )
-from skein.models.thread import BENCH, ENDED_THREAD, STINT, Stint, Workbench
+from skein.models.thread import BENCH, ENDED_THREAD, STINT, ThreadRunLink, Workbench
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
@@ -278,6 +278,6 @@ class ThreadEraser:
 
     def drop_stints(self, sweep: Sweep, pk: str, thread_id: str) -> None:
         """Take away what is on record of the work at a thread."""
-        for item in list(items_under(self.table, pk, Stint.prefix_of(thread_id))):
+        for item in list(items_under(self.table, pk, ThreadRunLink.prefix_of(thread_id))):
             self.table.write(Delete(Key(item["pk"], item["sk"])))
             sweep.found.counts["stints"] += 1

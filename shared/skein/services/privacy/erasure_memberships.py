@@ -25,12 +25,12 @@ from skein.models.erasure import ErasedChat
 from skein.models.run import Run
 from skein.models.storage import Delete, Exists, Is, Put, Update, Write, all_of
 from skein.ports import Clock, Table
-from skein.services.chat_state.snapshot import Room, read_room
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import pages_of_relation
 from skein.services.memory.consolidation_schedule import marked
 from skein.services.privacy.erasure_sweep import ERASED, Sweep
-from skein.services.runs.completion import Endings
+from skein.services.runs.completion import RunCompletion
 from skein.services.runs.slots import slots_unchanged
 
 FORGOTTEN: dict[str, None] = {"summary": None, "summary_state": None}
@@ -43,7 +43,7 @@ class Places:
 
     table: Table
     clock: Clock
-    endings: Endings
+    completion: RunCompletion
 
     def find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Take a note of every chat that they are in, or have left."""
@@ -69,31 +69,33 @@ class Places:
 
     def _note(self, sweep: Sweep, chat_id: str) -> None:
         with suppress(NotFound):
-            room = read_room(self.table, sweep.tenant, chat_id, closed=True)
+            snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
             known = sweep.chats.get(chat_id)
-            note = self._note_on(sweep, room, known)
+            note = self._note_on(sweep, snapshot, known)
             if note is not None and note != known:
                 self.table.write(Put(note.key, note.to_item()))
                 sweep.chats[chat_id] = note
-            self._learn_names(sweep, room)
+            self._learn_names(sweep, snapshot)
 
-    def _note_on(self, sweep: Sweep, room: Room, known: ErasedChat | None) -> ErasedChat | None:
-        own = [place for place in room.members if sweep.is_theirs(place.member)]
+    def _note_on(
+        self, sweep: Sweep, snapshot: ChatSnapshot, known: ErasedChat | None
+    ) -> ErasedChat | None:
+        own = [place for place in snapshot.members if sweep.is_theirs(place.member)]
         if not own:  # the index is behind
             return known
         ids = {
-            kind: {place.member.id for place in room.members if place.member.kind == kind}
+            kind: {place.member.id for place in snapshot.members if place.member.kind == kind}
             for kind in ("agent", "user")
         }
         joined = min((place.joined_seq for place in own), default=0)
-        since = self._said_at(room.chat, joined)
+        since = self._said_at(snapshot.chat, joined)
         if known is not None:
             since = min(since, known.since)
         return ErasedChat(
             tenant=sweep.tenant,
             erasure_id=sweep.erasure.id,
-            chat_id=room.chat.id,
-            private=room.chat.visibility == "private",
+            chat_id=snapshot.chat.id,
+            private=snapshot.chat.visibility == "private",
             agents=tuple(sorted(ids["agent"] | set(known.agents if known else ()))),
             others=tuple(sorted(ids["user"] - set(sweep.subject.ids))),
             since=since,
@@ -106,9 +108,9 @@ class Places:
         item = self.table.get(Message.key_of(chat.tenant, chat.id, seq)) if seq else None
         return Message.from_item(item).created_at if item else chat.created_at
 
-    def _learn_names(self, sweep: Sweep, room: Room) -> None:
+    def _learn_names(self, sweep: Sweep, snapshot: ChatSnapshot) -> None:
         subject = sweep.subject
-        own = [place for place in room.members if sweep.is_theirs(place.member)]
+        own = [place for place in snapshot.members if sweep.is_theirs(place.member)]
         names = dict.fromkeys([*subject.names, *(place.member.name for place in own)])
         phones = dict.fromkeys([*subject.phones, *(p.sms.phone for p in own if p.sms)])
         learnt = subject.model_copy(update={"names": tuple(names), "phones": tuple(phones)})
@@ -122,11 +124,11 @@ class Places:
         """Cancel what is at work, waits or is to start for the person, whatever comes behind it."""
         stopped: set[str] = set()
         while True:
-            room = read_room(self.table, sweep.tenant, chat_id)
+            snapshot = read_snapshot(self.table, sweep.tenant, chat_id)
             live = [
                 run
-                for place in room.agents
-                for run in self._live(sweep, room.chat, place)
+                for place in snapshot.agents
+                for run in self._live(sweep, snapshot.chat, place)
                 if run.id not in stopped
             ]
             if not live:
@@ -136,7 +138,7 @@ class Places:
                 sweep.found.stopped += 1
                 sweep.found.counts["runs_canceled"] += 1
                 with suppress(Conflict):
-                    self.endings.cancel(run, error=WHY)
+                    self.completion.cancel(run, error=WHY)
 
     def _live(self, sweep: Sweep, chat: Chat, place: Membership) -> Iterator[Run]:
         queued = place.queued_run
@@ -151,30 +153,36 @@ class Places:
                 yield run
 
     def _close_once(self, sweep: Sweep, chat_id: str) -> None:
-        room = read_room(self.table, sweep.tenant, chat_id, closed=True)
-        own = [place for place in room.members if sweep.is_theirs(place.member)]
-        if not own and sweep.erasure.swept_at is not None and not self._derived(sweep, room):
+        snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
+        own = [place for place in snapshot.members if sweep.is_theirs(place.member)]
+        if not own and sweep.erasure.swept_at is not None and not self._derived(sweep, snapshot):
             return
         now = self.clock.now()
         chat, write = revise(
-            room.chat, self._closed(sweep, room.chat, now), also=self._bookkeeping(sweep, room, now)
+            snapshot.chat,
+            self._closed(sweep, snapshot.chat, now),
+            also=self._bookkeeping(sweep, snapshot, now),
         )
         writes: list[Write] = [write, *(Delete(place.key) for place in own)]
-        writes.extend(_forgotten(place) for place in room.agents)
-        if chat.discarded_at is not None and room.chat.consolidation_at is not None:
+        writes.extend(_forgotten(place) for place in snapshot.agents)
+        if chat.discarded_at is not None and snapshot.chat.consolidation_at is not None:
             writes.append(marked(chat, None).write)
         self.table.transact(writes)
-        for place in room.members:
+        for place in snapshot.members:
             if place.member.kind == "agent" and not place.active and place.summary is not None:
                 self.table.write(Update(place.key, set=FORGOTTEN, condition=Exists()))
         sweep.found.stopped += len(own)
         sweep.found.counts["memberships"] += len(own)
-        summaries = [room.chat.record, room.chat.pinned, *(p.summary for p in room.members)]
+        summaries = [
+            snapshot.chat.record,
+            snapshot.chat.pinned,
+            *(p.summary for p in snapshot.members),
+        ]
         sweep.found.counts["summaries"] += sum(summary is not None for summary in summaries)
 
-    def _derived(self, sweep: Sweep, room: Room) -> bool:
+    def _derived(self, sweep: Sweep, snapshot: ChatSnapshot) -> bool:
         """Whether something stands there that was summed up before the first sweep ended."""
-        summaries = [room.chat.record, *(place.summary for place in room.members)]
+        summaries = [snapshot.chat.record, *(place.summary for place in snapshot.members)]
         return any(summary is not None and sweep.suspect(summary.at) for summary in summaries)
 
     def _closed(self, sweep: Sweep, chat: Chat, now: datetime) -> dict[str, Any]:
@@ -201,12 +209,12 @@ class Places:
             "discarded_at": chat.discarded_at or (now if alone else None),
         }
 
-    def _bookkeeping(self, sweep: Sweep, room: Room, now: datetime) -> dict[str, Any]:
+    def _bookkeeping(self, sweep: Sweep, snapshot: ChatSnapshot, now: datetime) -> dict[str, Any]:
         """Summaries are made anew, unless nobody is left to read them."""
-        roster = tuple(member for member in room.chat.roster if not sweep.is_theirs(member))
-        if room.chat.discarded_at is not None or _alone(room.chat, roster):
-            return room.chat.upkeep(None) | {"consolidation_at": None}
-        return room.chat.upkeep(now)
+        roster = tuple(member for member in snapshot.chat.roster if not sweep.is_theirs(member))
+        if snapshot.chat.discarded_at is not None or _alone(snapshot.chat, roster):
+            return snapshot.chat.upkeep(None) | {"consolidation_at": None}
+        return snapshot.chat.upkeep(now)
 
 
 def _alone(chat: Chat, people: tuple[Any, ...]) -> bool:

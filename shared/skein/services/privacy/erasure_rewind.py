@@ -17,7 +17,7 @@ from skein.models.storage import (
     all_of,
 )
 from skein.ports import Clock, Table
-from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.memory.consolidation_schedule import left_due
 from skein.services.privacy.erasure_sweep import Sweep
@@ -56,20 +56,22 @@ class ConsolidationRewind:
 
     def _set_back_once(self, sweep: Sweep, agent_id: str, chat_id: str, seq: int) -> None:
         try:
-            room = read_room(self.table, sweep.tenant, chat_id)
+            snapshot = read_snapshot(self.table, sweep.tenant, chat_id)
         except NotFound:
             return
-        place = room.member(MemberRef(kind="agent", id=agent_id))
+        place = snapshot.member(MemberRef(kind="agent", id=agent_id))
         if place is None or place.consolidated_seq <= seq:
             return
         writes: list[Write] = [_mark_at(place, seq)]
         moved = place.model_copy(update={"consolidated_seq": seq, "consolidated_characters": 0})
-        others = tuple(moved if each is place else each for each in room.members)
-        due = left_due(room._replace(members=others), now=self.clock.now(), settings=self.settings)
+        others = tuple(moved if each is place else each for each in snapshot.members)
+        due = left_due(
+            snapshot._replace(members=others), now=self.clock.now(), settings=self.settings
+        )
         if due is not None:
-            change = due.change | {"version": room.chat.version + 1}
-            as_read = Is("version", room.chat.version)
-            writes += [Update(room.chat.key, set=change, condition=as_read), due.write]
+            change = due.change | {"version": snapshot.chat.version + 1}
+            as_read = Is("version", snapshot.chat.version)
+            writes += [Update(snapshot.chat.key, set=change, condition=as_read), due.write]
         self.table.transact(writes)
 
 

@@ -24,7 +24,7 @@ from skein.models.storage import Delete, Exists, Is, Put, Update
 from skein.models.trigger import Trigger
 from skein.ports import Table
 from skein.services.privacy.erasure_sweep import ROWS, Sweep, epoch_raised
-from skein.services.runs.completion import Endings
+from skein.services.runs.completion import RunCompletion
 
 WHY = "somebody whose words it was shown is being erased"
 SENDING = "send_message"
@@ -35,14 +35,14 @@ class RunEraser:
     """Takes words out of runs."""
 
     table: Table
-    endings: Endings
+    completion: RunCompletion
 
     def erase(self, sweep: Sweep, run: Run) -> None:
         """Leave of a run its figures, unless it is at work and has seen nothing."""
         if sweep.to_stop(run) and sweep.erasure.swept_at is not None:
             sweep.found.stopped += 1
             with suppress(Conflict):
-                self.endings.cancel(run, error=WHY)
+                self.completion.cancel(run, error=WHY)
         elif not run.ended:
             return
         prefix = Step.prefix_of(run.key)

@@ -30,9 +30,9 @@ from skein.services.privacy.erasure_messages import ChatEraser
 from skein.services.privacy.erasure_run_search import RunSearch
 from skein.services.privacy.erasure_sweep import Found, Sweep
 
-LONGEST_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
+MAX_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
 SPARE = timedelta(seconds=60)  # between two sweeps beyond that, and before a worker's deadline
-MOST_SWEEPS = 4
+MAX_SWEEPS = 4
 
 logger = logging.getLogger(__name__)
 
@@ -157,9 +157,9 @@ class Eraser:
         now = self._clock.now()
         *earlier, current = erasure.sweeps
         sweeps = (*earlier, current.model_copy(update={"ended_at": now}))
-        again = len(sweeps) == 1 or (erasure.canceled > 0 and len(sweeps) < MOST_SWEEPS)
+        again = len(sweeps) == 1 or (erasure.canceled > 0 and len(sweeps) < MAX_SWEEPS)
         if again:
-            at = now + LONGEST_FUNCTION + SPARE
+            at = now + MAX_FUNCTION + SPARE
             self._save(
                 erasure,
                 due_at=at,

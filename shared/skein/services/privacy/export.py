@@ -27,7 +27,7 @@ from skein.models.reflection import REFLECTED
 from skein.models.storage import Item, key_kind
 from skein.models.user import User
 from skein.ports import Table
-from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.pagination import (
     MAX_PAGE_BYTES,
     Cursor,
@@ -36,7 +36,7 @@ from skein.services.common.pagination import (
     pages_of_relation,
 )
 
-MOST_READ = 5_000  # things that are looked at for one page
+MAX_READ = 5_000  # things that are looked at for one page
 MINE = (Delivery.PREFIX, Message.PREFIX)  # of a chat, in the order of the table
 BOOKKEEPING = (EFFECT, REVISION, OLD_REVISION)  # of what an agent keeps
 RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # before it the hour, then the chat
@@ -117,7 +117,7 @@ class Exports:
         before = at
         for read, (position, thing) in enumerate(self._things(user, at), 1):
             size += _size(thing)
-            if read > MOST_READ or (size > MAX_PAGE_BYTES and before != at):
+            if read > MAX_READ or (size > MAX_PAGE_BYTES and before != at):
                 return page._replace(next_cursor=before.encode())
             _put(page, thing)
             before = position
@@ -159,10 +159,12 @@ class Exports:
 
     def _own_place(self, user: User, chat_id: str) -> OwnPlace | None:
         try:
-            room = read_room(self.table, user.tenant, chat_id, closed=True)
+            snapshot = read_snapshot(self.table, user.tenant, chat_id, closed=True)
         except NotFound:
             return None
-        own = (OwnPlace(room.chat, place) for place in room.members if _is(user, place.member))
+        own = (
+            OwnPlace(snapshot.chat, place) for place in snapshot.members if _is(user, place.member)
+        )
         return next(own, None)
 
     def _of_chat(

@@ -33,7 +33,7 @@ from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic, optimistic_on
 from skein.settings import Settings
 
-MOST_SHARDS = 16
+MAX_SHARDS = 16
 SHARD_MESSAGES = 600  # in a minute: ten a second, which one item takes with ease
 SHARD_TOKENS = 100_000_000  # in a day: an answer or so a second
 
@@ -60,7 +60,7 @@ class Rates(NamedTuple):
     def shards(self) -> int:
         """In how many parts they are kept, so that no item is written too often."""
         wanted = max(self.messages.size // SHARD_MESSAGES, self.tokens.size // SHARD_TOKENS)
-        return min(MOST_SHARDS, max(1, wanted))
+        return min(MAX_SHARDS, max(1, wanted))
 
     @property
     def of_shard(self) -> "Rates":
@@ -139,7 +139,7 @@ def refusal_of(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class RateLimiter:
     """Lets people in, and models be asked, as far as their buckets go."""
 
     table: Table

@@ -48,7 +48,7 @@ def found_allowances(run: Run, found: Mapping[Key, Item]) -> dict[str, Allowance
 
 
 @dataclass(slots=True)
-class _Purse:
+class _Bucket:
     """One owner's buckets, as last known."""
 
     allowance: Allowance
@@ -57,13 +57,13 @@ class _Purse:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class TokenBudget:
     """The buckets from which one activation takes its tokens."""
 
     table: Table
     clock: Clock
     metrics: Metrics
-    purses: Sequence[_Purse]
+    purses: Sequence[_Bucket]
 
     def check(self) -> None:
         """Find out whether a model may be asked.
@@ -90,7 +90,7 @@ class Account:
                     "tokens not charged", extra={"tenant": purse.allowance.tenant, "owner": owner}
                 )
 
-    def _take(self, purse: _Purse, tokens: int) -> None:
+    def _take(self, purse: _Bucket, tokens: int) -> None:
         """Take tokens on what is known and, if that is out of date, on what is read anew."""
         buckets = purse.allowance
 
@@ -108,7 +108,7 @@ class Account:
         if purse.of_tenant:
             self._warn(purse, tokens)
 
-    def _warn(self, purse: _Purse, tokens: int) -> None:
+    def _warn(self, purse: _Bucket, tokens: int) -> None:
         """Count the charge by which a tenant's use goes over 80 % of its limit."""
         rate = purse.rates.tokens
         used = rate.used(purse.allowance.tokens_full_at, self.clock.now())
@@ -118,7 +118,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class TokenBudgets:
     """Opens the accounts of runs."""
 
     table: Table
@@ -126,7 +126,9 @@ class Spending:
     metrics: Metrics
     settings: Settings
 
-    def account(self, run: Run, known: Mapping[str, Allowance], tenant: TenantLimits) -> Account:
+    def account(
+        self, run: Run, known: Mapping[str, Allowance], tenant: TenantLimits
+    ) -> TokenBudget:
         """The account of one activation.
 
         Args:
@@ -140,7 +142,7 @@ class Spending:
         if payer is not None and rates.person.tokens.limited:
             owner = owner_of_user(payer)
             own = known.get(owner) or Allowance(tenant=run.tenant, owner=owner)
-            purses.append(_Purse(own, rates.person))
+            purses.append(_Bucket(own, rates.person))
         if rates.together.tokens.limited:
             owner = shard_owner(rates.together, run.id)
             if owner == owner_of_shard(0):
@@ -148,5 +150,5 @@ class Spending:
             else:
                 item = self.table.get(Allowance.key_of(run.tenant, owner))
                 shared = Allowance.found_in(item, run.tenant, owner)
-            purses.append(_Purse(shared, rates.together.of_shard, of_tenant=True))
-        return Account(self.table, self.clock, self.metrics, purses)
+            purses.append(_Bucket(shared, rates.together.of_shard, of_tenant=True))
+        return TokenBudget(self.table, self.clock, self.metrics, purses)

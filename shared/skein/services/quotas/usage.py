@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsageBook:
+class UsageCounters:
     """Adds up a tenant's tokens by day (UTC), spread over 16 counters so that none runs hot."""
 
     table: Table
@@ -89,7 +89,7 @@ class Budget:
     def spent(self, tenant: str) -> bool:
         """Whether a tenant's background work has used its tokens of the day: one batch of reads."""
         settings_key = TenantSettings.key_of(tenant)
-        counters = UsageBook.keys_of_day(tenant, self.clock.now().date())
+        counters = UsageCounters.keys_of_day(tenant, self.clock.now().date())
         found = self.table.get_many([settings_key, *counters])
         said = TenantSettings.found_in(found.pop(settings_key, None)).background_tokens_per_day
         limit = self.settings.background_tokens_per_day if said is None else said

@@ -15,11 +15,11 @@ from skein.models.trigger import Resume, Wait
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.closed_memberships import read_place
-from skein.services.chat_state.snapshot import Room
+from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.claim import Claim, stored_of, with_results
-from skein.services.runs.completion import Endings, behind, freed
+from skein.services.runs.completion import RunCompletion, behind, freed
 from skein.services.runs.disclosure import check_post, check_readers
 from skein.services.runs.slots import merge_queued_run, slots_unchanged
 from skein.settings import Settings
@@ -47,7 +47,7 @@ class Asking:
     table: Table
     clock: Clock
     chats: Chats
-    endings: Endings
+    completion: RunCompletion
     dispatch: Dispatch
     settings: Settings
 
@@ -82,26 +82,28 @@ class Asking:
         if claim.run.waits >= MAX_WAITS:
             raise Conflict(f"a run waits at most {MAX_WAITS} times")
         self._check_readers(claim)
-        self.endings.mark_seen(claim)
+        self.completion.mark_seen(claim)
         asked = Asked(claim, 0, waiting=True)
         jobs: list[RunJob] = []
 
-        def riders(room: Room) -> Sequence[Write]:
+        def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
             nonlocal asked
-            check_post(claim.run, room)
+            check_post(claim.run, snapshot)
             jobs.clear()
-            there = audience.narrowed(audience_of(room.chat, since_seq=room.chat.last_seq + 1))
+            there = audience.narrowed(
+                audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
+            )
             said = SentMessage(
-                chat_id=room.chat.id,
-                seq=room.chat.last_seq + 1,
+                chat_id=snapshot.chat.id,
+                seq=snapshot.chat.last_seq + 1,
                 preview=new.text[:PREVIEW_CHARACTERS],
                 audience=there,
             )
-            asked, writes, following = self._riders(claim, room, [*sent, said])
+            asked, writes, following = self._riders(claim, snapshot, [*sent, said])
             jobs.extend(following)
             return writes
 
-        posted = self.chats.post_message(new, riders=riders)
+        posted = self.chats.post_message(new, extra_writes=extra_writes)
         if posted.message.seq != asked.seq:
             # It was committed without our being told, and what we know of the run is out of date.
             raise LostLease(claim.run.id)
@@ -124,35 +126,35 @@ class Asking:
             check_readers(held, Chat.from_item(item))
 
     def _riders(
-        self, claim: Claim, room: Room, sent: Sequence[SentMessage]
+        self, claim: Claim, snapshot: ChatSnapshot, sent: Sequence[SentMessage]
     ) -> tuple[Asked, list[Write], list[RunJob]]:
         run = claim.run
-        place = room.member(claim.agent)
+        place = snapshot.member(claim.agent)
         if place is None:
             raise ValueError("the sender was in the chat a moment ago")
         if place.wait is not None:
             if place.wait.run_id == run.id:
                 raise LostLease(run.id)
             raise Conflict("another run of yours waits in this chat already")
-        reply = self._reply(claim, room, place, sent)
+        reply = self._reply(claim, snapshot, place, sent)
         told = with_results(claim, ["send_message"], sent).run
         changes: dict[str, Any] = {
             "sent": told.sent,
             "tools": told.tools,
             "waits": run.waits + 1,
-            "active_chat_id": room.chat.id,
+            "active_chat_id": snapshot.chat.id,
             "active_thread_id": run.active_thread_id,
         }
-        seq = room.chat.last_seq + 1
+        seq = snapshot.chat.last_seq + 1
         if reply is None:
             return self._waiting(claim, place, seq, changes)
         return self._answered(claim, place, reply, seq, changes)
 
     def _reply(
-        self, claim: Claim, room: Room, place: Membership, sent: Sequence[SentMessage]
+        self, claim: Claim, snapshot: ChatSnapshot, place: Membership, sent: Sequence[SentMessage]
     ) -> Message | None:
         """The first message of somebody else that this activation could not know of."""
-        shown, chat = claim.run.shown, room.chat
+        shown, chat = claim.run.shown, snapshot.chat
         *earlier, _ = [s.seq for s in (*claim.run.sent, *sent) if s.chat_id == chat.id]
         if shown is not None and shown.chat_id == chat.id:
             known = shown.seq
@@ -221,7 +223,7 @@ class Asking:
         if run.shown is not None and run.shown.chat_id == place.chat_id:
             place_changes["seen_seq"] = max(place.seen_seq, run.shown.seq)
         else:
-            self.endings.mark_seen(claim, at_home=True)
+            self.completion.mark_seen(claim, at_home=True)
         goes_on = claim.with_run(**changes)
         if run.chat_id == place.chat_id:
             goes_on = replace(goes_on, member=place.model_copy(update=place_changes))

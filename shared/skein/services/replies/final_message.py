@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from skein.errors import LostLease, ReadersChanged, RiderFailed
+from skein.errors import ExtraWriteFailed, LostLease, ReadersChanged
 from skein.models.jobs import RunJob
 from skein.models.storage import Write
-from skein.services.chat_state.snapshot import Room
+from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.runs.claim import Claim
-from skein.services.runs.completion import Endings
+from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import check_post
 from skein.services.runs.step_record import Recording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastWords:
+class FinalMessages:
     """Ends runs well, with or without a word."""
 
     chats: Chats
-    endings: Endings
+    completion: RunCompletion
 
     def end(
         self,
@@ -28,7 +28,7 @@ class LastWords:
         said: NewMessage | None,
         answer: Recording | None,
         *,
-        room: Room | None = None,
+        snapshot: ChatSnapshot | None = None,
     ) -> None:
         """End a run that has come to its end, and post what its agent says last.
 
@@ -40,7 +40,7 @@ class LastWords:
             said: The words; None for silence.
             answer: The model's last, if it is still to be written down and `all_one` says that it
                 may be here.
-            room: The chat of the words and its members, where they have been read.
+            snapshot: The chat of the words and its members, where they have been read.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -49,34 +49,34 @@ class LastWords:
             Contention: Too many others wrote the chat at once; nothing was written.
         """
         if said is None:
-            self.endings.end(claim, "done", answer=answer)
+            self.completion.end(claim, "done", answer=answer)
             return
         jobs: list[RunJob] = []
         together = _one_transaction(claim, said)
 
         tries = count()
 
-        def riders(room: Room) -> Sequence[Write]:
-            check_post(claim.run, room)
+        def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
+            check_post(claim.run, snapshot)
             if not together:
                 return (claim.guard,)
-            ending = self.endings.done_in(room, claim, answer, again=next(tries) > 0)
+            ending = self.completion.done_in(snapshot, claim, answer, again=next(tries) > 0)
             jobs[:] = ending.jobs
             return ending.writes
 
         try:
-            posted = self.chats.post_message(said, riders=riders, known=room)
-        except RiderFailed as error:
+            posted = self.chats.post_message(said, extra_writes=extra_writes, known=snapshot)
+        except ExtraWriteFailed as error:
             raise LostLease(claim.run.id) from error
         except ReadersChanged:
             if self.chats.earlier(said) is None:
                 raise
-            self.endings.end(claim, "done", answer=answer)
+            self.completion.end(claim, "done", answer=answer)
             return
         if together and posted.created:
-            self.endings.over(claim.run, "done", jobs)
+            self.completion.over(claim.run, "done", jobs)
         else:  # the words stand alone: as they were posted here, or by an earlier attempt
-            self.endings.end(claim, "done", answer=answer)
+            self.completion.end(claim, "done", answer=answer)
 
 
 def all_one(claim: Claim, said: NewMessage | None) -> bool:

@@ -12,16 +12,24 @@ from dataclasses import dataclass
 from datetime import timedelta
 from math import ceil
 
-from skein.errors import Conflict, LostLease, NotFound, Rejected, RiderFailed, SkeinError, Transient
+from skein.errors import (
+    Conflict,
+    ExtraWriteFailed,
+    LostLease,
+    NotFound,
+    Rejected,
+    SkeinError,
+    Transient,
+)
 from skein.models.base import MemberRef, rfc3339
 from skein.models.limit import Over, notice_id
 from skein.models.storage import Absent, Is, Update, Write, all_of
 from skein.ports import Clock, Metrics
 from skein.prompts import render
-from skein.services.chat_state.snapshot import Room
-from skein.services.chats.post_message import Chats, NewMessage, Riders
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage
 from skein.services.config.resolution import effective_in
-from skein.services.quotas.rate_limits import Limits, Refusal
+from skein.services.quotas.rate_limits import RateLimiter, Refusal
 from skein.services.quotas.token_budget import payer_of
 from skein.services.runs.claim import Claim
 from skein.settings import Settings
@@ -39,7 +47,7 @@ class Notices:
     """Tells people why there is silence."""
 
     chats: Chats
-    limits: Limits
+    limits: RateLimiter
     clock: Clock
 
     def over_limit(
@@ -50,7 +58,7 @@ class Notices:
         chat_id: str,
         agent: MemberRef,
         user_id: str,
-        riders: Riders | None = None,
+        extra_writes: ExtraWrites | None = None,
     ) -> None:
         """Say in a direct chat, once for each time over a limit, that nobody answers, and how long.
 
@@ -60,7 +68,7 @@ class Notices:
             chat_id: Which chat.
             agent: Who says it; must be in the chat.
             user_id: The person.
-            riders: See `Chats.post_message`.
+            extra_writes: See `Chats.post_message`.
 
         Raises:
             Rejected, RiderFailed: As `Chats.post_message`.
@@ -77,7 +85,7 @@ class Notices:
                 text=render(f"notice_over_{over.what}", {"wait": wait}),
                 client_id=notice_id(over),
             ),
-            riders=riders,
+            extra_writes=extra_writes,
         )
         self.limits.told(tenant, user_id, over, chat_id)
 
@@ -100,9 +108,9 @@ class Notices:
                 chat_id=chat.id,
                 agent=claim.agent,
                 user_id=payer,
-                riders=claim.guarded,
+                extra_writes=claim.guarded,
             )
-        except RiderFailed as error:
+        except ExtraWriteFailed as error:
             raise LostLease(run.id) from error
         except (NotFound, Conflict):
             logger.info("nobody is there to be told", extra={"run_id": run.id})
@@ -167,10 +175,12 @@ class Apologies:
             run_id=run.id,
         )
         try:
-            posted = self.chats.post_message(apology, riders=lambda room: self._once(claim, room))
+            posted = self.chats.post_message(
+                apology, extra_writes=lambda snapshot: self._once(claim, snapshot)
+            )
         except _NobodyToTell:
             return
-        except RiderFailed as error:
+        except ExtraWriteFailed as error:
             raise LostLease(run.id) from error
         except (Rejected, Transient) as error:
             logger.warning("an apology was not said", extra={"run_id": run.id}, exc_info=error)
@@ -178,18 +188,18 @@ class Apologies:
         if posted.created:
             self.metrics.count("Apologies")
 
-    def _once(self, claim: Claim, room: Room) -> Sequence[Write]:
+    def _once(self, claim: Claim, snapshot: ChatSnapshot) -> Sequence[Write]:
         """The run is still the worker's, and the agent says it for the first time.
 
         Raises:
             _NobodyToTell: There is nobody to tell, or it was said.
         """
-        agent = room.member(claim.agent)
+        agent = snapshot.member(claim.agent)
         if agent is None or agent.late_since is not None:
             raise _NobodyToTell
         if not any(
             person.active and person.sms is not None and person.sms_opted_out_at is None
-            for person in room.members
+            for person in snapshot.members
         ):
             raise _NobodyToTell
         said = Update(

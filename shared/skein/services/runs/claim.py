@@ -15,7 +15,7 @@ from skein.models.storage import AllOf, Check, Is, Item, Key, Write, all_of
 from skein.ports import Table
 from skein.services.config.retention import kept_until, retention_of, run_days
 
-MOST_SENT = 20
+MAX_SENT = 20
 
 Known = Mapping[Key, Item | None]
 """What was read under some keys; None where nothing is."""
@@ -151,7 +151,7 @@ def with_results(claim: Claim, tools: Sequence[str], sent: Sequence[SentMessage]
     """The claim whose run remembers, besides, these tools and the newest messages that it sent."""
     used = dict.fromkeys([*claim.run.tools, *tools])
     known = dict.fromkeys([*claim.run.sent, *sent])
-    return claim.with_run(tools=tuple(used), sent=tuple(known)[-MOST_SENT:])
+    return claim.with_run(tools=tuple(used), sent=tuple(known)[-MAX_SENT:])
 
 
 def why_pointless(found: Claim) -> str | None:

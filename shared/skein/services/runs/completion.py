@@ -16,7 +16,7 @@ from skein.models.run import Run, RunStatus, ShownStaging, live_key
 from skein.models.storage import Below, Check, Delete, Is, Key, Update, Write, all_of
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import read_place
-from skein.services.chat_state.snapshot import Room
+from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.common.optimistic import optimistic, transact_guarded
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.chain import next_in_chain
@@ -36,7 +36,7 @@ class Ending(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endings:
+class RunCompletion:
     """Ends runs, each exactly once."""
 
     table: Table
@@ -73,19 +73,21 @@ class Endings:
                 raise LostLease(claim.run.id) from failure
             optimistic(self.clock, lambda: self._end_afresh(claim, status, error, answer))
 
-    def done_in(self, room: Room, claim: Claim, answer: Recording | None, *, again: bool) -> Ending:
+    def done_in(
+        self, snapshot: ChatSnapshot, claim: Claim, answer: Recording | None, *, again: bool
+    ) -> Ending:
         """What ends a run well in the very transaction that posts its last words in its own chat.
 
         Whoever posts them carries the writes out, and calls `over` once that is done.
 
         Args:
-            room: The chat as it was just read.
+            snapshot: The chat as it was just read.
             claim: The run's, without a chain behind it; that of `answer`, if there is one.
             answer: The model's last, if it is still to be written down.
             again: It was in vain before, so what was borrowed is looked at afresh.
         """
         run = self._still_staged(claim.run) if again else claim.run
-        fresh = replace(claim, run=run, member=room.member(claim.agent))
+        fresh = replace(claim, run=run, member=snapshot.member(claim.agent))
         return self._ending(fresh, "done", answer=answer)
 
     def over(

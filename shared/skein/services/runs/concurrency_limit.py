@@ -16,7 +16,7 @@ from skein.services.common.optimistic import optimistic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Permits:
+class ConcurrencyLimit:
     """Hands out permits to work."""
 
     table: Table

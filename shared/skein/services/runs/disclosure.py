@@ -8,7 +8,7 @@ from skein.errors import Forbidden, NotFound, ReadersChanged
 from skein.models.audience import Audience, may_show
 from skein.models.chat import Chat
 from skein.models.run import Held, Run
-from skein.services.chat_state.snapshot import Room
+from skein.services.chat_state.snapshot import ChatSnapshot
 
 PRIVATE_ELSEWHERE = "this would carry private content to people who were not present for it"
 
@@ -17,19 +17,19 @@ class NotWritable(NotFound):
     """A private chat of other people, to which the run may not write."""
 
 
-def check_post(run: Run, room: Room) -> None:
+def check_post(run: Run, snapshot: ChatSnapshot) -> None:
     """Refuse a post that shows content to people who were not present for it.
 
     Args:
         run: The run that posts, with what its activation holds.
-        room: The destination, as the posting transaction expects it.
+        snapshot: The destination, as the posting transaction expects it.
 
     Raises:
         NotWritable: The run comes from elsewhere, and its person is not in this private chat.
         ReadersChanged: Someone joined the activation's own chat after its prompt was built.
         Forbidden: The activation holds content that the readers of this chat may not see.
     """
-    chat = room.chat
+    chat = snapshot.chat
     if not may_write(run, chat):
         raise NotWritable("the run may not write to this private chat")
     if run.held is None:

@@ -1,7 +1,7 @@
 """The life of a run: claimed under a lease, carried on step by step, postponed when need be.
 
 Every write of a worker is conditional on the fencing number of its claim, so a worker that was
-taken over can do nothing more (DESIGN section 5, invariants 4 to 6). `endings` ends runs.
+taken over can do nothing more (DESIGN section 5, invariants 4 to 6). `completion` ends runs.
 """
 
 import logging
@@ -32,7 +32,7 @@ from skein.services.runs.claim import (
     why_pointless,
     with_results,
 )
-from skein.services.runs.completion import Endings
+from skein.services.runs.completion import RunCompletion
 from skein.services.runs.debounce import seconds_left
 from skein.services.runs.slots import (
     Joining,
@@ -44,7 +44,7 @@ from skein.services.runs.step_record import Recording
 from skein.services.runs.waits import timed_out
 from skein.settings import Settings
 
-LONGEST_DELAY_SECONDS = 900  # the longest that SQS knows
+MAX_DELAY_SECONDS = 900  # the longest that SQS knows
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Runs:
     clock: Clock
     dispatch: Dispatch
     metrics: Metrics
-    endings: Endings
+    completion: RunCompletion
     settings: Settings
 
     def claim(
@@ -95,7 +95,7 @@ class Runs:
             return None
         pointless = why_pointless(found)
         if pointless is not None:
-            self.endings.end(found, "canceled", error=pointless)
+            self.completion.end(found, "canceled", error=pointless)
             return None
         place = shown_place(self.table, found)
         if not self._may_begin(found, place, job, now):
@@ -103,7 +103,7 @@ class Runs:
         if run.attempts >= self.settings.max_attempts:
             last = run.error or "the worker vanished each time"
             reason = f"gave up after {run.attempts} attempts: {last}"
-            self.endings.end(found, "failed", error=reason)
+            self.completion.end(found, "failed", error=reason)
             return None
         return self._take(found, place, now, lease_until)
 
@@ -316,9 +316,7 @@ class Runs:
         self.metrics.count("RunAttemptsFailed")
         self._postpone(claim, wait, {"error": reason})
 
-    def put_off(
-        self, claim: Claim, reason: str, *, longest_seconds: int = LONGEST_DELAY_SECONDS
-    ) -> None:
+    def defer(self, claim: Claim, reason: str, *, longest_seconds: int = MAX_DELAY_SECONDS) -> None:
         """Let a run wait for a model that is down, or for its turn; this is no attempt.
 
         Args:
@@ -332,14 +330,14 @@ class Runs:
         run = claim.run
         waited = self.clock.now() - (run.joined_at or run.created_at)
         if waited > timedelta(seconds=self.settings.max_put_off_seconds):
-            self.endings.end(claim, "failed", error=f"put off for too long: {reason}")
+            self.completion.end(claim, "failed", error=f"put off for too long: {reason}")
             return
         wait = min(self.settings.retry_base_seconds * 2**run.put_offs, longest_seconds)
         self.metrics.count("RunsPutOff")
         change = {"error": reason, "attempts": run.attempts - 1, "put_offs": run.put_offs + 1}
         self._postpone(claim, wait, change)
 
-    def hand_on(self, claim: Claim) -> None:
+    def continue_later(self, claim: Claim) -> None:
         """Let a fresh invocation go on, since this one's time is running out; no attempt either.
 
         Raises:
@@ -356,7 +354,7 @@ class Runs:
             self.table.write(Update(run.key, set=change | due | leased, condition=claim.mine))
         except ConditionFailed as failure:
             raise LostLease(run.id) from failure
-        delay = min(wait_seconds, LONGEST_DELAY_SECONDS)
+        delay = min(wait_seconds, MAX_DELAY_SECONDS)
         self.dispatch.send([claim.job], delay_seconds=delay)
 
 

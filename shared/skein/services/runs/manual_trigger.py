@@ -9,7 +9,7 @@ from skein.models.storage import Check, Is
 from skein.models.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.audience import audience_of
-from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.slots import Enqueued, enqueue
@@ -56,12 +56,12 @@ class Respond:
     def _enqueue_once(
         self, tenant: str, chat_id: str, by: MemberRef, agent_id: str | None
     ) -> Enqueued:
-        room = read_room(self.table, tenant, chat_id)
-        if room.member(by) is None:
+        snapshot = read_snapshot(self.table, tenant, chat_id)
+        if snapshot.member(by) is None:
             raise NotFound("there is no such chat")
-        if room.chat.discarded_at is not None:
+        if snapshot.chat.discarded_at is not None:
             raise Conflict("the chat is discarded")
-        agents = sorted(room.agents, key=lambda member: member.member.id)
+        agents = sorted(snapshot.agents, key=lambda member: member.member.id)
         if agent_id is not None:
             agents = [member for member in agents if member.member.id == agent_id]
             if not agents:
@@ -73,12 +73,12 @@ class Respond:
             first,
             Trigger(type="manual", by=by),
             depth=0,
-            audience=audience_of(room.chat, since_seq=room.chat.last_seq + 1),
+            audience=audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1),
             then=[member.member.id for member in rest],
             ids=self.ids,
             now=self.clock.now(),
             settings=self.settings,
         )
-        unchanged = Check(room.chat.key, Is("version", room.chat.version))
+        unchanged = Check(snapshot.chat.key, Is("version", snapshot.chat.version))
         self.table.transact([*enqueued.writes, unchanged])
         return enqueued

@@ -18,10 +18,10 @@ from skein.models.summary import Summary, SummaryState
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.sessions import summed_up_from
-from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.summaries import model as texts
 from skein.services.summaries.model import Summarizer
-from skein.services.summaries.staleness import LEAST_MESSAGES, agent_renewal_at
+from skein.services.summaries.staleness import MIN_MESSAGES, agent_renewal_at
 from skein.settings import Settings
 
 NEWEST_MESSAGES = 10
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notes:
+class AgentSummaries:
     """Keeps each agent's own two lines on each of its chats."""
 
     table: Table
@@ -47,10 +47,10 @@ class Notes:
         chat stays due.
         """
         try:
-            room = read_room(self.table, job.tenant, job.chat_id)
+            snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         except NotFound:
             return
-        chat, member = room.chat, room.member(ref)
+        chat, member = snapshot.chat, snapshot.member(ref)
         if member is None:
             return
         at = agent_renewal_at(chat, member, self.settings)
@@ -60,7 +60,7 @@ class Notes:
         earlier = member.summary if member.summary and member.summary.from_seq >= since else None
         agent, messages = self._agent(job.tenant, ref), self._newest(chat, since)
         covered = earlier.seq if earlier else 0
-        if agent is None or len(messages) < LEAST_MESSAGES or messages[-1].seq <= covered:
+        if agent is None or len(messages) < MIN_MESSAGES or messages[-1].seq <= covered:
             self._change_state(member, {"tried_seq": chat.last_seq})
             return
         claimed = self._change_state(member, {"claimed_at": self.clock.now()})

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
+class ChatSummaries:
     """Keeps each chat's shared summary."""
 
     table: Table

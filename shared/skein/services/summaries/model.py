@@ -14,7 +14,7 @@ from skein.ports import LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import behind_bars, label
-from skein.services.quotas.usage import Budget, OverBudget, UsageBook
+from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
 from skein.settings import Settings
 
 MODEL_SECONDS = 60
@@ -46,7 +46,7 @@ class Summarizer:
     """Asks the light model for summaries."""
 
     model: LanguageModel
-    usage: UsageBook
+    usage: UsageCounters
     budget: Budget
     metrics: Metrics
     settings: Settings
@@ -168,10 +168,10 @@ def two_lines(answer: str) -> str | None:
     if len(lines) != 2:  # noqa: PLR2004 - two lines are two lines
         return None
     first, second = lines
-    room = MAX_AGENT_SUMMARY - 1
-    if len(first) + len(second) > room:
-        first = first[: max(room // 2, room - len(second))].rstrip()
-        second = second[: room - len(first)].rstrip()
+    snapshot = MAX_AGENT_SUMMARY - 1
+    if len(first) + len(second) > snapshot:
+        first = first[: max(snapshot // 2, snapshot - len(second))].rstrip()
+        second = second[: snapshot - len(first)].rstrip()
     return f"{first}\n{second}"
 
 

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 from skein.models.base import MemberRef
 from skein.models.jobs import SummaryJob
-from skein.services.summaries.agent_summary import Notes
-from skein.services.summaries.chat_summary import Records
+from skein.services.summaries.agent_summary import AgentSummaries
+from skein.services.summaries.chat_summary import ChatSummaries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renewing:
     """An agent's note if the job names an agent, else the chat's shared summary."""
 
-    notes: Notes
-    records: Records
+    notes: AgentSummaries
+    records: ChatSummaries
 
     def renew(self, job: SummaryJob) -> None:
         """Renew a summary, if it is behind and its cooldown is over."""

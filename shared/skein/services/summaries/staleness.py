@@ -15,9 +15,9 @@ from skein.services.chat_state.sessions import reset_in
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
-LEAST_MESSAGES = 2
+MIN_MESSAGES = 2
 PATIENCE = 3  # failures in a row after which the cooldown doubles with each
-MOST_DOUBLINGS = 6
+MAX_DOUBLINGS = 6
 
 
 class Renewal(NamedTuple):
@@ -42,7 +42,7 @@ def renewals(chat: Chat, agents: list[Membership], settings: Settings) -> Iterat
 def agent_renewal_at(chat: Chat, member: Membership, settings: Settings) -> datetime | None:
     """From when on an agent's summary of `chat` may be renewed; None if it is not behind."""
     return _renewal_at(
-        chat, member.summary, member.summary_state, least=LEAST_MESSAGES, settings=settings
+        chat, member.summary, member.summary_state, least=MIN_MESSAGES, settings=settings
     )
 
 
@@ -54,7 +54,7 @@ def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
     """
     effective = effective_in(chat, settings)
     least, since = effective.summary_message_threshold, chat.last_seq - reset_in(chat)
-    at = _renewal_at(chat, chat.record, chat.record_state, least=LEAST_MESSAGES, settings=settings)
+    at = _renewal_at(chat, chat.record, chat.record_state, least=MIN_MESSAGES, settings=settings)
     if at is None or since >= least:
         return at
     if chat.session is None or chat.last_message_at is None:
@@ -81,5 +81,5 @@ def _renewal_at(
         return None
     if state.claimed_at is None:
         return chat.created_at
-    doubled = 2 ** min(max(state.failures - PATIENCE, 0), MOST_DOUBLINGS)
+    doubled = 2 ** min(max(state.failures - PATIENCE, 0), MAX_DOUBLINGS)
     return state.claimed_at + timedelta(seconds=settings.summary_cooldown_seconds * doubled)

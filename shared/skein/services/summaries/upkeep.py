@@ -16,7 +16,7 @@ from skein.models.overrides import TenantSettings
 from skein.models.storage import Absent, Is, Item, Key, Update, all_of
 from skein.ports import Clock, Table
 from skein.services.chat_state.closed_memberships import move_closed
-from skein.services.chat_state.snapshot import read_room
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.config.retention import retention_of
 from skein.services.directory.display_names import as_called_now, record_keys
@@ -25,7 +25,7 @@ from skein.services.quotas.usage import Budget
 from skein.services.summaries.staleness import renewals
 from skein.settings import Settings
 
-MOST_AT_ONCE = 100
+MAX_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +54,15 @@ class Upkeep:
         self.dispatch.send(stale)
 
     def _keep_once(self, job: UpkeepJob) -> list[SummaryJob]:
-        room = read_room(self.table, job.tenant, job.chat_id)
-        chat, now = room.chat, self.clock.now()
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        chat, now = snapshot.chat, self.clock.now()
         settings_key = TenantSettings.key_of(chat.tenant)
         found = self._read([settings_key, *record_keys(chat)])
-        move_closed(self.table, room.members)
-        for member in room.members:
+        move_closed(self.table, snapshot.members)
+        for member in snapshot.members:
             if member.active:
                 self._bring_up(chat, member, found)
-        behind = list(renewals(chat, room.agents, self.settings))
+        behind = list(renewals(chat, snapshot.agents, self.settings))
         grace = timedelta(seconds=self.settings.outbox_grace_seconds)
         waits = bool(behind) and self.budget.spent(chat.tenant)
         earliest = self.budget.next_day_of(chat.id) if waits else now + grace
@@ -89,8 +89,8 @@ class Upkeep:
     def _read(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """One batch of reads; a second one in the fullest of chats."""
         found: dict[Key, Item] = {}
-        for start in range(0, len(keys), MOST_AT_ONCE):
-            found |= self.table.get_many(keys[start : start + MOST_AT_ONCE])
+        for start in range(0, len(keys), MAX_AT_ONCE):
+            found |= self.table.get_many(keys[start : start + MAX_AT_ONCE])
         return found
 
     def _bring_up(self, chat: Chat, place: Membership, found: Mapping[Key, Item]) -> None:

@@ -40,7 +40,7 @@ from skein.services.common.pagination import FULL
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class Author:
     """On whose behalf a document is changed; by default an operator's.
 
     Attributes:
@@ -60,7 +60,7 @@ class Maker:
     guard: Check | None = None
 
 
-OPERATOR = Maker()
+OPERATOR = Author()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Stamp:
 
 
 def new_document(
-    folder: Folder, name: str, text: str, revision: Revision, maker: Maker, stamp: Stamp
+    folder: Folder, name: str, text: str, revision: Revision, maker: Author, stamp: Stamp
 ) -> Document:
     """A new document.
 
@@ -123,7 +123,7 @@ def new_document(
 
 
 def changed_document(
-    before: Document, text: str, revision: Revision, maker: Maker, stamp: Stamp
+    before: Document, text: str, revision: Revision, maker: Author, stamp: Stamp
 ) -> Document:
     """The document with this text, for the same people as before.
 
@@ -150,7 +150,7 @@ def changed_document(
         raise unfit(error) from None
 
 
-def chats_of(before: tuple[str, ...], maker: Maker) -> tuple[str, ...]:
+def chats_of(before: tuple[str, ...], maker: Author) -> tuple[str, ...]:
     """The chats that have a part in a document, now that `maker` writes in it.
 
     Raises:

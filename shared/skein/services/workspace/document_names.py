@@ -7,7 +7,7 @@ from skein.models.storage import Is, Put, Write
 from skein.models.thread import Workbench
 from skein.ports import Table
 
-MOST_NAMES = 100  # that are tried for one document
+MAX_NAMES = 100  # that are tried for one document
 AT_ONCE = 5  # of them, since a document may be large
 
 
@@ -23,8 +23,8 @@ def under_free_name(table: Table, document: Document, folder: Folder, *, first: 
     Raises:
         Conflict: No name is free.
     """
-    for start in range(first, MOST_NAMES + 1, AT_ONCE):
-        numbers = range(start, min(start + AT_ONCE, MOST_NAMES + 1))
+    for start in range(first, MAX_NAMES + 1, AT_ONCE):
+        numbers = range(start, min(start + AT_ONCE, MAX_NAMES + 1))
         names = [numbered(document.name, number) for number in numbers]
         found = table.get_many([folder.key(name) for name in names])
         for name in names:

@@ -15,8 +15,8 @@ from skein.services.common.optimistic import check_document_change, optimistic, 
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition
 from skein.services.workspace.document_edits import (
     OPERATOR,
+    Author,
     Change,
-    Maker,
     Revision,
     Stamp,
     changed_document,
@@ -143,7 +143,7 @@ class Documents:
         media_type: str | None = None,
         on_show: bool | None = None,
         version: int | None = None,
-        maker: Maker = OPERATOR,
+        maker: Author = OPERATOR,
     ) -> Done:
         """Make a document, or put another text in the place of its text.
 
@@ -181,7 +181,7 @@ class Documents:
         return self._change(reach, name, make, maker, new_in=new_in)
 
     def revise(
-        self, reach: DocumentReach, name: str, revision: Revision, *, maker: Maker = OPERATOR
+        self, reach: DocumentReach, name: str, revision: Revision, *, maker: Author = OPERATOR
     ) -> Done:
         """Append to a document, put one part in the place of another, or show it always or not.
 
@@ -215,7 +215,7 @@ class Documents:
         name: str,
         *,
         version: int | None = None,
-        maker: Maker = OPERATOR,
+        maker: Author = OPERATOR,
     ) -> Done:
         """Remove a document for good.
 
@@ -236,7 +236,7 @@ class Documents:
         reach: DocumentReach,
         name: str,
         make: Callable[[Document | None, Folder], Document | None],
-        maker: Maker,
+        maker: Author,
         *,
         new_in: Folder | None = None,
     ) -> Done:
@@ -272,7 +272,7 @@ class Documents:
 
         return optimistic(self.clock, attempt)
 
-    def _commit(self, change: Change, maker: Maker, further: Sequence[Write] = ()) -> Done:
+    def _commit(self, change: Change, maker: Author, further: Sequence[Write] = ()) -> Done:
         """Write what was changed, what is on show, and that it was done."""
         home, known = change.home, change.after or change.before
         if known is None:

@@ -19,7 +19,7 @@ from skein.services.workspace.skill_selection import known_heads
 _MARK: TypeAdapter[str] = TypeAdapter(Mark)
 
 
-class Surroundings(NamedTuple):
+class ThreadResources(NamedTuple):
     """What there is for threads to hold, as far as it may be shown at `place`."""
 
     table: Table
@@ -58,13 +58,13 @@ class Surroundings(NamedTuple):
         return heads
 
 
-Change = Callable[[Thread, Surroundings], Thread]
+Change = Callable[[Thread, ThreadResources], Thread]
 
 
 def fields(changes: Mapping[str, Any]) -> Change:
     """Other values for fields; an empty text takes away what a field said."""
 
-    def change(thread: Thread, around: Surroundings) -> Thread:
+    def change(thread: Thread, around: ThreadResources) -> Thread:
         after = validated(thread, changes)
         if "documents" in changes:
             names = tuple(each.name for each in around.documents(thread, after.documents))
@@ -79,7 +79,7 @@ def fields(changes: Mapping[str, Any]) -> Change:
 def attached(name: str) -> Change:
     """One more document, once."""
 
-    def change(thread: Thread, around: Surroundings) -> Thread:
+    def change(thread: Thread, around: ThreadResources) -> Thread:
         [document] = around.documents(thread, [name])
         if document.name in thread.documents:
             return thread
@@ -92,7 +92,7 @@ def detached(name: str) -> Change:
     """One document less; the document stays."""
     gone = Document.id_of(name)
 
-    def change(thread: Thread, _: Surroundings) -> Thread:
+    def change(thread: Thread, _: ThreadResources) -> Thread:
         kept = tuple(each for each in thread.documents if Document.id_of(each) != gone)
         return validated(thread, {"documents": kept})
 
@@ -102,7 +102,7 @@ def detached(name: str) -> Change:
 def bound(name: str) -> Change:
     """One more skill, once."""
 
-    def change(thread: Thread, around: Surroundings) -> Thread:
+    def change(thread: Thread, around: ThreadResources) -> Thread:
         around.skills(thread.tenant, [name])
         kept = dict.fromkeys((*thread.bound_skills, name))
         return validated(thread, {"bound_skills": tuple(kept)})
@@ -113,7 +113,7 @@ def bound(name: str) -> Change:
 def unbound(name: str) -> Change:
     """One bound skill less."""
 
-    def change(thread: Thread, _: Surroundings) -> Thread:
+    def change(thread: Thread, _: ThreadResources) -> Thread:
         kept = tuple(each for each in thread.bound_skills if each != name)
         return validated(thread, {"bound_skills": kept})
 

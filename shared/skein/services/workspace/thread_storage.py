@@ -8,7 +8,7 @@ from skein.errors import Conflict, NotFound, TooLarge
 from skein.models.audience import Audience
 from skein.models.ownership import Reach, effect_key
 from skein.models.storage import Item, Key, Missing, Put, Write, at_version
-from skein.models.thread import Stint, Thread, ThreadDone, Workbench
+from skein.models.thread import Thread, ThreadDone, ThreadRunLink, Workbench
 from skein.ports import Clock, Table
 from skein.services.common.pagination import FULL
 
@@ -107,7 +107,7 @@ def stint(
         audience: Who was there for everything that it was shown.
         clock: The time.
     """
-    mark = Stint(
+    mark = ThreadRunLink(
         thread_id=thread.id,
         run_id=run_id,
         activation=activation,
@@ -115,7 +115,7 @@ def stint(
         shown_at=clock.now(),
     )
     place = (thread.tenant, thread.agent_id, thread.scope)
-    return Put(Stint.key_of(*place, thread.id, run_id, activation), mark.attributes())
+    return Put(ThreadRunLink.key_of(*place, thread.id, run_id, activation), mark.attributes())
 
 
 def moved(there: Reach, found: Found, after: Thread) -> list[Write]:

@@ -11,18 +11,23 @@ from skein.models.document import Document
 from skein.models.ownership import Owner, Reach, effect_kept_until, effect_key
 from skein.models.storage import Delete, Is, Key, Missing, Put, Write
 from skein.models.thread import (
-    MOST_KEPT_ON_BENCH,
-    Stint,
+    MAX_KEPT_ON_BENCH,
     Thread,
     ThreadDone,
+    ThreadRunLink,
     ThreadStatus,
     Workbench,
 )
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
 from skein.services.common.pagination import DEFAULT_PAGE, FULL, Listing
-from skein.services.workspace.document_edits import OPERATOR, Maker
-from skein.services.workspace.thread_changes import Change, Surroundings, operators, with_inferred
+from skein.services.workspace.document_edits import OPERATOR, Author
+from skein.services.workspace.thread_changes import (
+    Change,
+    ThreadResources,
+    operators,
+    with_inferred,
+)
 from skein.services.workspace.thread_lists import list_threads
 from skein.services.workspace.thread_storage import Found, at, moved, put, stint
 from skein.settings import Settings
@@ -51,17 +56,19 @@ class Threads:
         """The id of the thread that is active there; see `switch`."""
         return Found.read(self.table, reach, None).bench(reach.scopes[-1]).active_thread_id
 
-    def stints(self, thread: Thread) -> tuple[Stint, ...]:
+    def stints(self, thread: Thread) -> tuple[ThreadRunLink, ...]:
         """The activations that worked with it active, the latest last."""
-        prefix = Stint.prefix_of(thread.id)
+        prefix = ThreadRunLink.prefix_of(thread.id)
         page = self.table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~")
-        return tuple(sorted(map(Stint.from_item, page.items), key=lambda each: each.shown_at))
+        return tuple(
+            sorted(map(ThreadRunLink.from_item, page.items), key=lambda each: each.shown_at)
+        )
 
     def documents(
         self, reach: Reach, thread: Thread, names: Sequence[str]
     ) -> dict[str, Document | None]:
         """Documents of a thread by their names; None where one is gone, or may not be shown."""
-        return Surroundings(self.table, reach.place).look(thread, names)
+        return ThreadResources(self.table, reach.place).look(thread, names)
 
     def list(
         self,
@@ -87,7 +94,7 @@ class Threads:
         *,
         reach: Reach | None = None,
         thread_id: str | None = None,
-        maker: Maker = OPERATOR,
+        maker: Author = OPERATOR,
     ) -> Thread:
         """Begin a thread, which does not make it the active one.
 
@@ -110,7 +117,7 @@ class Threads:
         """
         draft = self._draft(owner, fields, thread_id or f"thr_{self.ids.ulid()}")
         shown = reach or owner.reach
-        around = Surroundings(self.table, shown.place)
+        around = ThreadResources(self.table, shown.place)
         documents = around.documents(draft, draft.documents)
         heads = around.skills(draft.tenant, draft.bound_skills)
         thread = with_inferred(draft, documents, heads).in_chat(owner.source_chat_id)
@@ -147,11 +154,11 @@ class Threads:
         shown = sum(reach.shows(thread) for thread in bench.threads)
         if shown >= self.settings.max_open_threads:
             raise Conflict(f"{shown} threads are open already; complete or archive one first")
-        if len(bench.threads) >= MOST_KEPT_ON_BENCH:
+        if len(bench.threads) >= MAX_KEPT_ON_BENCH:
             raise Conflict(FULL)
 
     def change(
-        self, reach: Reach, thread_id: str, change: Change, *, maker: Maker = OPERATOR
+        self, reach: Reach, thread_id: str, change: Change, *, maker: Author = OPERATOR
     ) -> Thread:
         """Change one open thread, on a fresh reading; once, where it is a run's effect.
 
@@ -170,7 +177,7 @@ class Threads:
             Unprocessable: A value does not fit.
             LostLease: The guard does not hold.
         """
-        around = Surroundings(self.table, reach.place)
+        around = ThreadResources(self.table, reach.place)
 
         def attempt() -> Thread:
             found = Found.read(self.table, reach, thread_id, maker.effect)
@@ -195,7 +202,7 @@ class Threads:
         return optimistic(self.clock, attempt)
 
     def switch(
-        self, reach: Reach, thread_id: str | None, *, maker: Maker = OPERATOR
+        self, reach: Reach, thread_id: str | None, *, maker: Author = OPERATOR
     ) -> Thread | None:
         """Make an open thread the active one there; None makes none active.
 
@@ -270,12 +277,12 @@ class Threads:
             return thread
 
         thread = optimistic(self.clock, attempt)
-        prefix = Stint.prefix_of(thread_id)
+        prefix = ThreadRunLink.prefix_of(thread_id)
         for item in self.table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~").items:
             self.table.write(Delete(Key(item["pk"], item["sk"])))
 
     def _commit(
-        self, there: Reach, writes: Sequence[Write], maker: Maker, thread: Thread | None = None
+        self, there: Reach, writes: Sequence[Write], maker: Author, thread: Thread | None = None
     ) -> None:
         """Carry out writes in one partition, with the mark of the effect that they are."""
         owned = (there.tenant, there.agent_id, there.scopes[0])
