@@ -1,4 +1,4 @@
-"""API Gateway: everything that operators see and change (scope `admin`)."""
+"""Handler of the operators' HTTP API (scope `admin`)."""
 
 from typing import Any
 
@@ -47,5 +47,5 @@ api = Api(scope="admin").including(
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer one request."""
+    """Handle one API request."""
     return api.resolve(event, context)

@@ -1,4 +1,4 @@
-"""API Gateway: the OpenAPI document of both APIs, generated from their routes."""
+"""Handler that serves the OpenAPI document of both APIs, generated from their routes."""
 
 import json
 import re
@@ -18,7 +18,7 @@ VERSION = "1"
 ABOUT = "AI agents with one coherent mind across many conversations."
 POWERTOOLS_SCHEMAS = ("HTTPValidationError", "ResponseValidationError", "ValidationError")
 ERROR = {"$ref": "#/components/schemas/ErrorEnvelope"}
-# The gateway answers some requests itself, in AWS's own words.
+# With these statuses, API Gateway itself may answer, and its body is not an `ErrorEnvelope`.
 BY_GATEWAY = frozenset({"401", "403", "413", "429", "500", "503"})
 GATEWAY_ERROR = {
     "title": "GatewayError",
@@ -35,7 +35,7 @@ METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
 @logged
 def handler(_event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Answer with the document, whatever was asked."""
+    """Return the OpenAPI document for every request."""
     return {
         "statusCode": 200,
         "headers": {"content-type": "application/json"},
@@ -45,10 +45,10 @@ def handler(_event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
 
 @cache
 def document() -> dict[str, Any]:
-    """The OpenAPI document; a container generates it once.
+    """Generate the OpenAPI document, once per container.
 
     Raises:
-        ValueError: The APIs share a path's method, or a schema's name for different things.
+        ValueError: Both APIs have the same method of a path, or different components of one name.
     """
     merged = _described(mobile_api.api)
     other = _described(admin_api.api)
@@ -66,7 +66,7 @@ def document() -> dict[str, Any]:
 
 
 def _described(api: Api) -> dict[str, Any]:
-    """One API's own document, each of its calls under the scope that it needs."""
+    """Generate one API's document, with the scope that each operation requires."""
     scheme = HTTPBearer(bearerFormat="JWT", description=f"A JWT with the scope `{api.scope}`.")
     text = api.get_openapi_json_schema(
         title=TITLE,
@@ -88,12 +88,17 @@ def _described(api: Api) -> dict[str, Any]:
 
 
 def _name(generated: str, path: str) -> str:
-    """What generated clients call a call: the name of its function, without path and method."""
+    """Return the operation id for generated clients: the function's name, without path and method.
+
+    Args:
+        generated: The operation id that Powertools generated.
+        path: The path of the operation.
+    """
     return generated.partition(re.sub(r"\W", "_", path))[0]
 
 
 def _answers(found: dict[str, Any]) -> dict[str, Any]:
-    """A call's answers, in order, without the shapes that only Powertools' own errors have."""
+    """Return an operation's responses by status, without Powertools' own error schemas."""
     kept = {
         status: answer
         for status, answer in sorted(found.items())

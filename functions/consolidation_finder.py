@@ -1,4 +1,4 @@
-"""EventBridge, every hour: find the chats of which something is to be remembered."""
+"""Handler of the hourly schedule that finds chats to consolidate."""
 
 from datetime import timedelta
 from typing import Any
@@ -17,6 +17,6 @@ SPARE = timedelta(seconds=5)
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Spend the time, less a few seconds, on what is due in the shards of the event."""
+    """Queue the due consolidations of the event's shards, until 5 seconds before the time-out."""
     until = deadline_of(context, app().clock) - SPARE
     return {"sent": app().consolidation_finder.run(until=until, shards=shards_of(event))}

@@ -1,4 +1,4 @@
-"""SQS: what was said in a chat is to be remembered by its agents."""
+"""Handler of the queue of consolidation jobs."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ preload("consolidator")
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Consolidate each chat that the event names, as far as it is quiet and time allows."""
+    """Run the consolidation of each job until the function's deadline."""
 
     def consolidate(job: ConsolidationJob) -> None:
         app().consolidator.consolidate(job, deadline=deadline_of(context, app().clock))

@@ -1,4 +1,4 @@
-"""SQS: a person is being erased, and there may be more to do now."""
+"""Handler of the queue of erasure jobs."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ preload("eraser")
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Carry each erasure on that the event names, as far as time allows."""
+    """Continue the erasure of each job until the function's deadline."""
 
     def erase(job: ErasureJob) -> None:
         app().eraser.carry_on(job, deadline=deadline_of(context, app().clock))

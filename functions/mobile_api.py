@@ -1,4 +1,4 @@
-"""API Gateway: chats and messages, for the people in them (scope `chat`)."""
+"""Handler of the users' HTTP API: chats and messages (scope `chat`)."""
 
 from typing import Any
 
@@ -18,5 +18,5 @@ api = Api(scope="chat", public=frozenset({"/healthz"})).including(
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer one request."""
+    """Handle one API request."""
     return api.resolve(event, context)

@@ -1,4 +1,4 @@
-"""SQS: an agent is to keep for good what of its journal it does not want to forget."""
+"""Handler of the queue of reflection jobs."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ preload("reflection")
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Let each agent that the event names reflect, as far as time allows."""
+    """Run the reflection of each job until the function's deadline."""
 
     def reflect(job: ReflectionJob) -> None:
         app().reflection.reflect(job, deadline=deadline_of(context, app().clock))

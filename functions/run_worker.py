@@ -1,4 +1,4 @@
-"""SQS: an agent has something to do."""
+"""Handler of the queue of run jobs."""
 
 from typing import Any
 
@@ -16,6 +16,6 @@ preload("turns", "model", "tokens", "secrets")
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Carry on each run that the event names."""
+    """Start or resume the run of each job."""
     deadline = deadline_of(context, app().clock)
     return process(event, context, RunJob, lambda job: app().turns.take(job, deadline=deadline))

@@ -1,4 +1,4 @@
-"""API Gateway: a service has something to report to the agents that listen to it."""
+"""Handler of the webhooks of services, which start runs of agents."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ MAX_BODY_CHARACTERS = MAX_PAYLOAD_BYTES * 4 // 3 + 4  # in base64
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Take the delivery in; its runs start by themselves."""
+    """Accept a service's webhook and return the ids of its runs, which start asynchronously."""
     webhook = Webhook.of(event)
     try:
         run_ids = app().sources.receive(
@@ -34,11 +34,11 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
 
 
 def body_of(webhook: Webhook) -> bytes:
-    """The bytes that were signed.
+    """Return the signed bytes of a webhook's body.
 
     Raises:
-        Invalid: The body is not what the gateway's event says.
-        TooLarge: It is longer than any delivery may be.
+        Invalid: The body is marked as base64 but is not valid base64.
+        TooLarge: The body is longer than `MAX_BODY_CHARACTERS`.
     """
     body = webhook.body
     if len(body) > MAX_BODY_CHARACTERS:

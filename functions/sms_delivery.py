@@ -1,4 +1,4 @@
-"""SQS: a text goes out."""
+"""Handler of the queue of delivery jobs, which sends SMS."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ preload("deliveries", "sms", "secrets")
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Carry on each delivery that the event names."""
+    """Continue the delivery of each job."""
     deadline = deadline_of(context, app().clock)
     return process(
         event, context, DeliveryJob, lambda job: app().deliveries.deliver(job, deadline=deadline)

@@ -1,4 +1,4 @@
-"""API Gateway: Twilio says what became of a text."""
+"""Handler of Twilio's status callbacks for SMS."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ HEARD = {"statusCode": 204}
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Record the status, unless it is one that nobody knows."""
+    """Record the status of an SMS; ignore an unknown status."""
     webhook = Webhook.of(event)
     try:
         form = signed_form(webhook, app().verifier, app().settings.public_base_url)

@@ -1,4 +1,4 @@
-"""API Gateway: somebody texts one of our lines."""
+"""Handler of Twilio's webhook for inbound SMS."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ NOTHING_TO_SAY = {
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Take the text in; what there is to answer follows by a text of its own."""
+    """Accept an inbound SMS; an agent's answer is sent later as a separate SMS."""
     webhook = Webhook.of(event)
     try:
         form = signed_form(webhook, app().verifier, app().settings.public_base_url)

@@ -1,4 +1,4 @@
-"""SQS: an agent's note on a chat, or a chat's shared summary, has fallen behind."""
+"""Handler of the queue of summary jobs, for agent summaries and chat summaries."""
 
 from typing import Any
 
@@ -15,5 +15,5 @@ preload("renewing")
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Renew each summary that the event names, unless that has been done or is too early."""
+    """Renew the summary of each job, if the summary is behind and its cooldown is over."""
     return process(event, context, SummaryJob, app().renewing.renew)

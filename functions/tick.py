@@ -1,4 +1,4 @@
-"""EventBridge, every minute: send again whatever is due."""
+"""Handler of the tick, which dispatches due items every minute."""
 
 from datetime import timedelta
 from typing import Any
@@ -17,6 +17,6 @@ SPARE = timedelta(seconds=5)
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Spend the time, less a few seconds, on what is due in the shards of the event."""
+    """Dispatch the due items of the event's shards, until 5 seconds before the time-out."""
     until = deadline_of(context, app().clock) - SPARE
     return {"sent": app().tick.run(until=until, shards=shards_of(event))}

@@ -1,4 +1,4 @@
-"""SQS: what is derived from a chat may have fallen behind."""
+"""Handler of the queue of upkeep jobs, which update a chat's derived records."""
 
 from typing import Any
 
@@ -15,5 +15,5 @@ preload("upkeep")
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Bring each chat that the event names up to date."""
+    """Update the derived records of each job's chat."""
     return process(event, context, UpkeepJob, app().upkeep.keep)

@@ -1,7 +1,7 @@
-"""What every handler of the HTTP API shares: who is calling, what may come in, how errors go out.
+"""Shared parts of the HTTP APIs: authentication, scopes, request bodies and error responses.
 
-It stands in front of the routes: sign-in, scope and body are judged here, before a route's own
-validation, so that who may not call learns nothing of how to.
+Token, scope and body are checked before a route's own validation. Unauthorized callers therefore
+learn nothing about a route's parameters.
 """
 
 import binascii
@@ -56,16 +56,18 @@ STATUSES: dict[int, str] = {
     503: "This could not be done now; try again.",
 }
 
-# Powertools keeps the event of the moment in a class attribute, so requests of one process go
-# through one by one. Lambda never sends two; the local stack may.
+# Powertools keeps the current event in a class attribute, so a process handles one request at a
+# time. Lambda never sends two at once; the local stack may.
 _one_at_a_time = threading.Lock()
 
 
 def iso_day(value: object) -> object:
-    """A day as it must be written, 2026-02-18; left to itself pydantic takes 0 for 1970.
+    """Check that a day is written as in 2026-02-18.
+
+    Without this check, pydantic would read "0" as a day in 1970.
 
     Raises:
-        ValueError: It is written in another way.
+        ValueError: The text is not in the form YYYY-MM-DD.
     """
     if isinstance(value, str) and not ISO_DAY.fullmatch(value):
         raise ValueError("write a day like 2026-02-18")
@@ -90,10 +92,13 @@ PageCursor = Annotated[
 
 
 class Principal(Value):
-    """Who is calling, as the gateway's authorizer has verified it.
+    """Caller of the API, from the claims that the gateway's authorizer verified.
 
     Attributes:
-        name: How the sign-in calls them; the id if it does not say.
+        tenant: The caller's tenant.
+        user_id: The token's `sub`.
+        name: The token's `name`, or the id if the token has none.
+        scopes: The token's scopes.
     """
 
     tenant: Tenant
@@ -108,10 +113,10 @@ class Principal(Value):
 
 
 class Api(APIGatewayHttpResolver):
-    """The routes of one function, all behind one scope.
+    """HTTP API of one function, whose routes all require the same scope.
 
     Args:
-        scope: What a token must hold to call any of them.
+        scope: The scope that a token must contain.
         public: Paths that need no token.
     """
 
@@ -130,7 +135,7 @@ class Api(APIGatewayHttpResolver):
         self.exception_handler(Exception)(_unexpected)
 
     def resolve(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
-        """Answer one request; whatever goes wrong is an answer, too."""
+        """Handle one API Gateway event; errors become error responses."""
         with _one_at_a_time:
             try:
                 if event.get("rawPath") not in self.public:
@@ -142,12 +147,12 @@ class Api(APIGatewayHttpResolver):
 
     @property
     def caller(self) -> Principal:
-        """Who is calling the route at work."""
+        """The caller of the current request."""
         principal: Principal = self.context["principal"]
         return principal
 
     def including(self, *routers: "ApiRouter") -> Self:
-        """This API with the routes of `routers`, too."""
+        """Add the routes of `routers` and return this API."""
         for router in routers:
             self.include_router(router)
         return self
@@ -161,30 +166,31 @@ class Api(APIGatewayHttpResolver):
         return principal
 
     def _leads_somewhere(self, event: Mapping[str, Any]) -> bool:
-        """Whether there is a route for the request."""
+        """Return whether a route matches the request."""
         method, path = event["requestContext"]["http"]["method"], event.get("rawPath", "")
         routes = [*self._static_routes, *self._dynamic_routes]
         return any(route.method == method and route.rule.match(path) for route in routes)
 
 
 class ApiRouter(APIGatewayHttpRouter):
-    """The routes of some resources, in a file of their own; an `Api` includes them."""
+    """Routes of some resources, which an `Api` includes."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
 
     @property
     def caller(self) -> Principal:
-        """Who is calling the route at work."""
+        """The caller of the current request."""
         principal: Principal = self.context["principal"]
         return principal
 
 
 def principal_of(event: Mapping[str, Any]) -> Principal:
-    """The caller, from the claims that the gateway's JWT authorizer has verified.
+    """Return the caller, from the claims that the gateway's JWT authorizer verified.
 
     Raises:
-        Unauthenticated: There are none, or they lack a `sub` or a `tenant` that can be used.
+        Unauthenticated: There are no claims, or their `sub`, `tenant` or scopes are missing or
+            invalid.
     """
     authorizer = event.get("requestContext", {}).get("authorizer") or {}
     claims = (authorizer.get("jwt") or {}).get("claims") or {}
@@ -202,7 +208,7 @@ def principal_of(event: Mapping[str, Any]) -> Principal:
 
 
 def scopes_of(claim: object) -> tuple[str, ...]:
-    """The scopes of a token: words in a text, a list, or a list as the gateway spells it: [a b]."""
+    """Parse a token's scope claim: space-separated words, a list, or the gateway's form `[a b]`."""
     if isinstance(claim, str):
         claim = claim.strip("[]").replace(",", " ").split()
     if not isinstance(claim, list):
@@ -211,11 +217,15 @@ def scopes_of(claim: object) -> tuple[str, ...]:
 
 
 def _readable_body(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The body as text, within its bounds.
+    """Decode a request's body and check its size and content type.
+
+    Returns:
+        The fields of the event to replace: the body as text, and headers that declare JSON. Methods
+        without a body get None as their body.
 
     Raises:
-        Invalid: It is not UTF-8, not what its encoding says, or not JSON by its own account.
-        TooLarge: It holds more than 256 KiB.
+        Invalid: The body is not UTF-8 or valid base64, or its content type is not JSON.
+        TooLarge: The body is longer than 256 KiB.
     """
     body = event.get("body")
     if not body or event["requestContext"]["http"]["method"] in BODILESS:
@@ -236,11 +246,11 @@ def _readable_body(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """The JSON object that a body holds.
+    """Parse a body as a JSON object.
 
     Raises:
-        Invalid: It is no JSON, or no object.
-        Unprocessable: A text in it holds a NUL character.
+        Invalid: The body is not valid JSON, or not an object.
+        Unprocessable: A name or text in the body contains a NUL character.
     """
     try:
         value = pydantic_core.from_json(text, allow_inf_nan=False)
@@ -279,7 +289,7 @@ def _unfit(error: RequestValidationError) -> Response[str]:
     reasons = [
         {
             "where": [str(part) for part in reason["loc"]],
-            "why": reason["msg"].removeprefix("Value error, "),  # pydantic's, before words of ours
+            "why": reason["msg"].removeprefix("Value error, "),  # pydantic adds it
         }
         for reason in error.errors()[:20]
     ]
@@ -287,7 +297,10 @@ def _unfit(error: RequestValidationError) -> Response[str]:
 
 
 def _unexpected(error: Exception) -> Response[str]:
-    """Logged with what failed and where, but without its words: they may hold what people wrote."""
+    """Return a 500 response; log the error's type and traceback, but not its message.
+
+    The message is left out because it may contain text that a person wrote.
+    """
     nameless = SkeinError(f"unexpected {type(error).__name__}")
     return _answer(nameless.with_traceback(error.__traceback__))
 
@@ -298,7 +311,16 @@ def documented(
     *errors: int,
     media_type: str = content_types.APPLICATION_JSON,
 ) -> dict[int, Any]:
-    """The answers of a route for OpenAPI; those that any route can give need no mention."""
+    """Describe a route's responses for OpenAPI.
+
+    The statuses that every route can return (401, 403, 429, 503) are added automatically.
+
+    Args:
+        success: The status of a successful response.
+        model: The body of a successful response; None if there is none.
+        errors: Further error statuses, from `STATUSES`.
+        media_type: The content type of a successful response.
+    """
     answers: dict[int, Any] = {success: {"description": "Done."}}
     if model is not None:
         answers[success]["content"] = {media_type: {"model": model}}
@@ -311,5 +333,5 @@ def documented(
 
 
 def no_content() -> Response[None]:
-    """Done, and there is nothing to say about it."""
+    """Return an empty 204 response."""
     return Response(204)

@@ -1,4 +1,4 @@
-"""Who read or changed what, for operators: a route of the function `admin_api`."""
+"""Route of the audit log, for operators (function `admin_api`)."""
 
 from routes.app import ApiRouter, Day, Limit, PageCursor, documented
 from routes.audited import reads

@@ -1,7 +1,7 @@
-"""What every call of the API says about itself: whether it is audited, and as what.
+"""Middlewares that declare for each route whether and how its calls are audited.
 
-A declaration is a middleware of its route. It runs once the call has succeeded and before its
-answer goes out, so that nothing is told that was not written down.
+The audit entry is written after the route succeeds and before its response is returned. A response
+therefore never leaves without its audit entry.
 """
 
 import re
@@ -25,15 +25,15 @@ CONVERSATION = "the chat itself says who was in it, and who wrote what"
 
 
 class Audited:
-    """Writes down who made the call, and to what.
+    """Middleware that adds each successful call to the audit log.
 
-    Which one it was follows from the parameters of the path and from those of the query that are
-    ids or days; bodies are never looked at. Of what was made, the answer has the id.
+    The entry contains the path's parameters and those parameters of the query that are ids or days.
+    Bodies of requests are never read. The id of a created resource comes from the response.
 
     Args:
-        verb: What the call does.
-        kind: To what.
-        made: Where the answer of a `create` has the id.
+        verb: The verb of the audit entry, such as `read`.
+        kind: The kind of resource that the call reads or changes.
+        made: The field of the response that contains the id of a created resource.
     """
 
     def __init__(self, verb: AuditVerb, kind: AuditKind, *, made: str = "id") -> None:
@@ -43,7 +43,7 @@ class Audited:
         self.__name__ = f"audited: {verb} {kind}"
 
     def __call__(self, api: Any, following: Next) -> Response[Any]:
-        """Let the route answer, and write that down."""
+        """Call the route and write an audit entry."""
         answer = following(api)
         principal, request = api.context["principal"], api.request
         app().audit.add(
@@ -61,9 +61,9 @@ class Audited:
         return answer
 
     def _ids(self, request: Request) -> dict[str, str]:
-        """The parameters that name something, as they were validated; not the body."""
+        """Return the validated parameters that identify resources, without the body."""
         in_path = PARAMETER.findall(request.route)
-        # Once the route has answered, these are its arguments: of path, query and body.
+        # After the route has run, these are all its arguments: of path, query and body.
         return {
             name: self._shown(name, str(value))
             for name, value in request.path_parameters.items()
@@ -71,8 +71,8 @@ class Audited:
         }
 
     def _shown(self, name: str, value: str) -> str:
-        """A number is shown only where it is one of the tenant's own lines."""
-        if name == "document_id":  # or a name, which is what somebody wrote
+        """Mask a phone number, unless it is one of the tenant's own lines."""
+        if name == "document_id":  # may be a name, which is text that a member wrote
             return Document.id_of(value)
         return value if self.kind == "line" or name.endswith("_id") else masked(value)
 
@@ -89,10 +89,10 @@ def _names_something(parameter: str) -> bool:
 
 
 class Unaudited:
-    """Says that a call needs no entry, and why.
+    """Middleware that declares that a route needs no audit entry.
 
     Args:
-        why: What tells of it instead, or why there is nothing to tell.
+        why: The record that replaces the entry, or the reason why none is needed.
     """
 
     def __init__(self, why: str) -> None:
@@ -100,30 +100,30 @@ class Unaudited:
         self.__name__ = "unaudited"
 
     def __call__(self, api: Any, following: Next) -> Response[Any]:
-        """Let the route answer."""
+        """Call the route."""
         return following(api)
 
 
 def reads(kind: AuditKind) -> Middlewares:
-    """The call shows one or many of these."""
+    """Audit a route that reads one or more resources of a kind."""
     return [Audited("read", kind)]
 
 
 def creates(kind: AuditKind, *, made: str = "id") -> Middlewares:
-    """The call makes one of these; its answer has the id under the name `made`."""
+    """Audit a route that creates a resource, whose id is the response's field `made`."""
     return [Audited("create", kind, made=made)]
 
 
 def changes(kind: AuditKind) -> Middlewares:
-    """The call changes one of these."""
+    """Audit a route that changes a resource of a kind."""
     return [Audited("change", kind)]
 
 
 def deletes(kind: AuditKind) -> Middlewares:
-    """The call takes one of these away."""
+    """Audit a route that deletes a resource of a kind."""
     return [Audited("delete", kind)]
 
 
 def unaudited(why: str) -> Middlewares:
-    """The call leaves no entry; `why` says for what reason."""
+    """Declare that a route writes no audit entry, with the reason `why`."""
     return [Unaudited(why)]

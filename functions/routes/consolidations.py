@@ -1,4 +1,4 @@
-"""The consolidation of chats, for operators: routes of the function `admin_api`."""
+"""Routes of consolidations of chats, for operators (function `admin_api`)."""
 
 from routes.app import ApiRouter, ChatId, Limit, PageCursor, documented
 from routes.audited import changes, reads

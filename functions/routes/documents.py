@@ -1,7 +1,7 @@
-"""Documents of agents and of chats, for operators: routes of the function `admin_api`.
+"""Routes of documents of agents and chats, for operators (function `admin_api`).
 
-What operators make for an agent is open to everybody; what agents wrote in private chats is found
-by naming the person or the chat.
+Documents that operators create for an agent are open. To reach documents that agents wrote in
+private chats, a request names the person or the chat.
 """
 
 from typing import Annotated

@@ -1,7 +1,7 @@
-"""Goals and plans of agents, for operators: routes of the function `admin_api`.
+"""Routes of agents' goals and plans, for operators (function `admin_api`).
 
-What operators make is open to everybody; what agents made in private chats is found by naming the
-person or the chat.
+Goals and plans that operators create are open. To reach those that agents created in private chats,
+a request names the person or the chat.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The health check, which needs no token."""
+"""Route of the health check, which needs no token."""
 
 from routes.app import ApiRouter, documented
 from routes.audited import unaudited

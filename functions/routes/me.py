@@ -1,4 +1,4 @@
-"""Routes that show the caller to themselves."""
+"""Route of the caller's own user record."""
 
 from routes.app import ApiRouter, documented
 from routes.audited import unaudited

@@ -1,7 +1,7 @@
-"""What agents remember, for operators: routes of the function `admin_api`.
+"""Routes of agents' memories, for operators (function `admin_api`).
 
-What operators add is open to everybody; what agents learnt in private chats is found by naming the
-person or the chat.
+Memories that operators add are open. To reach memories of private chats, a request names the person
+or the chat.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What becomes of a person's data, for operators: routes of the function `admin_api`."""
+"""Routes of a person's export and erasure, for operators (function `admin_api`)."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What agents make of what they are about to forget, for operators: of the function `admin_api`."""
+"""Route of agents' reflections, for operators (function `admin_api`)."""
 
 from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented
 from routes.audited import reads

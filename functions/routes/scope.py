@@ -1,4 +1,4 @@
-"""Which of the things that an agent owns an operator asks about: open ones, or some people's."""
+"""Query parameters that choose the scope of an agent's items in operators' requests."""
 
 from typing import Annotated
 
@@ -16,11 +16,11 @@ OfChat = Annotated[EntityId | None, Query(description="From this private chat, i
 
 
 def reach_of(tenant: str, agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
-    """Where to look, once it is clear that there are such an agent and such a person or chat.
+    """Return the reach of a request, after checking that the agent, person or chat exists.
 
     Raises:
-        NotFound: There is none.
-        Unprocessable: Both a person and a chat are named.
+        NotFound: The agent, the person or the chat does not exist.
+        Unprocessable: The request names both a person and a chat.
     """
     if user_id is not None and chat_id is not None:
         raise Unprocessable("give user_id or chat_id, not both")

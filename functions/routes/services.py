@@ -1,4 +1,4 @@
-"""Services that wake agents by webhooks, for operators: routes of the function `admin_api`."""
+"""Routes of webhook services, which start runs, for operators (function `admin_api`)."""
 
 from typing import Annotated
 

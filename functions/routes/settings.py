@@ -1,4 +1,4 @@
-"""What a tenant says of its settings, for operators: routes of the function `admin_api`."""
+"""Routes of a tenant's settings, for operators (function `admin_api`)."""
 
 from routes.app import ApiRouter, documented
 from routes.audited import changes, reads

@@ -1,4 +1,4 @@
-"""Skills of a tenant, for operators: routes of the function `admin_api`."""
+"""Routes of a tenant's skills, for operators (function `admin_api`)."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Threads of agents, and which of them chats pin, for operators: routes of `admin_api`."""
+"""Routes of agents' threads and of chats' pinned threads, for operators (function `admin_api`)."""
 
 from typing import Annotated
 

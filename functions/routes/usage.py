@@ -1,4 +1,4 @@
-"""What models were asked on a day, for operators: a route of the function `admin_api`."""
+"""Route of a day's model usage, for operators (function `admin_api`)."""
 
 from routes.app import ApiRouter, Day, documented
 from routes.audited import reads

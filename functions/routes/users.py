@@ -1,4 +1,4 @@
-"""Routes of people and their phone numbers, for operators."""
+"""Routes of users and their phone numbers, for operators."""
 
 from typing import Annotated
 

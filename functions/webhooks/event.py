@@ -1,7 +1,7 @@
-"""What a webhook's event carries (API Gateway's payload format 2.0).
+"""Webhook requests, read from API Gateway events (payload format 2.0).
 
-Powertools has a class for it, but only together with the classes of all other services, which a
-webhook would load for nothing.
+Powertools has a class for these events, but its import also loads the classes of all other AWS
+services, which slows a cold start.
 """
 
 from collections.abc import Mapping
@@ -9,14 +9,15 @@ from typing import Any, NamedTuple, Self
 
 
 class Webhook(NamedTuple):
-    """A request by somebody else's machine.
+    """Webhook request from an external system.
 
     Attributes:
-        path: Of the route, as the template has it: without stage and domain.
-        query: As it was sent.
-        headers: By their names in lower case.
-        parameters: Of the path, by name.
-        body: Text, in base64 if `encoded`.
+        path: The route's path from the template, without stage and domain.
+        query: The query string as sent.
+        headers: Header values by lower-case name.
+        parameters: Path parameters by name.
+        body: The body as text, or in base64 if `encoded`.
+        encoded: Whether the body is in base64.
     """
 
     path: str
@@ -28,7 +29,7 @@ class Webhook(NamedTuple):
 
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> Self:
-        """The request of an event."""
+        """Read the request from an API Gateway event."""
         return cls(
             path=event["routeKey"].partition(" ")[2],
             query=event.get("rawQueryString") or "",

@@ -1,4 +1,4 @@
-"""What Twilio's webhooks carry: form fields that count once the signature is right."""
+"""Twilio's webhooks: check the signature and parse the form fields."""
 
 import base64
 import re
@@ -14,25 +14,26 @@ from skein.models.sms import InboundSms, StatusReport, known_status
 from skein.ports import WebhookVerifier
 from webhooks.event import Webhook
 
-MAX_BODY_CHARACTERS = 64 * 1024  # Twilio's longest are a few KiB
+MAX_BODY_CHARACTERS = 64 * 1024  # Twilio's longest bodies are a few KiB
 MAX_FIELDS = 500
 MAX_MEDIA = 10
-NUMBER = re.compile(r"[0-9]{1,100}")  # far fewer digits than `int` refuses to read
+NUMBER = re.compile(r"[0-9]{1,100}")  # far fewer digits than the limit of `int`
 
 Form = Mapping[str, str]
 V = TypeVar("V", bound=Value)
 
 
 def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> Form:
-    """The form fields of a webhook that comes from Twilio; of a repeated one, the first value.
+    """Verify a Twilio webhook's signature and return its form fields.
 
-    The URL that was signed is the one that Twilio was told: `base_url`, the route, and the query
-    string as it was sent. What the gateway makes of stages and domains does not matter.
+    The signed URL is the URL that Twilio was given: `base_url`, the route, and the query string as
+    sent. Stages and domains of the gateway are not part of this URL. Of a repeated field, the first
+    value counts.
 
     Raises:
         Forbidden: The signature is missing or wrong.
-        Invalid: The body is no form in UTF-8.
-        TooLarge: The body is longer than any of Twilio's.
+        Invalid: The body is not a form in UTF-8, or has more than `MAX_FIELDS` fields.
+        TooLarge: The body is longer than `MAX_BODY_CHARACTERS`.
     """
     signature = webhook.headers.get("x-twilio-signature")
     if not signature:
@@ -46,7 +47,9 @@ def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> F
 
 
 def inbound_sms(form: Form) -> InboundSms:
-    """The text that a form holds (https://www.twilio.com/docs/messaging/guides/webhook-request).
+    """Parse an inbound SMS from a form.
+
+    See https://www.twilio.com/docs/messaging/guides/webhook-request.
 
     Raises:
         Invalid: A field is missing or malformed.
@@ -77,7 +80,7 @@ def inbound_sms(form: Form) -> InboundSms:
 
 
 def status_report(webhook: Webhook, form: Form) -> StatusReport | None:
-    """What a status callback tells of a part; None when it is a status that nobody knows.
+    """Parse the status of an SMS from a status callback; None for an unknown status.
 
     See https://www.twilio.com/docs/messaging/guides/track-outbound-message-status.
 
