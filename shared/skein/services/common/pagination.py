@@ -1,8 +1,8 @@
-"""Read lists in pages: by query for the services, by opaque cursor for clients.
+"""Pagination: by query inside the services, by opaque cursor for clients.
 
-A cursor says where a list goes on, and never in whose partition.
-The partition always comes from the signed-in caller's own request, so a forged cursor can at most
-skip or repeat what its forger may read anyway.
+A cursor holds a position in a list, never a partition. The partition always comes from the
+signed-in client's own request. So a forged cursor can only skip or repeat items that its sender may
+read anyway.
 """
 
 import binascii
@@ -21,14 +21,14 @@ from skein.ports import Table
 
 MAX_PAGE = 100
 DEFAULT_PAGE = 50
-ROWS = 100  # of a relation in one reading; a batch of reads holds as many
+ROWS = 100  # of a relation in one query; a batch of reads holds as many
 MAX_CURSOR_CHARACTERS = 1_000
-HIGHEST = "\U0010ffff"  # sorts behind all that people may put into a key
+HIGHEST = "\U0010ffff"  # sorts after every character that people may put into a key
 FULL = "nothing more can be kept here"
 FOREIGN = "the cursor is not one that this list gave"
-MAX_PAGE_BYTES = 2_500_000  # an answer of Lambda's holds 6 MB, in which quotes count double
+MAX_PAGE_BYTES = 2_500_000  # a Lambda response holds 6 MB, in which quotes count double
 
-# What a sort key that a list goes on from may look like.
+# The form of a sort key in a cursor.
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[ -~]+$")]
 
 Thing = TypeVar("Thing")
@@ -38,19 +38,19 @@ Sized = TypeVar("Sized", bound=BaseModel)
 
 
 class Cursor(Value):
-    """Where a list goes on; each list has its own kind, and takes no other."""
+    """The position where the next page of a list starts; each list has its own kind of cursor."""
 
     def encode(self) -> str:
-        """The cursor as clients carry it: base64url without padding."""
+        """Encode the cursor for clients as base64url without padding."""
         data = self.model_dump_json(exclude_none=True).encode()
         return urlsafe_b64encode(data).rstrip(b"=").decode()
 
     @classmethod
     def decode(cls, text: str) -> Self:
-        """The cursor that `encode` made.
+        """Decode a cursor that `encode` returned.
 
         Raises:
-            Invalid: It is damaged, forged or another list's.
+            Invalid: The cursor is damaged, forged or belongs to another list.
         """
         try:
             if len(text) > MAX_CURSOR_CHARACTERS:
@@ -67,9 +67,9 @@ ListName = Literal[
 
 
 class RowCursor(Cursor):
-    """Goes on behind one row of a list, which has one order and no other state.
+    """A cursor that holds the sort key of the last row.
 
-    Lists that need more than a key to go on have a cursor of their own.
+    Lists that need more than a key to continue have their own cursor.
     """
 
     of: ListName
@@ -77,10 +77,10 @@ class RowCursor(Cursor):
 
     @classmethod
     def key_in(cls, text: str | None, of: ListName) -> str | None:
-        """Return the key behind which the list `of` goes on; None at its start.
+        """Return the key after which the page of the list `of` starts; None for the first page.
 
         Raises:
-            Invalid: The cursor is damaged, forged or another list's.
+            Invalid: The cursor is damaged, forged or belongs to another list.
         """
         if text is None:
             return None
@@ -92,14 +92,14 @@ class RowCursor(Cursor):
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Thing]):
-    """One page of a list; it ends when `next_cursor` is None, not when a page is short."""
+    """One page of a list; the last page has no `next_cursor`, and any page can be short."""
 
     items: tuple[Thing, ...]
     next_cursor: str | None
 
 
 def fitting(things: Iterable[Sized]) -> list[Sized]:
-    """As many of `things`, in order, as one answer holds; at least one, if there is one."""
+    """Return the first of `things` that fit in a response of 2.5 MB, but at least one."""
     taken: list[Sized] = []
     size = 0
     for thing in things:
@@ -111,10 +111,10 @@ def fitting(things: Iterable[Sized]) -> list[Sized]:
 
 
 def pages(ask: Callable[[Item | None], Page]) -> Iterator[tuple[Item, ...]]:
-    """The items of every page, in order.
+    """Yield the items of each page, in order.
 
     Args:
-        ask: Reads the page that begins where an earlier one ended; None for the first.
+        ask: Reads the page that starts at the given `next_start`; None for the first page.
     """
     start: Item | None = None
     while True:
@@ -128,14 +128,14 @@ def pages(ask: Callable[[Item | None], Page]) -> Iterator[tuple[Item, ...]]:
 def items_under(
     table: Table, pk: str, prefix: str, *, after: str | None = None, rows: int = ROWS
 ) -> Iterator[Item]:
-    """All items of a partition whose sort keys start with `prefix`, a page at a time.
+    """Yield all items of a partition whose sort keys start with `prefix`, reading in pages.
 
     Args:
-        table: Where.
+        table: The table to read.
         pk: The partition.
-        prefix: Of the sort keys.
-        after: Only what comes behind this one.
-        rows: How many to read at once.
+        prefix: The prefix of the sort keys.
+        after: A sort key; only items after it are returned.
+        rows: The number of items to read per query.
     """
     first, last = after or prefix, f"{prefix}{HIGHEST}"
     for items in pages(
@@ -147,9 +147,9 @@ def items_under(
 def rows_after(
     table: Table, relation: str, after: str | None, *, limit: int, newest_first: bool
 ) -> list[Item]:
-    """Up to `limit` rows of a `gsi1` relation that come behind the sort key `after`.
+    """Return up to `limit` rows of a `gsi1` relation after the sort key `after`.
 
-    The bound is a key, not a row, so a row that has moved away meanwhile does no harm.
+    The bound is a key, so the row with that key may have left the relation in the meantime.
     """
     bounds: dict[str, Any] = {}
     if after is not None:
@@ -163,9 +163,9 @@ def rows_after(
 def pages_of_relation(
     table: Table, relation: str, *, after: str | None = None, newest_first: bool = False
 ) -> Iterator[list[Item]]:
-    """All rows of a `gsi1` relation behind the sort key `after`, up to 100 at a time.
+    """Yield all rows of a `gsi1` relation after the sort key `after`, up to 100 at a time.
 
-    Whoever works on the rows may let them move away; see `rows_after`.
+    The caller may remove rows from the relation between pages; see `rows_after`.
     """
     while True:
         rows = rows_after(table, relation, after, limit=ROWS, newest_first=newest_first)
@@ -186,20 +186,20 @@ def list_relation(
     newest_first: bool = False,
     keep: Callable[[Record], bool] = lambda _: True,
 ) -> Listing[Record]:
-    """One page of the records that a relation points at: one query and one batch of reads.
+    """List a page of the records of a relation, with one query and one batch of reads.
 
     Args:
-        table: Where they live.
+        table: The table to read.
         relation: The partition of `gsi1`.
-        record: What they are.
-        of: The list's name, which its cursors carry.
-        limit: How many rows to read at most, 1 to 100.
-        cursor: Where an earlier page ended.
-        newest_first: From the highest sort key down.
-        keep: Which records to show; the index may lag behind.
+        record: The class of the records.
+        of: The list's name, which is part of its cursors.
+        limit: The most rows to read, 1 to 100.
+        cursor: The `next_cursor` of an earlier page.
+        newest_first: Whether to read from the highest sort key down.
+        keep: Tells whether to show a record; needed because the index is eventually consistent.
 
     Raises:
-        Invalid: The cursor is not one of this list.
+        Invalid: The cursor does not belong to this list.
     """
     after = RowCursor.key_in(cursor, of)
     rows = rows_after(table, relation, after, limit=limit + 1, newest_first=newest_first)
@@ -216,7 +216,7 @@ def list_relation(
 
 
 def owned_items(table: Table, reach: Reach, prefix: str) -> list[Item]:
-    """All items within reach whose sort keys start with `prefix`: one query a partition."""
+    """Read all items within reach whose sort keys start with `prefix`, one query per scope."""
     return [
         item
         for scope in reach.scopes
@@ -229,21 +229,21 @@ def owned_items(table: Table, reach: Reach, prefix: str) -> list[Item]:
 def check_room(
     table: Table, reach: Reach, prefix: str, read: Callable[[Item], Owned], *, most: int, told: str
 ) -> None:
-    """Refuse one more active thing where there are as many as may be.
+    """Check that one more active item fits under the limit of its kind.
 
-    Only what may be shown within reach counts, so the limit tells nothing of what is hidden. A cap
-    on everything that is stored keeps the partition small enough to be read at once.
+    The limit counts only items that may be shown within reach, so it reveals nothing about hidden
+    items. A second limit counts all stored items and keeps them few enough for one query.
 
     Args:
-        table: Where they live.
-        reach: Whose, and where they are shown; its first scope counts.
-        prefix: What the sort keys of active ones start with.
-        read: Makes an item a thing.
-        most: How many there may be.
-        told: Why one more is refused.
+        table: The table to read.
+        reach: The agent, the scopes and the readers; only the first scope is used.
+        prefix: The prefix of the sort keys of active items.
+        read: Parses an item.
+        most: The limit.
+        told: The error message at the limit.
 
     Raises:
-        Conflict: There are as many as may be.
+        Conflict: One of the limits is reached.
     """
     partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
     items = table.query(partition, first=prefix, last=f"{prefix}~", limit=MAX_KEPT).items
@@ -262,18 +262,18 @@ def list_owned(
     limit: int,
     cursor: str | None,
 ) -> Listing[Shown]:
-    """One page of the items in one partition, section after section, each by its sort keys.
+    """List a page of an agent's items in one scope, prefix by prefix, by sort key.
 
     Args:
-        table: Where they live.
-        reach: Whose; its first scope counts.
-        sections: What the sort keys start with.
-        read: Makes an item a thing, or None if it is not to be shown.
-        limit: How many items to read at most.
-        cursor: Where an earlier page ended.
+        table: The table to read.
+        reach: The agent and its scopes; only the first scope is used.
+        sections: The prefixes of the sort keys, in the order of the list.
+        read: Parses an item; returns None for an item that may not be shown.
+        limit: The most items to read.
+        cursor: The `next_cursor` of an earlier page.
 
     Raises:
-        Invalid: The cursor is not one of this list.
+        Invalid: The cursor does not belong to this list.
     """
     partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
     return list_partition(table, partition, sections, read, limit=limit, cursor=cursor)
@@ -288,10 +288,10 @@ def list_partition(
     limit: int,
     cursor: str | None,
 ) -> Listing[Shown]:
-    """The same for any one partition; see `list_owned`.
+    """List a page of the items of any partition; see `list_owned` for the arguments.
 
     Raises:
-        Invalid: The cursor is not one of this list.
+        Invalid: The cursor does not belong to this list.
     """
     after = RowCursor.key_in(cursor, "owned")
     left = list(sections)

@@ -1,4 +1,4 @@
-"""Take in SMS and webhooks of services."""
+"""Receive SMS and the webhooks of services."""
 
 __all__ = [
     "service_webhooks",

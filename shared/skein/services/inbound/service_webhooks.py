@@ -1,4 +1,4 @@
-"""Services outside that wake agents: registered by operators, heard through signed webhooks."""
+"""Webhook services: registered by operators, they start runs through signed webhooks."""
 
 import re
 import secrets
@@ -23,7 +23,7 @@ from skein.services.runs.background_runs import agent_run
 from skein.settings import Settings
 
 if TYPE_CHECKING:
-    # Only the API makes these, and only it loads them.
+    # Only the API creates these models, so only the API imports them.
     from skein.models.api.services import NewService, ServiceChange
 
 SECRET_BYTES = 32
@@ -35,7 +35,7 @@ _OUTSIDE_TEXTS = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookServices:
-    """Keeps the sources' records, and turns their deliveries into runs."""
+    """Webhook services: their records, and the runs that their webhooks start."""
 
     table: Table
     clock: Clock
@@ -44,10 +44,12 @@ class WebhookServices:
     settings: Settings
 
     def create(self, tenant: str, new: "NewService") -> Source:
-        """Register a service, with a secret that nobody is shown again.
+        """Register a service with a new secret.
+
+        The secret is shown once, in the answer to this request.
 
         Raises:
-            Unprocessable: There is no such agent.
+            Unprocessable: One of the agents does not exist.
         """
         source = Source(
             tenant=tenant,
@@ -61,7 +63,7 @@ class WebhookServices:
         return source
 
     def get(self, tenant: str, source_id: str) -> Source:
-        """One service.
+        """Return a service.
 
         Raises:
             NotFound: There is no such service in this tenant.
@@ -74,10 +76,10 @@ class WebhookServices:
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[Source]:
-        """A page of a tenant's services, the oldest first.
+        """List a page of a tenant's services, oldest first.
 
         Raises:
-            Invalid: The cursor is not one of this list.
+            Invalid: The cursor does not belong to this list.
         """
         return list_relation(
             self.table,
@@ -89,11 +91,11 @@ class WebhookServices:
         )
 
     def change(self, tenant: str, source_id: str, change: "ServiceChange") -> Source:
-        """Change a service's name, or whom it wakes.
+        """Change a service's name or the agents whose runs it starts.
 
         Raises:
             NotFound: There is no such service in this tenant.
-            Unprocessable: There is no such agent.
+            Unprocessable: One of the agents does not exist.
         """
 
         def attempt() -> Source:
@@ -107,7 +109,7 @@ class WebhookServices:
         return optimistic(self.clock, attempt)
 
     def rotate(self, tenant: str, source_id: str) -> Source:
-        """Give a service a new secret; the old one counts no more.
+        """Rotate a service's secret; the old secret is invalid at once.
 
         Raises:
             NotFound: There is no such service in this tenant.
@@ -122,7 +124,7 @@ class WebhookServices:
         return optimistic(self.clock, attempt)
 
     def delete(self, tenant: str, source_id: str) -> None:
-        """Let a service go: its deliveries are refused from now on.
+        """Delete a service; its webhooks are refused from then on.
 
         Raises:
             NotFound: There is no such service in this tenant.
@@ -142,20 +144,23 @@ class WebhookServices:
             raise Unprocessable("there is no such agent") from failure
 
     def receive(self, source_id: str, body: bytes, signature: str) -> tuple[str, ...]:
-        """Take a delivery in: each of the service's agents gets one run, however often it comes.
+        """Receive a webhook and start one run for each of the service's agents (idempotent).
+
+        A webhook that is sent again starts no further runs.
 
         Args:
-            source_id: Whom the webhook names.
-            body: What it carries: JSON, 64 KiB at most.
-            signature: Its header `X-Skein-Signature`.
+            source_id: The id of the service, from the webhook's URL.
+            body: The webhook's body: JSON, at most 64 KiB.
+            signature: The webhook's header `X-Skein-Signature`.
 
         Returns:
-            The ids of the runs; agents that are gone have none.
+            The ids of the runs. Agents that do not exist any more get no run.
 
         Raises:
-            TooLarge: The body is longer.
-            Forbidden: There is no such service, or the signature is not right; nobody learns which.
-            Invalid: The body is no JSON.
+            TooLarge: The body is longer than 64 KiB.
+            Forbidden: The service does not exist, or the signature is missing, wrong or too old.
+                The error does not say which.
+            Invalid: The body is not valid JSON.
         """
         if len(body) > MAX_PAYLOAD_BYTES:
             raise TooLarge(f"the body holds more than {MAX_PAYLOAD_BYTES:,} bytes")
@@ -163,7 +168,7 @@ class WebhookServices:
         item = self.table.get(Source.key_of(source_id)) if known else None
         source = Source.from_item(item) if item else None
         now = self.clock.now()
-        # Who is not there is held against a secret, too, so that refusals take the same time.
+        # Check unknown services against a secret too, so that every refusal takes the same time.
         secret = source.secret if source else NO_SECRET
         delivery = verified(secret, signature, body, now)
         if source is None or delivery is None:
@@ -198,7 +203,7 @@ class WebhookServices:
         ]
 
     def _commit(self, writes: Sequence[Write]) -> bool:
-        """Create the runs; False if a delivery that came before has created them."""
+        """Create the runs; return False if an earlier copy of the webhook created them."""
         try:
             self.table.transact(writes)
         except ConditionFailed:
@@ -207,17 +212,17 @@ class WebhookServices:
 
 
 def chat_named_in(payload: str) -> str | None:
-    """Return the chat that a payload names by `chat_id` in its outermost object, if it does."""
+    """Return the `chat_id` in a payload's outermost object; None without a valid one."""
     given = from_json(payload)
     chat_id = given.get("chat_id") if isinstance(given, dict) else None
     return chat_id if isinstance(chat_id, str) and CHAT_ID.fullmatch(chat_id) else None
 
 
 def compact_json(body: bytes) -> str:
-    """JSON without the space between its parts; its texts and numbers stay as they came.
+    """Remove the white space between the tokens of JSON; strings and numbers stay unchanged.
 
     Raises:
-        Invalid: This is no JSON in UTF-8.
+        Invalid: The body is not valid JSON in UTF-8.
     """
     try:
         from_json(body, allow_inf_nan=False)

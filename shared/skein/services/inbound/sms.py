@@ -1,4 +1,4 @@
-"""Texts on their way in: whose they are, which chat they belong to, and what they ask for."""
+"""Inbound SMS: find the sender and the chat, detect keywords, and post the message."""
 
 import logging
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Place(NamedTuple):
-    """Who a text is from, the chat that it belongs to, and what is said of settings there."""
+    """The sender and the chat of an SMS, with the chat's setting overrides."""
 
     user_id: str
     chat_id: str
@@ -39,10 +39,14 @@ class _Place(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is known of a number on a line.
+    """The stored data about a phone number on a line.
 
     Attributes:
-        is_line: The number is a line of this deployment, of any tenant.
+        owner: The record of the user who has the number; None for an unknown number.
+        chat: The pointer to the chat of the number and the line; None before the first contact.
+        said: The setting overrides of the agent, the line and the tenant.
+        retention: The tenant's retention.
+        is_line: Whether the number is itself a line of this deployment, of any tenant.
     """
 
     owner: PhoneOwner | None
@@ -54,7 +58,7 @@ class _Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingest:
-    """Takes texts in."""
+    """Receiver of inbound SMS."""
 
     table: Table
     clock: Clock
@@ -65,20 +69,21 @@ class Ingest:
     metrics: Metrics
 
     def receive(self, sms: InboundSms) -> Posted | None:
-        """Put a text into the direct chat between its sender and the line's agent.
+        """Post an SMS to the direct chat of its sender and the line's agent.
 
-        The sender and the chat are created at first contact. There is a new chat, too, when the
-        line has come to lead to another agent, and when the old one was discarded or left. Words
-        such as STOP are recorded and wake nobody.
+        The first contact creates the sender and the chat. A new chat is also created if the line
+        leads to another agent now, or if the old chat was discarded or its person has left it.
+        Keywords such as STOP are recorded and trigger nobody.
 
         Returns:
-            The message. None for a text that is not stored: it has neither words nor media, or
-            its sender is one of our own lines. Two agents would answer each other without end.
+            The message. None for an SMS that is not stored: the SMS has neither text nor media, or
+            its sender is one of our own lines, in which case two agents would answer each other
+            endlessly.
 
         Raises:
-            Unprocessable: A number is no full phone number, so nobody could be answered.
-            NotFound: The number that was texted is no line of ours, or its agent is gone.
-            Contention: Too many others wrote the same chat at once; nothing was stored.
+            Unprocessable: A number is not a full phone number, so no answer could be sent.
+            NotFound: The recipient is not one of our lines, or the line's agent was deleted.
+            Contention: The optimistic lock failed 20 times; nothing was stored.
         """
         address = SmsAddress(line=e164(sms.recipient), phone=e164(sms.sender))
         if not sms.body.strip() and not sms.media:
@@ -87,10 +92,10 @@ class Ingest:
         return optimistic(self.clock, lambda: self._receive_once(line, address, sms))
 
     def _receive_once(self, line: Line, address: SmsAddress, sms: InboundSms) -> Posted | None:
-        """Put the text where it belongs now; that it still does when it is written is a condition.
+        """Post the SMS, on condition that the number still belongs to the same user.
 
         Raises:
-            ConditionFailed: The number has come to be somebody else's meanwhile; look again.
+            ConditionFailed: The number belongs to another user now; the caller reads again.
         """
         known = self._look_up(line, address.phone)
         if known.is_line:
@@ -103,14 +108,14 @@ class Ingest:
         try:
             try:
                 return self._post(line, address, place, sms, keyword, over)
-            except (Conflict, NotFound):  # the chat is discarded, or its person has left it
+            except (Conflict, NotFound):  # the chat was discarded, or the person has left
                 place = self._open(line, address.phone, instead_of=place)
                 return self._post(line, address, place, sms, keyword, over)
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
 
     def _admitted(self, line: Line, place: _Place, sms: InboundSms) -> Over | None:
-        """Count a text against its sender's limits; a redelivered one takes nothing."""
+        """Charge an SMS to its sender's rate limits; a redelivered SMS costs nothing."""
         sender = MemberRef(kind="user", id=place.user_id)
         tenant, chat_id, sid = line.tenant, place.chat_id, _client_id(sms)
         mark = DedupeMark.key_of(tenant, chat_id, sender, sid)
@@ -149,10 +154,11 @@ class Ingest:
         keyword: Keyword | None,
         over: Over | None,
     ) -> Posted:
-        """Store a text and, of a person over a limit, say once why nobody answers.
+        """Post an SMS and, if its sender is over a limit, a notice that nobody answers.
 
-        A text that was stored before they went over the limit causes no notice. One that was stored
-        after that still does, in case its first delivery failed before the notice was stored.
+        An SMS that was stored before the sender went over the limit causes no notice. A redelivered
+        SMS that was stored after that causes the notice again, in case the first attempt failed
+        before the notice was stored.
         """
         still_theirs = Is("user_id", place.user_id)
         posted = self.chats.post_message(
@@ -206,7 +212,7 @@ class Ingest:
         )
 
     def _open(self, line: Line, phone: str, *, instead_of: _Place | None = None) -> _Place:
-        """Create the chat, and the person if need be, once however many texts come at once."""
+        """Create the chat, and the user if missing; concurrent SMS create each once."""
         return optimistic(self.clock, lambda: self._open_once(line, phone, instead_of))
 
     def _open_once(self, line: Line, phone: str, instead_of: _Place | None) -> _Place:
@@ -241,7 +247,7 @@ class Ingest:
         for member in members:
             membership = Membership(tenant=line.tenant, chat_id=chat.id, member=member)
             if member.kind == "user" and former_place is not None:
-                # The carrier's block holds for the two numbers, whichever agent answers.
+                # The carrier blocks the pair of numbers, so an opt-out applies to every agent.
                 opted_out_at = former_place.sms_opted_out_at
                 membership = membership.model_copy(update={"sms_opted_out_at": opted_out_at})
             writes.append(Put(membership.key, membership.to_item(chat), Missing()))
@@ -258,13 +264,13 @@ class Ingest:
         try:
             self.table.transact(writes)
         except Ambiguous:
-            raise ConditionFailed(frozenset()) from None  # look again: it may be there
+            raise ConditionFailed(frozenset()) from None  # read again: the chat may exist
         return place
 
     def _people(
         self, line: Line, place: _Place, former: PhoneChat | None
     ) -> tuple[Agent, User | None, Membership | None]:
-        """The line's agent, the person, and their place in the chat that went before."""
+        """Read the line's agent, the user, and the user's membership of the former chat."""
         agent_key = Agent.key_of(line.tenant, line.agent_id)
         user_key = User.key_of(line.tenant, place.user_id)
         keys = [agent_key, user_key]
@@ -304,12 +310,12 @@ class Ingest:
 
 
 def _client_id(sms: InboundSms) -> str:
-    """The id by which a redelivered text is recognised."""
+    """Return the id by which a redelivered SMS is recognised."""
     return f"{sms.account_sid}:{sms.message_sid}"
 
 
 def _fitting(known: _Known, *, line: Line, instead_of: _Place | None = None) -> _Place | None:
-    """The place that the look-ups lead to, unless the chat is another agent's or `instead_of`."""
+    """Return the known user and chat, unless the chat is another agent's or `instead_of`."""
     owner, chat = known.owner, known.chat
     if owner is None or chat is None:
         return None

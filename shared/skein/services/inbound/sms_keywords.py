@@ -1,7 +1,8 @@
-"""The words by which a person stops and starts texts, as Twilio knows them.
+"""SMS keywords with which a person opts out of SMS, opts in again or asks for help.
 
-See https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out: the whole message is the word,
-in any case. Twilio answers them itself and, after a STOP, refuses texts to that person.
+They follow Twilio: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out. The keyword is
+the whole message, in upper or lower case. Twilio answers keywords itself and, after a STOP, refuses
+further SMS to that person.
 """
 
 from typing import Literal
@@ -13,24 +14,24 @@ STOP_WORDS = frozenset(
 )
 START_WORDS = frozenset({"start", "unstop"})
 HELP_WORDS = frozenset({"help", "info"})
-YES = "yes"  # starts texts again, but only after a STOP; at any other time it is an answer
+YES = "yes"  # an opt-in only after a STOP; otherwise an ordinary answer
 
 _TOLD: dict[str, Keyword] = {"STOP": "stop", "START": "start", "HELP": "help"}
 _PUNCTUATION = " \t\r\n.,;:!?\"'()*\u2026\u2019\u201c\u201d"
 
 
 def keyword_in(body: str, *, told: str | None, opted_out: bool) -> Keyword | None:
-    """Which keyword a text is; None for ordinary words.
+    """Return the keyword that an SMS consists of; None for an ordinary SMS.
 
     Args:
-        body: The whole text.
-        told: What Twilio says it is (`OptOutType`), which settles it; Twilio only says so where
-            Advanced Opt-Out is on, and then knows the operator's own words, too.
-        opted_out: Whether the person had stopped texts before.
+        body: The text of the SMS.
+        told: Twilio's own classification (`OptOutType`), which takes precedence. Twilio sends it
+            only if Advanced Opt-Out is on, and then it covers the operator's own keywords too.
+        opted_out: Whether the person has opted out before.
     """
     if told and told.upper() in _TOLD:
         return _TOLD[told.upper()]
-    # Punctuation only ever stops: "Stop!" is clear, but "help!" may be meant for the agent.
+    # Ignore punctuation for STOP only: "Stop!" is clear, but "help!" may address the agent.
     if body.strip(_PUNCTUATION).lower() in STOP_WORDS:
         return "stop"
     word = body.strip().lower()
@@ -40,5 +41,5 @@ def keyword_in(body: str, *, told: str | None, opted_out: bool) -> Keyword | Non
 
 
 def could_start(body: str) -> bool:
-    """Whether the text starts texts again, if the person had stopped them."""
+    """Tell whether an SMS is an opt-in if its person has opted out before."""
     return body.strip().lower() == YES

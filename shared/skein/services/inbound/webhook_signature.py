@@ -1,4 +1,4 @@
-"""The signature of a service's webhook: `X-Skein-Signature: t=<unix>,v1=<hex>`."""
+"""Signatures of webhook services: `X-Skein-Signature: t=<unix>,v1=<hex>`."""
 
 import hashlib
 import hmac
@@ -11,22 +11,23 @@ _FORM = re.compile(r"t=(?P<t>[0-9]{1,12}),v1=(?P<v1>[0-9a-fA-F]{64})")
 
 
 def sign(secret: str, sent_at: str, body: bytes) -> str:
-    """The hex HMAC-SHA256 of `t.body`, with the text of `secret` as the key."""
+    """Return the hex HMAC-SHA256 of `t.body`; the key is the text of `secret`."""
     signed = b".".join([sent_at.encode(), body])
     return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
 def verified(secret: str, header: str, body: bytes, now: datetime) -> str | None:
-    """The signature of a webhook, if its header holds the right one.
+    """Verify the signature of a webhook.
 
     Args:
-        secret: The service's.
-        header: As it came.
+        secret: The service's secret.
+        header: The header `X-Skein-Signature` as received.
         body: The bytes that were signed.
-        now: The present, from which the time of sending is five minutes away at most.
+        now: The current time. The time in the header must be within 5 minutes of it.
 
     Returns:
-        The right signature; None if the header is malformed, wrong, too old or of the future.
+        The signature; None if the header is malformed, wrong, or more than 5 minutes old or in
+        the future.
     """
     match = _FORM.fullmatch(header.replace(" ", ""))
     sent_at = match["t"] if match else "0"
