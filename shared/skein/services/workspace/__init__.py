@@ -1,4 +1,4 @@
-"""Keep documents, threads and skills."""
+"""Store documents, threads and skills, and select them for a piece of work."""
 
 __all__ = [
     "document_edits",

@@ -1,4 +1,4 @@
-"""Edit documents: what a change makes of one, what is refused, and the writes of a change."""
+"""Document edits: the validated result of a change, its limits, and its conditional writes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,15 +41,16 @@ from skein.services.common.pagination import FULL
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """On whose behalf a document is changed; by default an operator's.
+    """The author of a change to a document or thread; an operator by default.
 
     Attributes:
-        audience: Who was there for all that goes into it, and so may be shown a new one.
-        source_chat_id: The chat in which it is done.
-        source_run_id: The run that does it.
-        activation: Which activation of the run.
-        effect: The id of a run's effect; the same one again changes nothing.
-        guard: A check on the run that does it.
+        audience: Audience of everything that the change is made from. A new document gets this
+            audience.
+        source_chat_id: The chat in which the change is made.
+        source_run_id: The run that makes the change.
+        activation: The number of the run's activation.
+        effect: The id of the run's effect, which makes a repeated change a no-op.
+        guard: Check on the run's fencing token, joined to the transaction.
     """
 
     audience: Audience = OPEN
@@ -65,13 +66,13 @@ OPERATOR = Author()
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What of a document is to change; what is None stays.
+    """A partial change to a document; a field that is None keeps its value.
 
     Attributes:
-        append: Goes to the end of the text as it is.
-        find: A part of the text that stands there exactly once.
-        replace: What takes its place.
-        version: The change holds only for this version of the document.
+        append: Text to add at the end, without a separator.
+        find: Text to replace; it must occur exactly once in the document.
+        replace: The replacement for `find`; None deletes the found text.
+        version: The version that the document must have (optimistic lock).
     """
 
     append: str | None = None
@@ -84,7 +85,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """When a change is made, and the generation of what is made by it."""
+    """The time of a change, and the generation for a document that the change creates."""
 
     now: datetime
     generation: str
@@ -93,12 +94,12 @@ class Stamp:
 def new_document(
     folder: Folder, name: str, text: str, revision: Revision, maker: Author, stamp: Stamp
 ) -> Document:
-    """A new document.
+    """Create a document model from its first text.
 
     Raises:
-        Conflict: A version of it was asked for.
-        TooLarge: The text holds more than a document may.
-        Unprocessable: A value does not fit.
+        Conflict: `revision` names a version, but no document exists.
+        TooLarge: The text is larger than 256 KiB of UTF-8.
+        Unprocessable: A value is invalid.
     """
     if revision.version is not None:
         raise Conflict("there is no version of this document")
@@ -125,12 +126,12 @@ def new_document(
 def changed_document(
     before: Document, text: str, revision: Revision, maker: Author, stamp: Stamp
 ) -> Document:
-    """The document with this text, for the same people as before.
+    """Return the next version of a document with a new text; the audience stays.
 
     Raises:
-        Conflict: It is at another version, or too many chats have a part in it.
-        TooLarge: The text holds more than a document may.
-        Unprocessable: A value does not fit.
+        Conflict: The document has another version, or 100 other chats already contributed to it.
+        TooLarge: The text is larger than 256 KiB of UTF-8.
+        Unprocessable: A value is invalid.
     """
     check_version(before, revision.version)
     check_size(text)
@@ -151,10 +152,11 @@ def changed_document(
 
 
 def chats_of(before: tuple[str, ...], maker: Author) -> tuple[str, ...]:
-    """The chats that have a part in a document, now that `maker` writes in it.
+    """Return the chats that contributed to a document, including the chat of `maker`.
 
     Raises:
-        Conflict: They are too many for an erasure to keep track of.
+        Conflict: 100 other chats already contributed. An erasure finds the document by this list,
+            so the list is bounded.
     """
     chat_id = maker.source_chat_id
     if chat_id is None or chat_id in before:
@@ -165,10 +167,10 @@ def chats_of(before: tuple[str, ...], maker: Author) -> tuple[str, ...]:
 
 
 def revised_text(text: str, revision: Revision) -> str:
-    """The text with one part replaced, then with what is appended.
+    """Replace one part of a text, then append.
 
     Raises:
-        Unprocessable: What is to be replaced does not stand there, or more than once.
+        Unprocessable: The text to replace does not occur in the document, or more than once.
     """
     if revision.find is not None:
         count = text.count(revision.find) if revision.find else 0
@@ -184,21 +186,21 @@ def revised_text(text: str, revision: Revision) -> str:
 
 
 def check_version(document: Document, version: int | None) -> None:
-    """Refuse to change another version than the one that is meant.
+    """Check the version that the caller expects (optimistic lock); None skips the check.
 
     Raises:
-        Conflict: It is at another one.
+        Conflict: The document has another version.
     """
     if version is not None and document.version != version:
         raise Conflict(f"this document is at version {document.version} now")
 
 
 def check_size(text: str) -> None:
-    """Refuse a text that the table does not hold.
+    """Check that a document's text fits into the table.
 
     Raises:
-        TooLarge: It is more than 256 KiB.
-        Unprocessable: It is no Unicode.
+        TooLarge: The text is larger than 256 KiB of UTF-8.
+        Unprocessable: The text contains a lone surrogate, which UTF-8 cannot encode.
     """
     try:
         size = len(text.encode())
@@ -217,20 +219,21 @@ def check_shelf(
     what: str,
     shown: Callable[[tuple[str, ...]], int],
 ) -> None:
-    """Refuse to show more documents all the time than a prompt is to hold.
+    """Check the limit on listed documents, which prompts read.
 
-    Only those that may be shown there count, so the limit tells nothing of what is hidden. A cap of
-    twice as many on all of them keeps them within what a prompt reads at once.
+    The limit `most` counts only documents that may be shown in this place, so the error reveals
+    nothing about hidden ones. All listed documents, hidden ones included, are limited to twice as
+    many, because a prompt reads them at once. A list that does not grow always passes.
 
     Args:
-        before: The ids that are listed.
-        after: Those that are to be.
-        most: How many that may be shown.
-        what: What they are called.
-        shown: How many of some may be shown.
+        before: The ids that are listed now.
+        after: The ids after the change.
+        most: The maximum number of listed documents that may be shown.
+        what: The name of the list in the error.
+        shown: Counts the documents among given ids that may be shown.
 
     Raises:
-        Conflict: There are too many.
+        Conflict: The list would exceed a limit.
     """
     if len(after) <= max(most, len(before)):
         return
@@ -241,12 +244,15 @@ def check_shelf(
 
 
 class Change(NamedTuple):
-    """A document as it was read, and as it is to be; None where there is none.
+    """A document before and after a change; None means that the document does not exist.
 
     Attributes:
-        shown: How many of some ids are documents that may be shown there.
-        hidden: One of the same name that may not be shown there, and so must not be noticed.
-        renamed: The same under the name by which it is kept from now on.
+        home: The folder of the document.
+        found: The items that were read for this change.
+        shown: Counts the documents among given ids that may be shown.
+        hidden: A document of the same name that may not be shown here. The caller must not learn
+            that it exists.
+        renamed: The hidden document under its new name.
     """
 
     home: Folder
@@ -259,13 +265,18 @@ class Change(NamedTuple):
 
     @property
     def deed(self) -> Deed:
-        """What happens to the document."""
+        """How the change affects the document."""
         if self.before is None:
             return "created"
         return "changed" if self.after is not None else "deleted"
 
     def writes(self, known: Document) -> list[Write]:
-        """The writes that hold only for what was read."""
+        """Return the writes, conditional on the items that were read (optimistic lock).
+
+        Raises:
+            Conflict: Too many documents would be listed.
+            NotFound: The chat that owns the folder does not exist or is discarded.
+        """
         standing, after = self.before or self.hidden, self.after
         as_read: Condition = Missing()
         if standing is not None:
@@ -287,7 +298,7 @@ class Change(NamedTuple):
         return writes
 
     def _shelf(self, document_id: str, *, listed: bool) -> list[Write]:
-        """What puts it on the agent's shelf, or takes it away."""
+        """Return the write that lists or unlists the document on the agent's shelf."""
         shelf = Shelf.found_in(self.found.get(self.home.shelf_key))
         ids = listed_with(self._given_way(shelf.documents), document_id, listed=listed)
         if ids == shelf.documents:
@@ -297,13 +308,13 @@ class Change(NamedTuple):
         return [Put(self.home.shelf_key, after.attributes(), at_version(shelf.version))]
 
     def _given_way(self, ids: tuple[str, ...]) -> tuple[str, ...]:
-        """Ids of which one may belong to another document from now on."""
+        """Return the ids with the hidden document's id replaced by its new one."""
         if self.hidden is None or self.renamed is None:
             return ids
         return tuple(self.renamed.id if each == self.hidden.id else each for each in ids)
 
     def _in_chat(self, document_id: str, *, listed: bool) -> list[Write]:
-        """What lists it on its chat, or strikes it off."""
+        """Return the write that lists or unlists the document on its chat."""
         item = self.found.get(chat_key(self.home))
         if item is None or item.get("discarded_at"):
             raise NotFound("there is no such chat")
@@ -316,5 +327,5 @@ class Change(NamedTuple):
 
 
 def chat_key(folder: Folder) -> Key:
-    """The key of the chat that owns a folder."""
+    """Return the key of the chat that owns a folder."""
     return Chat.key_of(folder.tenant, folder.chat_id or "")

@@ -1,4 +1,4 @@
-"""Names of documents that give way to others: where two would be one, one gets a number."""
+"""Document names: resolve name collisions by adding a number to one name."""
 
 from skein.errors import Conflict
 from skein.models.audience import may_show
@@ -7,21 +7,21 @@ from skein.models.storage import Is, Put, Write
 from skein.models.thread import Workbench
 from skein.ports import Table
 
-MAX_NAMES = 100  # that are tried for one document
-AT_ONCE = 5  # of them, since a document may be large
+MAX_NAMES = 100  # names to try for one document
+AT_ONCE = 5  # names per read, because a document can be 256 KiB
 
 
 def under_free_name(table: Table, document: Document, folder: Folder, *, first: int) -> Document:
-    """The document as it may be kept in a folder: under its own name, or one with a number.
+    """Return the document under a name that is free in `folder`, numbered if needed.
 
     Args:
-        table: Where it is looked whether a name is taken.
-        document: As it is now.
-        folder: Where it is to be kept.
-        first: 1 to try its own name first, 2 if that is known to be taken.
+        table: The table in which taken names are looked up.
+        document: The document as stored now.
+        folder: The destination folder.
+        first: 1 tries the document's own name first; 2 skips that name, because it is taken.
 
     Raises:
-        Conflict: No name is free.
+        Conflict: All names up to number 100 are taken.
     """
     for start in range(first, MAX_NAMES + 1, AT_ONCE):
         numbers = range(start, min(start + AT_ONCE, MAX_NAMES + 1))
@@ -34,7 +34,7 @@ def under_free_name(table: Table, document: Document, folder: Folder, *, first: 
 
 
 def numbered(name: str, number: int) -> str:
-    """A name with a number behind it, but for the first; 200 characters at most."""
+    """Append a number above 1 to a name, within 200 characters."""
     ending = f" ({number})" if number > 1 else ""
     return f"{name[: 200 - len(ending)]}{ending}"
 
@@ -42,13 +42,14 @@ def numbered(name: str, number: int) -> str:
 def threads_renamed(
     table: Table, before: Document, after: Document, reach: DocumentReach
 ) -> list[Write]:
-    """The writes by which open threads list a document by its new name.
+    """Return the writes that rename a document in the threads that list it.
 
     Args:
-        table: Where they are.
+        table: The table that stores the threads.
         before: The document, which may not be shown within `reach`.
-        after: The same under its new name.
-        reach: Threads that are shown there cannot mean it.
+        after: The document under its new name.
+        reach: The reach of the change that takes the name. Threads that may be shown there stay
+            unchanged, because they cannot mean a hidden document.
     """
     folder, place = before.folder, reach.place
     if folder.agent_id is None or place is None:

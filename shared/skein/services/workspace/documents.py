@@ -1,4 +1,4 @@
-"""Documents: made, read, listed, changed and deleted, each change resting on what was read."""
+"""Documents: create, read, list, change and delete them with optimistic locks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ from skein.services.workspace.document_edits import (
 )
 from skein.services.workspace.document_names import threads_renamed, under_free_name
 
-ROWS = 10  # read at once: a document may be large
+ROWS = 10  # per query; a document can be 256 KiB
 TAKEN = "there is a document of this name already"
 
 
 class Place(NamedTuple):
-    """Where a document stands in such a list.
+    """The position of a document in a list over several folders.
 
     Attributes:
-        folder: Of `DocumentReach.folders`, counted from 0.
-        id: The document's.
+        folder: Index into `DocumentReach.folders`, from 0.
+        id: The document's id.
     """
 
     folder: int
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """One page: documents by where they stand, and whether others follow."""
+    """One page of documents by position, and whether more follow."""
 
     documents: dict[Place, Document]
     more: bool
@@ -53,13 +53,15 @@ class Shown(NamedTuple):
 def list_shown(
     table: Table, reach: DocumentReach, *, limit: int, after: Place | None = None
 ) -> Shown:
-    """The documents within reach that may be shown, folder after folder; others leave no gap.
+    """List the documents within reach that may be shown, folder by folder.
+
+    Hidden documents do not count towards `limit`.
 
     Args:
-        table: Where they live.
-        reach: What is looked through.
-        limit: How many to show at most.
-        after: Where an earlier page ended.
+        table: The table that stores the documents.
+        reach: The folders to list, and the place that decides which documents may be shown.
+        limit: Maximum number of documents.
+        after: The last position of the previous page.
     """
     found = list(islice(_shown(table, reach, after), limit + 1))
     return Shown(dict(found[:limit]), len(found) > limit)
@@ -80,17 +82,17 @@ def _shown(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Documents:
-    """Keeps agents' and chats' documents."""
+    """Storage of agents' and chats' documents."""
 
     table: Table
     clock: Clock
     ids: Ids
 
     def get(self, reach: DocumentReach, name: str) -> Document:
-        """One document by its name or id.
+        """Get a document by its name or id.
 
         Raises:
-            NotFound: There is none within reach.
+            NotFound: No document of this name may be shown within reach.
         """
         found = self.table.get_many([folder.key(name) for folder in reach.folders])
         document = _first(found, reach, name)
@@ -99,10 +101,10 @@ class Documents:
         return document
 
     def of_chat(self, tenant: str, chat_id: str) -> Folder:
-        """Where a chat's documents are kept.
+        """Return the folder of a chat's documents.
 
         Raises:
-            NotFound: There is no such chat.
+            NotFound: The chat does not exist.
         """
         folder = Folder(tenant=tenant, chat_id=chat_id)
         if self.table.get(chat_key(folder)) is None:
@@ -112,10 +114,10 @@ class Documents:
     def list(
         self, folder: Folder, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[Document]:
-        """A page of the documents in one folder, for operators, in an order that stays.
+        """List a page of one folder's documents, for operators, in stable order.
 
         Raises:
-            Invalid: The cursor is not one of this list.
+            Invalid: The cursor belongs to another list.
         """
         return list_partition(
             self.table,
@@ -129,7 +131,7 @@ class Documents:
     def shown(
         self, reach: DocumentReach, *, limit: int, after: tuple[int, str] | None = None
     ) -> Shown:
-        """A page of the documents within reach, for agents; see `list_shown`."""
+        """List a page of the documents within reach, for agents; see `list_shown`."""
         return list_shown(self.table, reach, limit=limit, after=after and Place(*after))
 
     def write(
@@ -145,29 +147,29 @@ class Documents:
         version: int | None = None,
         maker: Author = OPERATOR,
     ) -> Done:
-        """Make a document, or put another text in the place of its text.
+        """Create a document, or replace its whole text.
 
-        One of its name that may not be shown there gives way, and goes by another name.
+        If the name is taken by a document that may not be shown here, that document is renamed.
 
         Args:
-            reach: Where it may be already.
-            name: Its name; its id will do where it is already.
-            text: All of it, at most 256 KiB of UTF-8.
-            new_in: Where it is made if it is not within reach; one of the folders of `reach`. None
-                if it must be there.
-            only_new: It must not be there.
-            media_type: None leaves it, and is Markdown for a new one.
-            on_show: Whether it is shown whatever the agent is at; None leaves it.
-            version: It must be at this version.
-            maker: On whose behalf.
+            reach: The folders in which to look for the document.
+            name: The document's name; for an existing document also its id.
+            text: The whole text, at most 256 KiB of UTF-8.
+            new_in: The folder for a new document, one of the folders of `reach`. None requires that
+                the document exists.
+            only_new: Require that the document does not exist.
+            media_type: None keeps the media type; a new document is Markdown.
+            on_show: Whether prompts always show the document (pinned); None keeps the setting.
+            version: The version that the document must have (optimistic lock).
+            maker: The author of the change.
 
         Raises:
-            NotFound: There is none within reach, and none may be made.
-            Conflict: There is one already, it is at another version, it may not be changed from
-                here, or too many would always be on show.
-            TooLarge: The text holds more than a document may.
-            Unprocessable: A value does not fit.
-            LostLease: The guard does not hold.
+            NotFound: The document is not within reach, and `new_in` is None.
+            Conflict: The document already exists, has another version, or may not be changed from
+                here; or too many documents would be pinned.
+            TooLarge: The text is larger than 256 KiB of UTF-8.
+            Unprocessable: A value is invalid.
+            LostLease: The guard fails: another worker has claimed the run.
         """
         revision = Revision(media_type=media_type, on_show=on_show, version=version)
 
@@ -183,21 +185,21 @@ class Documents:
     def revise(
         self, reach: DocumentReach, name: str, revision: Revision, *, maker: Author = OPERATOR
     ) -> Done:
-        """Append to a document, put one part in the place of another, or show it always or not.
+        """Append to a document, replace one part, or change its settings.
 
         Args:
-            reach: Where to look for it.
-            name: Its name or id.
-            revision: What is to change.
-            maker: On whose behalf.
+            reach: The folders in which to look for the document.
+            name: The document's name or id.
+            revision: The changes.
+            maker: The author of the change.
 
         Raises:
-            NotFound: There is no such document within reach.
-            Conflict: It is at another version, may not be changed from here, or too many would
-                always be on show.
-            TooLarge: The text would hold more than a document may.
-            Unprocessable: What is to be found stands there not once, or a value does not fit.
-            LostLease: The guard does not hold.
+            NotFound: The document is not within reach.
+            Conflict: The document has another version, or may not be changed from here; or too many
+                documents would be pinned.
+            TooLarge: The text would be larger than 256 KiB of UTF-8.
+            Unprocessable: The text to replace does not occur exactly once, or a value is invalid.
+            LostLease: The guard fails: another worker has claimed the run.
         """
 
         def make(before: Document | None, folder: Folder) -> Document:
@@ -217,12 +219,12 @@ class Documents:
         version: int | None = None,
         maker: Author = OPERATOR,
     ) -> Done:
-        """Remove a document for good.
+        """Delete a document permanently.
 
         Raises:
-            NotFound: There is no such document within reach.
-            Conflict: It is at another version, or may not be changed from here.
-            LostLease: The guard does not hold.
+            NotFound: The document is not within reach.
+            Conflict: The document has another version, or may not be changed from here.
+            LostLease: The guard fails: another worker has claimed the run.
         """
 
         def make(before: Document | None, folder: Folder) -> None:
@@ -240,7 +242,7 @@ class Documents:
         *,
         new_in: Folder | None = None,
     ) -> Done:
-        """Change one document once, on a fresh reading; an effect done before changes nothing."""
+        """Change one document with an optimistic lock; a repeated effect is a no-op."""
 
         def shown_in(home: Folder) -> Callable[[tuple[str, ...]], int]:
             def count(ids: tuple[str, ...]) -> int:
@@ -273,7 +275,7 @@ class Documents:
         return optimistic(self.clock, attempt)
 
     def _commit(self, change: Change, maker: Author, further: Sequence[Write] = ()) -> Done:
-        """Write what was changed, what is on show, and that it was done."""
+        """Write the change, the listing and the effect's record in one transaction."""
         home, known = change.home, change.after or change.before
         if known is None:
             raise NotFound("there is no such document")
@@ -302,7 +304,7 @@ def _keys(reach: DocumentReach, name: str, effect: str | None) -> set[Key]:
 
 
 def _first(found: dict[Key, Item], reach: DocumentReach, name: str) -> Document | None:
-    """The first document of this name that may be shown."""
+    """Return the document from the earliest folder that may be shown."""
     keys = [folder.key(name) for folder in reach.folders]
     documents = [Document.from_item(found[key]) for key in keys if key in found]
     return next((each for each in documents if reach.shows(each)), None)

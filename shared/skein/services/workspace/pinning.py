@@ -1,4 +1,4 @@
-"""Agents' places in chats, for operators: what they have seen there, what they begin with."""
+"""Pinned threads: an operator's view of an agent's membership, and its first thread."""
 
 from dataclasses import dataclass
 
@@ -16,33 +16,37 @@ from skein.services.workspace.thread_storage import Found
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pins:
-    """Pins threads to chats: an agent's runs that are triggered there begin with the pinned one."""
+    """Threads pinned to agents' memberships.
+
+    An agent's runs that are triggered in the chat start with the pinned thread active.
+    """
 
     table: Table
     clock: Clock
 
     def place(self, tenant: str, chat_id: str, agent_id: str) -> Membership:
-        """An agent's place in a chat, a discarded one, too.
+        """Get an agent's membership in a chat, which may be discarded.
 
         Raises:
-            NotFound: The agent is in no such chat.
+            NotFound: The agent is not a member of such a chat.
         """
         return self._read(tenant, chat_id, agent_id)[1]
 
     def pin(self, tenant: str, chat_id: str, agent_id: str, thread_id: str | None) -> Membership:
-        """Let an agent begin with this thread in a chat; doing it again changes nothing.
+        """Pin a thread to an agent's membership (idempotent).
 
         Args:
-            tenant: Whose.
-            chat_id: One of the agent's chats.
-            agent_id: Whose thread.
-            thread_id: An open one that may be shown in the chat; None unpins.
+            tenant: The owner of the chat and the agent.
+            chat_id: A chat of the agent.
+            agent_id: The owner of the thread.
+            thread_id: An open thread that may be shown in the chat; None unpins.
 
         Returns:
-            The agent's place in the chat.
+            The changed membership.
 
         Raises:
-            NotFound: The agent is in no such chat, or has no such thread that may be shown there.
+            NotFound: The agent is not a member of such a chat, or has no such thread that may be
+                shown there.
             Conflict: The thread has ended, or the chat is discarded.
         """
         return optimistic(self.clock, lambda: self._pin_once(tenant, chat_id, agent_id, thread_id))

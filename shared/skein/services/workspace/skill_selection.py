@@ -1,4 +1,4 @@
-"""Which skills go with a piece of work, and the ones that we ship: `prompts/skills/*.md`."""
+"""Skill selection for a piece of work, and the shipped skills (`prompts/skills/*.md`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -11,11 +11,11 @@ from skein.prompts import prompts_root
 
 
 class Selection(NamedTuple):
-    """The skills of a piece of work, in the order in which they count.
+    """The skills for a piece of work, most important first.
 
     Attributes:
-        skills: Those that are there.
-        missing: The names of those that were bound and are gone.
+        skills: The skills that exist.
+        missing: Names of selected skills that no longer exist.
     """
 
     skills: tuple[Skill, ...] = ()
@@ -27,20 +27,20 @@ NOTHING_CHOSEN = Selection()
 
 @cache
 def shipped() -> Mapping[str, Skill]:
-    """Our skills by name; files do not change while a process lives."""
+    """Return the shipped skills by name, read once per process."""
     skills = map(_read, sorted((prompts_root() / "skills").glob("*.md")))
     return MappingProxyType({skill.name: skill for skill in skills})
 
 
 def _read(path: object) -> Skill:
-    import frontmatter  # noqa: PLC0415 - 40 ms, which only those pay who show skills
+    import frontmatter  # noqa: PLC0415 - the import takes 40 ms; only callers that show skills pay
 
     post = frontmatter.load(str(path), encoding="utf-8")
     return Skill.model_validate({**post.metadata, "text": post.content})
 
 
 def known_heads(catalog: SkillCatalog) -> dict[str, SkillHead]:
-    """The heads of all skills that a tenant's agents can have; its own take the place of ours."""
+    """Return the heads of all skills of a tenant; its own skills override shipped ones."""
     ours = {name: skill.head for name, skill in shipped().items()}
     return ours | {head.name: head for head in catalog.heads}
 
@@ -52,17 +52,17 @@ def skills_for(
     mode: str | None = None,
     tags: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """The names of the skills of a piece of work, none twice.
+    """Select the names of the skills for a piece of work, without duplicates.
 
     Args:
-        heads: Of all skills that there are.
-        bound: Names of those that were chosen by hand.
-        mode: How the work is done.
-        tags: What it is about.
+        heads: The heads of all skills of the tenant.
+        bound: Names of skills that were selected by hand.
+        mode: How the work is done; selects the skills of this mode.
+        tags: Topics of the work; each selects the skills with this tag.
 
     Returns:
-        `core`, the bound ones, those of the mode and those of each tag, in this order; among those
-        of one mode or tag by name. Bound ones are named whether they are there or not.
+        `core`, then bound skills, then skills of the mode, then skills of each tag in turn. Skills
+        of one mode or tag are sorted by name. Bound skills are included even if they do not exist.
     """
     known = sorted(heads, key=lambda head: head.name)
     of_mode = [head.name for head in known if mode is not None and mode.lower() in head.modes]
@@ -71,12 +71,12 @@ def skills_for(
 
 
 def keys_of_skills(tenant: str, names: Sequence[str]) -> list[Key]:
-    """Where the tenant's own skills of these names stand, if it has any."""
+    """Return the keys of a tenant's own skills of these names."""
     return [Skill.key_of(tenant, name) for name in names]
 
 
 def selection(tenant: str, names: Sequence[str], found: Mapping[Key, Item]) -> Selection:
-    """The skills of these names, from what was read of the tenant's own, and else ours."""
+    """Select skills by name: the tenant's own from `found`, or else shipped ones."""
     there: dict[str, Skill] = {}
     for name in names:
         item = found.get(Skill.key_of(tenant, name))

@@ -1,4 +1,4 @@
-"""The skills of tenants: kept, changed, and chosen for a piece of work together with ours."""
+"""Skills of tenants: store and select them, together with the shipped skills."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Listed(NamedTuple):
     """A skill in a list.
 
     Attributes:
-        shipped: It is ours, and not the tenant's.
+        shipped: The skill comes with Skein and is not the tenant's own.
     """
 
     head: SkillHead
@@ -32,7 +32,7 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skills:
-    """Keeps tenants' skills."""
+    """Storage of tenants' skills."""
 
     table: Table
     clock: Clock
@@ -45,17 +45,17 @@ class Skills:
         mode: str | None = None,
         tags: Sequence[str] = (),
     ) -> Selection:
-        """The skills of a piece of work; see `skills_for`."""
+        """Read the skills for a piece of work; see `skills_for`."""
         catalog = self._catalog(tenant)
         heads = known_heads(catalog).values()
         names = skills_for(heads, bound=bound, mode=mode, tags=tags)
         return selection(tenant, names, self.table.get_many(keys_of_skills(tenant, names)))
 
     def get(self, tenant: str, name: str) -> Skill:
-        """One skill: the tenant's own, else ours.
+        """Get a skill by name: the tenant's own, or else the shipped one.
 
         Raises:
-            NotFound: There is none of this name.
+            NotFound: No skill has this name.
         """
         item = self.table.get(Skill.key_of(tenant, name))
         skill = Skill.from_item(item) if item is not None else shipped().get(name)
@@ -64,23 +64,23 @@ class Skills:
         return skill
 
     def list(self, tenant: str) -> tuple[Listed, ...]:
-        """All skills that the tenant's agents can have, by name."""
+        """List all skills that the tenant's agents can use, by name."""
         catalog = self._catalog(tenant)
         own = {head.name for head in catalog.heads}
         heads = sorted(known_heads(catalog).values(), key=lambda head: head.name)
         return tuple(Listed(head, shipped=head.name not in own) for head in heads)
 
     def put(self, tenant: str, head: SkillHead, text: str, *, only_new: bool = False) -> Skill:
-        """Give a tenant a skill, in the place of its own, or of ours, of the same name.
+        """Create or replace a tenant's skill, which overrides a shipped skill of the same name.
 
         Args:
-            tenant: Whose.
-            head: Its name, and when it is given to a thread.
-            text: What it says.
-            only_new: The tenant must not have one of this name.
+            tenant: The owner of the skill.
+            head: The skill's name, and the modes and tags that select the skill.
+            text: The instructions.
+            only_new: Require that the tenant has no skill of this name.
 
         Raises:
-            Conflict: It has one, or has 100 of its own.
+            Conflict: `only_new` is set and the skill exists, or the tenant already has 100 skills.
         """
 
         def attempt() -> Skill:
@@ -108,10 +108,10 @@ class Skills:
         return optimistic(self.clock, attempt)
 
     def delete(self, tenant: str, name: str) -> None:
-        """Take a skill of a tenant's own away; ours of the same name takes its place again.
+        """Delete a tenant's own skill; a shipped skill of the same name takes effect again.
 
         Raises:
-            NotFound: The tenant has none of this name.
+            NotFound: The tenant has no skill of this name.
         """
 
         def attempt() -> None:

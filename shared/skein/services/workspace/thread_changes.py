@@ -1,4 +1,4 @@
-"""What may become of an open thread: each change is made of the thread as it was just read."""
+"""Thread changes: functions from an open thread, as read, to the changed thread."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -20,16 +20,16 @@ _MARK: TypeAdapter[str] = TypeAdapter(Mark)
 
 
 class ThreadResources(NamedTuple):
-    """What there is for threads to hold, as far as it may be shown at `place`."""
+    """The documents and skills that threads can use and `place` may be shown."""
 
     table: Table
     place: Audience | None = None
 
     def documents(self, thread: Thread, names: Sequence[str]) -> tuple[Document, ...]:
-        """The documents of these names, each once.
+        """Get the documents of these names, without duplicates.
 
         Raises:
-            NotFound: One of them is not there.
+            NotFound: A document does not exist or may not be shown.
         """
         documents: dict[str, Document] = {}
         for name, document in self.look(thread, names).items():
@@ -39,16 +39,16 @@ class ThreadResources(NamedTuple):
         return tuple(documents.values())
 
     def look(self, thread: Thread, names: Sequence[str]) -> dict[str, Document | None]:
-        """The documents of these names; None where one is gone, or may not be shown."""
+        """Get the documents by name; None for a deleted or hidden one."""
         keys = document_keys(thread, names)
         found = self.table.get_many(keys) if keys else {}
         return {name: document_in(thread, name, found, self.place) for name in names}
 
     def skills(self, tenant: str, names: Iterable[str] = ()) -> dict[str, SkillHead]:
-        """The heads of all skills there are, `names` among them.
+        """Get the heads of all skills of a tenant, and check that `names` exist.
 
         Raises:
-            NotFound: One of `names` is not.
+            NotFound: A skill of `names` does not exist.
         """
         catalog = SkillCatalog.found_in(self.table.get(SkillCatalog.key_of(tenant)))
         heads = known_heads(catalog)
@@ -62,7 +62,7 @@ Change = Callable[[Thread, ThreadResources], Thread]
 
 
 def fields(changes: Mapping[str, Any]) -> Change:
-    """Other values for fields; an empty text takes away what a field said."""
+    """Set fields of a thread; an empty string clears a field."""
 
     def change(thread: Thread, around: ThreadResources) -> Thread:
         after = validated(thread, changes)
@@ -77,7 +77,7 @@ def fields(changes: Mapping[str, Any]) -> Change:
 
 
 def attached(name: str) -> Change:
-    """One more document, once."""
+    """Add a document to a thread (idempotent)."""
 
     def change(thread: Thread, around: ThreadResources) -> Thread:
         [document] = around.documents(thread, [name])
@@ -89,7 +89,7 @@ def attached(name: str) -> Change:
 
 
 def detached(name: str) -> Change:
-    """One document less; the document stays."""
+    """Remove a document from a thread; the document itself is kept."""
     gone = Document.id_of(name)
 
     def change(thread: Thread, _: ThreadResources) -> Thread:
@@ -100,7 +100,7 @@ def detached(name: str) -> Change:
 
 
 def bound(name: str) -> Change:
-    """One more skill, once."""
+    """Bind a skill to a thread (idempotent)."""
 
     def change(thread: Thread, around: ThreadResources) -> Thread:
         around.skills(thread.tenant, [name])
@@ -111,7 +111,7 @@ def bound(name: str) -> Change:
 
 
 def unbound(name: str) -> Change:
-    """One bound skill less."""
+    """Unbind a skill from a thread."""
 
     def change(thread: Thread, _: ThreadResources) -> Thread:
         kept = tuple(each for each in thread.bound_skills if each != name)
@@ -123,17 +123,20 @@ def unbound(name: str) -> Change:
 def ended(
     status: ThreadStatus, at: datetime, *, evidence: str | None = None, learned: str | None = None
 ) -> Change:
-    """Completed or archived, with how it can be told and what came of it."""
+    """Complete or archive a thread, with its evidence and what was learned."""
     moment = "completed_at" if status == "completed" else "archived_at"
     said = {"status": status, "evidence": evidence, "learned": learned, moment: at}
     return lambda thread, _: validated(thread, said)
 
 
 def operators(given: Mapping[str, Any], at: datetime) -> Change | None:
-    """What an operator asks for, but for which thread is active; None if that is all.
+    """Build the change for an operator's request; None if only `active` is given.
+
+    The caller applies `active` with `Threads.switch`.
 
     Raises:
-        Unprocessable: A thread that ends would be active, or one that goes on would have evidence.
+        Unprocessable: `active` is true for a thread that ends, or `evidence` or `learned` is given
+            without `status`.
     """
     ends = {name: given[name] for name in ("status", "evidence", "learned") if name in given}
     others = {name: given[name] for name in given if name not in {*ends, "active"}}
@@ -147,14 +150,14 @@ def operators(given: Mapping[str, Any], at: datetime) -> Change | None:
     return lambda thread, around: end(fields(others)(thread, around), around)
 
 
-# ---------------------------------------------------------------------- what they are made of
+# ---------------------------------------------------------------------- helpers
 
 
 def validated(thread: Thread, changes: Mapping[str, Any]) -> Thread:
-    """The thread with `changes`; a text that is empty is none.
+    """Return the thread with `changes`, validated; an empty string becomes None.
 
     Raises:
-        Unprocessable: A value does not fit.
+        Unprocessable: A value is invalid.
     """
     given = {name: None if value == "" else value for name, value in changes.items()}
     try:
@@ -164,16 +167,17 @@ def validated(thread: Thread, changes: Mapping[str, Any]) -> Thread:
 
 
 def document_keys(thread: Thread, names: Iterable[str]) -> list[Key]:
-    """Where the documents of these names may stand that are a thread's."""
+    """Return the keys in the thread's folders for documents of these names."""
     return list(dict.fromkeys(folder.key(name) for name in names for folder in thread.folders))
 
 
 def document_in(
     thread: Thread, name: str, found: Mapping[Key, Item], place: Audience | None
 ) -> Document | None:
-    """The document of this name from what was read, if it may be shown at `place`.
+    """Find a thread's document among the items that were read.
 
-    The one for the thread's own audience counts first; None if there is none.
+    The folder of the thread's own audience comes before the open one. None if no document of this
+    name may be shown at `place`.
     """
     reach = DocumentReach(folders=thread.folders, place=place)
     items = [found.get(folder.key(name)) for folder in thread.folders]
@@ -184,10 +188,10 @@ def document_in(
 def with_inferred(
     thread: Thread, documents: Sequence[Document], heads: Mapping[str, SkillHead]
 ) -> Thread:
-    """The thread with the mode and the tags that follow from its documents, unless it has some.
+    """Fill a thread's missing mode and skill tags from its documents.
 
-    Their media types are the tags. The mode is that of the first skill, by name, that goes with
-    the media type of the first document.
+    The tags are the media types of the documents. The mode is the first mode of the first skill, by
+    name, that is tagged with the first document's media type.
     """
     types = dict.fromkeys(document.media_type for document in documents)
     tags = tuple(each for each in types if _is_mark(each))[:MAX_MARKS]

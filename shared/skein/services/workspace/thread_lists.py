@@ -1,4 +1,4 @@
-"""Pages of an agent's threads: the open ones from the bench, then those that have ended."""
+"""Thread lists: pages of an agent's threads, open ones first, then ended ones."""
 
 from skein.errors import Invalid
 from skein.models.ownership import Reach
@@ -17,24 +17,24 @@ def list_threads(
     limit: int = DEFAULT_PAGE,
     cursor: str | None = None,
 ) -> Listing[Thread]:
-    """A page of the threads in one partition: the open ones by id, then the ended ones.
+    """List a page of one partition's threads: open ones by id, then ended ones.
 
     Args:
-        table: Where they live.
-        reach: Whose; its first scope counts.
-        status: Only these.
-        limit: How many to read at most.
-        cursor: Where an earlier page ended.
+        table: The table that stores the threads.
+        reach: The agent, and the partition as its first scope.
+        status: List only threads of this status.
+        limit: Maximum number of threads to read.
+        cursor: The cursor from the previous page.
 
     Raises:
-        Invalid: The cursor is not one of this list.
+        Invalid: The cursor belongs to another list.
     """
     after = _bench_position(cursor, only_bench=status == "open")
     opened: list[Thread] = []
     if status in {None, "open"} and (cursor is None or after is not None):
         bench = Found.read(table, reach, None).bench(reach.scopes[0])
         shown = [thread for thread in bench.threads if reach.shows(thread)]
-        # By id, so that one that has ended since still says where to go on.
+        # By id, so that the cursor stays valid after its thread has ended.
         later = [thread for thread in shown if after is None or thread.id > after]
         opened = sorted(later, key=lambda thread: thread.id)
         if len(opened) > limit:
@@ -56,7 +56,11 @@ def list_threads(
 
 
 def _bench_position(cursor: str | None, *, only_bench: bool) -> str | None:
-    """Behind which of the open threads to go on; None if behind none of them."""
+    """Return the id of the last open thread of the previous page; None without one.
+
+    Raises:
+        Invalid: The cursor belongs to another list, and `only_bench` is set.
+    """
     try:
         return RowCursor.key_in(cursor, "bench")
     except Invalid:

@@ -1,4 +1,4 @@
-"""Read and write threads: the benches and one thread, each write resting on what was read."""
+"""Thread storage: read the workbenches and one thread, and build the conditional writes."""
 
 import json
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from skein.models.thread import Thread, ThreadDone, ThreadRunLink, Workbench
 from skein.ports import Clock, Table
 from skein.services.common.pagination import FULL
 
-MAX_BENCH_BYTES = 350_000  # an item holds 400 KB
+MAX_BENCH_BYTES = 350_000  # DynamoDB limits an item to 400 KB
 
 
 class Found(NamedTuple):
-    """The benches within reach and one thread, as read in one call.
+    """The workbenches within reach and one thread, read in one call.
 
     Attributes:
-        done: What came of it, if the effect at hand was carried out before.
+        done: The recorded result of the effect, if an earlier attempt carried it out.
     """
 
     reach: Reach
@@ -31,13 +31,13 @@ class Found(NamedTuple):
     def read(
         cls, table: Table, reach: Reach, thread_id: str | None, effect: str | None = None
     ) -> Self:
-        """Read them.
+        """Read the workbenches, the thread and the effect's record.
 
         Args:
-            table: Where.
-            reach: Whose.
-            thread_id: Which thread; None if only the benches matter.
-            effect: The id of the effect at hand.
+            table: The table that stores the threads.
+            reach: The agent and the partitions to read.
+            thread_id: The thread's id; None reads only the workbenches.
+            effect: The id of the run's effect, if any.
         """
         owned = [(reach.tenant, reach.agent_id, scope) for scope in reach.scopes]
         marks = [effect_key(*each, effect) for each in owned] if effect is not None else []
@@ -49,12 +49,12 @@ class Found(NamedTuple):
         return cls(reach, thread_id, items, done)
 
     def bench(self, scope: str | None) -> Workbench:
-        """The bench of one partition."""
+        """Return the workbench of one partition; an empty one if none is stored."""
         key = Workbench.key_of(self.reach.tenant, self.reach.agent_id, scope)
         return Workbench.found_in(self.items.get(key))
 
     def anywhere(self) -> Thread | None:
-        """The thread, open or ended, if it may be shown; None if there is none."""
+        """Return the thread, open or ended; None if no such thread may be shown."""
         tenant, agent_id = self.reach.tenant, self.reach.agent_id
         for scope in self.reach.scopes:
             thread = self.bench(scope).find(self.thread_id)
@@ -67,10 +67,10 @@ class Found(NamedTuple):
         return None
 
     def thread(self) -> Thread:
-        """The thread, open or ended.
+        """Return the thread, open or ended.
 
         Raises:
-            NotFound: There is none that may be shown.
+            NotFound: No such thread may be shown.
         """
         thread = self.anywhere()
         if thread is None:
@@ -78,11 +78,11 @@ class Found(NamedTuple):
         return thread
 
     def open_thread(self) -> Thread:
-        """The thread, which is open.
+        """Return the thread, and check that the thread is open.
 
         Raises:
-            NotFound: There is none that may be shown.
-            Conflict: It is completed or archived.
+            NotFound: No such thread may be shown.
+            Conflict: The thread is completed or archived.
         """
         thread = self.thread()
         if thread.status != "open":
@@ -91,21 +91,21 @@ class Found(NamedTuple):
 
 
 def at(reach: Reach, scope: str | None) -> Reach:
-    """One of the partitions within reach."""
+    """Narrow a reach to one of its partitions."""
     return reach.model_copy(update={"scopes": (scope,)})
 
 
 def stint(
     thread: Thread, run_id: str, activation: int | None, audience: Audience, clock: Clock
 ) -> Write:
-    """The write that an activation worked at a thread (idempotent but for its time).
+    """Return the write that links an activation to a thread (idempotent, except `shown_at`).
 
     Args:
-        thread: Which.
-        run_id: Of the activation.
-        activation: Its number in the run.
-        audience: Who was there for everything that it was shown.
-        clock: The time.
+        thread: The thread that was active.
+        run_id: The activation's run.
+        activation: The number of the activation in the run.
+        audience: Audience of everything that the activation was shown.
+        clock: Gives `shown_at`.
     """
     mark = ThreadRunLink(
         thread_id=thread.id,
@@ -119,7 +119,7 @@ def stint(
 
 
 def moved(there: Reach, found: Found, after: Thread) -> list[Write]:
-    """The writes that put a changed thread where it then belongs."""
+    """Return the writes that store a changed thread as open or ended."""
     bench = found.bench(after.scope)
     if after.status == "open":
         return [put(there, bench, bench.with_thread(after))]
@@ -130,7 +130,7 @@ def moved(there: Reach, found: Found, after: Thread) -> list[Write]:
 
 
 def _size(there: Reach, bench: Workbench) -> int:
-    """How much the threads of a bench hold that may be shown there, in bytes."""
+    """Return the size in bytes of the threads that may be shown in this place."""
     return sum(_bytes(thread.attributes()) for thread in bench.threads if there.shows(thread))
 
 
@@ -139,11 +139,14 @@ def _bytes(item: Item) -> int:
 
 
 def put(there: Reach, before: Workbench, after: Workbench) -> Write:
-    """The write that puts a bench in the place of the one that was read.
+    """Return the write that replaces a workbench (optimistic lock on `before`).
+
+    The size limit is 350,000 bytes for the whole workbench. For agents, the threads that may be
+    shown in this place are limited to half of that. A workbench whose shown threads do not grow
+    passes this second limit.
 
     Raises:
-        TooLarge: The threads on it hold too much text: those that may be shown there, half of what
-            an item holds, or all of them.
+        TooLarge: The threads hold too much text.
     """
     item = after.model_copy(update={"version": before.version + 1}).attributes()
     most_shown = MAX_BENCH_BYTES if there.place is None else MAX_BENCH_BYTES // 2

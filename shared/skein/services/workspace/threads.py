@@ -1,4 +1,4 @@
-"""Threads: made, taken up, carried on and ended, each change resting on the bench that was read."""
+"""Threads: create, switch, change, end and delete them, with optimistic locks on the workbench."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,29 +35,29 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threads:
-    """Keeps agents' threads."""
+    """Storage of agents' threads."""
 
     table: Table
     clock: Clock
     ids: Ids
     settings: Settings
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def get(self, reach: Reach, thread_id: str) -> Thread:
-        """One thread, open or ended.
+        """Get a thread, open or ended.
 
         Raises:
-            NotFound: There is no such thread within reach.
+            NotFound: The thread is not within reach.
         """
         return Found.read(self.table, reach, thread_id).thread()
 
     def active_id(self, reach: Reach) -> str | None:
-        """The id of the thread that is active there; see `switch`."""
+        """Return the id of the active thread in the last scope of `reach`; see `switch`."""
         return Found.read(self.table, reach, None).bench(reach.scopes[-1]).active_thread_id
 
     def stints(self, thread: Thread) -> tuple[ThreadRunLink, ...]:
-        """The activations that worked with it active, the latest last."""
+        """List the activations that worked with this thread active, oldest first."""
         prefix = ThreadRunLink.prefix_of(thread.id)
         page = self.table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~")
         return tuple(
@@ -67,7 +67,7 @@ class Threads:
     def documents(
         self, reach: Reach, thread: Thread, names: Sequence[str]
     ) -> dict[str, Document | None]:
-        """Documents of a thread by their names; None where one is gone, or may not be shown."""
+        """Get a thread's documents by name; None for a deleted or hidden one."""
         return ThreadResources(self.table, reach.place).look(thread, names)
 
     def list(
@@ -78,14 +78,14 @@ class Threads:
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Thread]:
-        """A page of the threads in one partition, open ones first.
+        """List a page of one partition's threads, open ones first.
 
         Raises:
-            Invalid: The cursor is not one of this list.
+            Invalid: The cursor belongs to another list.
         """
         return list_threads(self.table, reach, status, limit=limit, cursor=cursor)
 
-    # ------------------------------------------------------------------ doing
+    # ------------------------------------------------------------------ writing
 
     def create(
         self,
@@ -96,24 +96,25 @@ class Threads:
         thread_id: str | None = None,
         maker: Author = OPERATOR,
     ) -> Thread:
-        """Begin a thread, which does not make it the active one.
+        """Create an open thread; the active thread stays the same.
 
-        Where its mode or its tags are not given, they follow from its documents.
+        A missing mode and missing skill tags are inferred from the thread's documents.
 
         Args:
-            owner: Whose, and where it is made.
-            fields: Of `Thread`: at least its `concern`.
-            reach: What is shown there; without it, all that the owner keeps in that partition.
-            thread_id: Its id; for a run's effect one that is the same on every attempt, so that
-                doing it again changes nothing. None for a new one.
-            maker: On whose behalf.
+            owner: The agent and the place in which the thread is created.
+            fields: Fields of `Thread`; `concern` is required.
+            reach: Decides what may be shown in this place. Without it, everything in the owner's
+                partition may be shown.
+            thread_id: The thread's id. A run's effect passes the same id on every attempt, which
+                makes the call idempotent. None generates an id.
+            maker: The author of the change.
 
         Raises:
-            NotFound: A document or a skill is not there.
-            Conflict: As many as may are open.
+            NotFound: A document or skill does not exist.
+            Conflict: The maximum number of threads is open.
             TooLarge: The open threads would hold too much text.
-            Unprocessable: A value does not fit.
-            LostLease: The guard does not hold.
+            Unprocessable: A value is invalid.
+            LostLease: The guard fails: another worker has claimed the run.
         """
         draft = self._draft(owner, fields, thread_id or f"thr_{self.ids.ulid()}")
         shown = reach or owner.reach
@@ -160,22 +161,22 @@ class Threads:
     def change(
         self, reach: Reach, thread_id: str, change: Change, *, maker: Author = OPERATOR
     ) -> Thread:
-        """Change one open thread, on a fresh reading; once, where it is a run's effect.
+        """Change an open thread with an optimistic lock; a repeated effect is a no-op.
 
-        One that is ended by it is active no more.
+        A change that ends the active thread leaves no thread active.
 
         Args:
-            reach: Where to look for it.
-            thread_id: Which.
-            change: What becomes of it; see `thread_changes`.
-            maker: On whose behalf.
+            reach: The partitions in which to look for the thread.
+            thread_id: The thread's id.
+            change: A function from the thread as read to the changed thread; see `thread_changes`.
+            maker: The author of the change.
 
         Raises:
-            NotFound: There is no such thread, or no such document or skill.
-            Conflict: It has ended, or may not be changed from here.
+            NotFound: The thread, a document or a skill does not exist.
+            Conflict: The thread has ended, or may not be changed from here.
             TooLarge: The open threads would hold too much text.
-            Unprocessable: A value does not fit.
-            LostLease: The guard does not hold.
+            Unprocessable: A value is invalid.
+            LostLease: The guard fails: another worker has claimed the run.
         """
         around = ThreadResources(self.table, reach.place)
 
@@ -204,20 +205,22 @@ class Threads:
     def switch(
         self, reach: Reach, thread_id: str | None, *, maker: Author = OPERATOR
     ) -> Thread | None:
-        """Make an open thread the active one there; None makes none active.
+        """Make an open thread the active one; None makes no thread active.
 
-        Only the bench of the place itself is written. A thread that may not be changed from there
-        stays as it is: it is not noted as of the chat, and its export does not get the run.
+        Only the workbench of the last scope is written. A thread on another workbench, or one that
+        may not be changed from here, stays unchanged: its `chat_ids` do not get this chat, and its
+        export does not get the run.
 
         Args:
-            reach: Where to look for it; its last scope is that of the place.
-            thread_id: Which.
-            maker: On whose behalf.
+            reach: The partitions in which to look for the thread; the last scope is the
+                place's own.
+            thread_id: The thread's id.
+            maker: The author of the change.
 
         Raises:
-            NotFound: There is no such thread within reach.
-            Conflict: It has ended.
-            LostLease: The guard does not hold.
+            NotFound: The thread is not within reach.
+            Conflict: The thread has ended.
+            LostLease: The guard fails: another worker has claimed the run.
         """
         here = at(reach, reach.scopes[-1])
 
@@ -242,12 +245,12 @@ class Threads:
         return optimistic(self.clock, attempt)
 
     def revise(self, reach: Reach, thread_id: str, given: Mapping[str, Any]) -> Thread:
-        """Change a thread as an operator asks for it; see `ThreadChange`.
+        """Apply an operator's changes to a thread; see `ThreadChange`.
 
         Raises:
-            NotFound: There is no such thread, document or skill.
-            Conflict: It has ended.
-            Unprocessable: Values do not fit, or not together.
+            NotFound: The thread, a document or a skill does not exist.
+            Conflict: The thread has ended.
+            Unprocessable: A value is invalid, or the values contradict each other.
         """
         thread = self.get(reach, thread_id)
         change = operators(given, self.clock.now())
@@ -260,10 +263,10 @@ class Threads:
         return thread
 
     def delete(self, reach: Reach, thread_id: str) -> None:
-        """Remove a thread for good, open or ended, and what is known of the runs at it.
+        """Delete a thread permanently, open or ended, and its links to runs.
 
         Raises:
-            NotFound: There is no such thread within reach.
+            NotFound: The thread is not within reach.
         """
 
         def attempt() -> Thread:
@@ -284,7 +287,7 @@ class Threads:
     def _commit(
         self, there: Reach, writes: Sequence[Write], maker: Author, thread: Thread | None = None
     ) -> None:
-        """Carry out writes in one partition, with the mark of the effect that they are."""
+        """Write to one partition in a transaction, with the effect's record."""
         owned = (there.tenant, there.agent_id, there.scopes[0])
         everything = list(writes)
         if maker.effect is not None and thread is not None:
