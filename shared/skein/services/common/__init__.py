@@ -1,4 +1,4 @@
-"""Share optimistic locks, pagination, quoting, cron times and circuit breakers."""
+"""Provide optimistic locks, pagination, quoting, cron times and circuit breakers."""
 
 __all__ = [
     "circuit_breaker",

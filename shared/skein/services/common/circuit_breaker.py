@@ -1,8 +1,8 @@
-"""A circuit breaker: what has failed too often just now is left alone, until one call tries it.
+"""Circuit breaker: stops calls to a dependency after too many recent failures.
 
-Closed, every call goes through. After so many failures within a window it opens, and refuses calls
-at once. A while later it is half open: one call may try, and its outcome closes or opens it again.
-The state is one container's own.
+A closed breaker passes every call. After a number of failures within a window, the breaker opens
+and refuses calls at once. After a pause, the breaker is half open: it passes one call as a probe,
+whose outcome closes the breaker or opens it again. Each container has its own state.
 """
 
 import logging
@@ -22,21 +22,21 @@ State = Literal["closed", "open", "half_open"]
 T = TypeVar("T")
 
 FAILURES = (Unavailable, Ambiguous, Throttled)
-PROBE_SECONDS = 120  # the longest life of a function: a call that has not come back by then is lost
+PROBE_SECONDS = 120  # the longest time-out of a function; a longer probe is lost
 
 logger = logging.getLogger(__name__)
 
 
 class CircuitBreaker:
-    """Stands before one dependency.
+    """Circuit breaker for one dependency.
 
     Args:
-        dependency: Its name, for operators.
-        clock: The time.
-        metrics: Counts how often it opens.
-        settings: How many failures, within which time, open it for how long.
-        slow_seconds: A call that takes longer counts as a failure, though its result is used; None
-            where slowness is no fault.
+        dependency: The name of the dependency, for logs and errors.
+        clock: The clock.
+        metrics: Counts how often the breaker opens.
+        settings: The number of failures, the window and the pause, in seconds.
+        slow_seconds: A call that takes longer counts as a failure, but its result is returned.
+            None: the duration of a call does not count.
     """
 
     def __init__(
@@ -62,18 +62,19 @@ class CircuitBreaker:
 
     @property
     def state(self) -> State:
-        """What would become of a call now: let through, refused, or taken as the one that tries."""
+        """The state: `closed` passes calls, `open` refuses them, `half_open` passes one probe."""
         with self._lock:
             return self._state(self._clock.now())
 
     def call(self, work: Callable[[], T]) -> T:
-        """Do `work`, unless the dependency is left alone just now.
+        """Call `work`, unless the breaker is open.
 
-        What it raises goes through. `Unavailable`, `Ambiguous` and `Throttled` are failures; any
-        other error of ours is an answer; what is no error of ours says nothing of the dependency.
+        Exceptions of `work` propagate. `Unavailable`, `Ambiguous` and `Throttled` count as
+        failures. Any other `SkeinError` is an answer of the dependency and counts as a success.
+        Other exceptions say nothing about the dependency and do not count.
 
         Raises:
-            CircuitOpen: Nothing was done.
+            CircuitOpen: The breaker is open; `work` was not called.
         """
         began = self._clock.now()
         probes = self._enter(began)
@@ -104,7 +105,7 @@ class CircuitBreaker:
         return "open" if probing else "half_open"
 
     def _enter(self, now: datetime) -> bool:
-        """Let a call begin; whether it is the one that tries."""
+        """Admit a call; return whether the call is the probe."""
         with self._lock:
             state = self._state(now)
             if state == "open":
@@ -120,7 +121,7 @@ class CircuitBreaker:
                 self._opened_at, self._probed_at = now, None
                 return
             if self._opened_at is not None:
-                return  # a call that began before it opened; that is known by now
+                return  # this call began before the breaker opened; its failure is no news
             self._failures.append(now)
             while self._failures[0] <= now - self._window:
                 self._failures.popleft()
@@ -139,7 +140,7 @@ class CircuitBreaker:
         logger.info("a circuit closed", extra={"dependency": self._dependency})
 
     def _forget(self, *, probes: bool) -> None:
-        """A call that tried has learnt nothing; the next one may."""
+        """Release the probe without an outcome, so that the next call can be the probe."""
         if probes:
             with self._lock:
                 self._probed_at = None
@@ -147,7 +148,7 @@ class CircuitBreaker:
 
 @dataclass(frozen=True, slots=True)
 class GuardedReads:
-    """A table whose reads stand behind a breaker; its writes do not."""
+    """A table whose reads go through a circuit breaker; writes bypass the breaker."""
 
     table: Table
     breaker: CircuitBreaker

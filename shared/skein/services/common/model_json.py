@@ -1,4 +1,4 @@
-"""Reads the JSON that a model was asked for, however it was wrapped."""
+"""Parser for JSON in a model's answer, with or without text around the JSON."""
 
 import json
 from collections.abc import Collection
@@ -8,14 +8,16 @@ _DECODER = json.JSONDecoder()
 
 
 def json_object_in(text: str, having: Collection[str]) -> dict[str, Any] | None:
-    """The first JSON object in `text`: alone, in a fenced block, or with words around it.
+    """Return the first JSON object in `text` that has one of the keys in `having`.
+
+    The object may stand alone, in a fenced block, or between words.
 
     Args:
-        text: What a model said; words before the answer may hold other objects.
-        having: The object has at least one of these keys.
+        text: A model's answer; the words before the object may hold other objects.
+        having: Keys of which the object has at least one.
 
     Returns:
-        The object; None when there is none that can be read.
+        The object; None if `text` has no such valid object.
     """
     position = text.find("{")
     while position >= 0:

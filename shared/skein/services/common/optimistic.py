@@ -1,8 +1,8 @@
-"""Write on a fresh reading: try again, change versioned records, guard what runs write.
+"""Optimistic lock: retry conditional writes, change versioned records, guard the writes of runs.
 
-Every change reads, decides and writes under a condition. A lost condition means that somebody else
-wrote in between, so the change is tried again. Writes of an agent's tools come only from the run's
-own worker, and only to what it may change.
+Every change reads, decides and writes under a condition. A failed condition means that another
+writer was faster, so the change is retried on a fresh read. The guards ensure that only the worker
+that holds a run's lease writes for its tools, and only to items that the run may change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,16 +43,16 @@ Versioned = TypeVar("Versioned", Agent, Chat, Line, Source, TenantSettings, User
 
 
 def optimistic(clock: Clock, attempt: Callable[[], Result]) -> Result:
-    """Call `attempt` until its writes rest on a fresh reading.
+    """Call `attempt` until its optimistic lock holds, at most 20 times.
 
-    `attempt` reads, decides and writes; a `ConditionFailed` that it lets through means that
-    somebody else wrote in between, so it is called again after a random pause that grows.
+    `attempt` reads, decides and writes. If it raises `ConditionFailed`, another writer was faster,
+    and `attempt` is called again after a random, exponentially growing pause of at most 1 second.
 
     Returns:
-        What `attempt` returns.
+        The result of `attempt`.
 
     Raises:
-        Contention: 20 tries were all in vain.
+        Contention: All 20 tries failed.
     """
     retrying = Retrying(
         retry=retry_if_exception_type(ConditionFailed),
@@ -72,19 +72,19 @@ def optimistic_on(
     read: Callable[[], Reading],
     attempt: Callable[[Reading], Result],
 ) -> Result:
-    """Call `attempt` on what is known already, and from the second time on on a fresh reading.
+    """Call `attempt` with known data first, and with freshly read data on each retry.
 
     Args:
-        clock: Lets time pass between the tries.
-        known: What the caller has read; None if nothing.
-        read: Reads it.
-        attempt: Decides and writes, as for `optimistic`.
+        clock: Sleeps between the tries.
+        known: The data for the first try, as read by the caller; None to read it first.
+        read: Reads the data.
+        attempt: Decides and writes; see `optimistic`.
 
     Returns:
-        What `attempt` returns.
+        The result of `attempt`.
 
     Raises:
-        Contention: 20 tries were all in vain.
+        Contention: All 20 tries failed.
     """
     readings = iter([] if known is None else [known])
 
@@ -98,14 +98,14 @@ def optimistic_on(
 def revise(
     thing: Versioned, changes: Mapping[str, Any], *, also: Mapping[str, Any] | None = None
 ) -> tuple[Versioned, Update]:
-    """`thing` with `changes`, and the write that makes it so if nobody wrote in between.
+    """Return `thing` with `changes`, and the update that stores them (optimistic lock).
 
-    Attributes that newer writers may have added to the item stay as they are.
+    The update leaves attributes alone that newer code may have added to the item.
 
     Args:
         thing: The record as it was read.
-        changes: Fields and their new values.
-        also: Bookkeeping attributes of the item to set or, with None, to remove.
+        changes: The fields to change, with their new values.
+        also: Further attributes of the item to set or, with None, to remove.
     """
     revised = thing.model_copy(update={**changes, "version": thing.version + 1})
     attributes = revised.attributes()
@@ -115,36 +115,36 @@ def revise(
 
 
 def check_change(reach: Reach, thing: Owned) -> None:
-    """Refuse a change of something that others may be shown than were there for its content.
+    """Check that an item may be changed by a caller with this reach.
 
     Raises:
-        Conflict: Somebody who may be shown the thing was not there.
+        Conflict: The item may be shown to people who were not present for the caller's content.
     """
     if not reach.changes(thing):
         raise Conflict(NOT_FROM_HERE)
 
 
 def check_document_change(reach: DocumentReach, document: Document) -> None:
-    """Refuse a change of a document likewise.
+    """Check that a document may be changed by a caller with this reach; see `check_change`.
 
     Raises:
-        Conflict: Somebody who may be shown the document was not there.
+        Conflict: The document may be shown to people who were not present for the caller's content.
     """
     if not reach.changes(document):
         raise Conflict(NOT_FROM_HERE)
 
 
 def transact_guarded(table: Table, writes: Sequence[Write], guard: Check | None) -> None:
-    """Carry out `writes` all or none, and none of them once `guard` fails.
+    """Commit `writes` in one transaction, on condition that `guard` holds.
 
     Args:
-        table: Where.
-        writes: At most 99 of them.
-        guard: The check on a run's fence; None for what no run does.
+        table: The table to write to.
+        writes: At most 99 writes.
+        guard: The check on a run's fencing token; None for writes outside a run.
 
     Raises:
-        ConditionFailed: Some conditions of `writes` do not hold; `failed` has their positions.
-        LostLease: The guard does not hold: another worker has taken the run over.
+        ConditionFailed: Conditions of `writes` failed; `failed` has the positions of those writes.
+        LostLease: The guard failed: another worker has claimed the run.
     """
     try:
         table.transact([*writes, guard] if guard is not None else writes)
@@ -155,6 +155,6 @@ def transact_guarded(table: Table, writes: Sequence[Write], guard: Check | None)
 
 
 def unfit(error: ValidationError) -> Unprocessable:
-    """What to raise when values that a tool passed on do not fit their model."""
+    """Return the error for a tool's arguments that failed validation."""
     reasons = [f"{reason['loc'][0]}: {reason['msg']}" for reason in error.errors()]
     return Unprocessable("; ".join(reasons))

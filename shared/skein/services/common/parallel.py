@@ -1,4 +1,4 @@
-"""Much of the same at once, by threads, where one after the other would take too long."""
+"""Parallel map over threads, for many calls that wait for the network."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -7,22 +7,22 @@ from typing import Protocol, TypeVar
 A = TypeVar("A")
 B = TypeVar("B")
 
-THREADS = 16  # below the connections that the table's client keeps
+THREADS = 16  # fewer than the connections in the pool of the table's client
 
 
 class ParallelMap(Protocol):
-    """A way to do the same with many things."""
+    """A parallel map: calls a function with each of several arguments."""
 
     def __call__(self, work: Callable[[A], B], over: Sequence[A]) -> list[B]:
-        """What `work` gives for each, in the order of `over`; begun in that order, too.
+        """Return the results of `work`, in the order of `over`; calls start in that order too.
 
-        Whatever `work` raises is raised once all of them have ended.
+        If calls raise, the first of their exceptions is raised after all calls have ended.
         """
         ...
 
 
 def map_threads(work: Callable[[A], B], over: Sequence[A]) -> list[B]:
-    """See `ParallelMap`; up to 16 of them at the same time."""
+    """Map with threads, at most 16 at the same time; see `ParallelMap`."""
     if len(over) <= 1:
         return [work(one) for one in over]
     with ThreadPoolExecutor(min(THREADS, len(over))) as pool:

@@ -1,4 +1,4 @@
-"""Keeps what people typed inside its quotes and on its line, whatever it is."""
+"""Quoting of people's text for prompts, so that no text can leave its quotes or its line."""
 
 import json
 import re
@@ -15,16 +15,16 @@ BRACKETS = str.maketrans({"[": "\\u005b", "]": "\\u005d"})
 
 
 def quoted(text: str) -> str:
-    """`text` as a JSON string in which every kind of line separator is escaped.
+    """Return `text` as a JSON string with every unprintable character escaped.
 
-    The same holds for everything else that cannot be seen, such as marks that turn the direction
-    of writing, so that what a reader sees is what was typed.
+    That includes line separators and marks that change the direction of writing, so that a reader
+    sees exactly the typed text.
     """
     return quoted_json(text)
 
 
 def quoted_json(value: Any) -> str:
-    """Any JSON value on one line, every text in it quoted as `quoted` does."""
+    """Return a JSON value on one line, with its strings quoted as by `quoted`."""
     plain = json.dumps(value, ensure_ascii=False)
     if plain.isprintable():
         return plain
@@ -32,55 +32,55 @@ def quoted_json(value: Any) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """`text` as it is, but on one line: every kind of white space and line end becomes a space.
+    """Return `text` on one line, with each run of white space and line ends as one space.
 
-    Marks that cannot be seen, such as those that turn the direction of writing, are left out.
+    Invisible marks, such as those that change the direction of writing, are removed.
     """
     return " ".join("".join(map(_visible, text)).split())
 
 
 def behind_bars(text: str) -> str:
-    """Put each line of `text` behind a bar; no entry, section or list item begins with one.
+    """Prefix each line of `text` with a bar, which no entry, section or list item starts with.
 
-    Lines end where any Unicode line separator stands (`str.splitlines`).
+    Lines end at any Unicode line separator (`str.splitlines`).
     """
     return "\n".join(map(_barred, text.splitlines()))
 
 
 def further_lines_behind_bars(text: str) -> str:
-    """Put each line but the first behind a bar, for text that follows its speaker on a line."""
+    """Prefix each line but the first with a bar, for text that follows its speaker's name."""
     first, *further = text.splitlines() or [""]
     return "\n".join([first, *map(_barred, further)])
 
 
 def bracket_lines_behind_bars(text: str) -> str:
-    """Put each line that begins with a square bracket behind a bar, and keep the others.
+    """Prefix each line that starts with a square bracket with a bar; keep the other lines.
 
-    White space and invisible characters before the bracket do not count, and a bracket in its
-    full-width or vertical form is a bracket. Other look-alikes are not.
+    White space and invisible characters before the bracket are skipped. Full-width and vertical
+    forms of the bracket count as brackets; other look-alikes do not.
     """
     lines = text.splitlines()
     return "\n".join(_barred(line) if _opens_with_bracket(line) else line for line in lines)
 
 
 def label(name: str) -> str:
-    """A name as it is if it is plain words, else as a JSON string; nobody else is called You."""
+    """Return a name of plain words unchanged, and any other name or `You` as a JSON string."""
     plain = PLAIN_NAME.fullmatch(name) is not None and name.casefold() != "you"
     return name if plain else quoted(name)
 
 
 def bracketed(name: str) -> str:
-    """A label that may stand in square brackets, since it holds none."""
+    """Return a label for use in square brackets, with brackets in the name escaped."""
     return label(name).translate(BRACKETS)
 
 
 def quoted_id(identifier: str) -> str:
-    """An id as it is, or as a JSON string if it holds anything but plain characters."""
+    """Return an id of plain characters unchanged, and any other id as a JSON string."""
     return identifier if PLAIN_ID.fullmatch(identifier) else quoted(identifier)
 
 
 def time_of(moment: datetime) -> str:
-    """The moment to the second, as agents are told of it: `2026-02-18T14:50:00Z`."""
+    """Format a time for prompts, in UTC to the second: `2026-02-18T14:50:00Z`."""
     return f"{to_utc(moment):%Y-%m-%dT%H:%M:%SZ}"
 
 
@@ -94,12 +94,12 @@ def _opens_with_bracket(line: str) -> bool:
 
 
 def _visible(character: str) -> str:
-    """The character; a space for what may end a line, and nothing for what cannot be seen."""
+    """Return the character, a space for white space and controls, or nothing if invisible."""
     if character.isprintable():
         return character
     return " " if character.isspace() or unicodedata.category(character) == "Cc" else ""
 
 
 def _escaped(character: str) -> str:
-    """A character as JSON escapes it: one or, beyond the basic plane, two units of UTF-16."""
+    """Escape a character as in JSON: as one UTF-16 unit, or two beyond the basic plane."""
     return json.dumps(character)[1:-1]

@@ -1,4 +1,4 @@
-"""When: what people and models say about time, turned into moments. Pure, apart from zone data."""
+"""Times of plans: parse delays, times and cron expressions. Pure, except for time zone data."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from skein.models.base import to_utc
 
 CRON_FIELDS = 5
 MAX_CRON_CHARACTERS = 200
-FIRINGS_CHECKED = 100  # at a quarter of an hour, more than a day's
+FIRINGS_CHECKED = 100  # at one every 15 minutes, more than a day
 FARTHEST = timedelta(days=3_660)  # ten years ahead
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
@@ -23,22 +23,24 @@ _MOMENT = re.compile(
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """The IANA time zone of this name.
+    """Return the IANA time zone with this name.
 
     Raises:
-        Unprocessable: There is none.
+        Unprocessable: There is no such time zone.
     """
     try:
         return ZoneInfo(name)
-    except (KeyError, OSError, ValueError):  # what zoneinfo raises for odd names of all sorts
+    except (KeyError, OSError, ValueError):  # zoneinfo raises all of these for invalid names
         raise Unprocessable("time_zone is not an IANA time zone such as Europe/Berlin") from None
 
 
 def after_a_while(text: str, now: datetime) -> datetime:
-    """The moment that lies e.g. `2 hours` after `now`; a day is 24 hours, whatever the clocks do.
+    """Return the time that is a delay such as `2 hours` after `now`.
+
+    A day is always 24 hours, also when clocks change.
 
     Raises:
-        Unprocessable: The text has another form, or means more than ten years.
+        Unprocessable: The delay has another form or is longer than ten years.
     """
     match = _AFTER.fullmatch(text.strip().lower())
     if match is None:
@@ -52,13 +54,13 @@ def after_a_while(text: str, now: datetime) -> datetime:
 
 
 def moment_of(text: str, zone: ZoneInfo, now: datetime) -> datetime:
-    """The moment that an RFC 3339 time, or a local time of `zone`, names; it must lie ahead.
+    """Parse a future time in RFC 3339 form, or a local time in `zone`.
 
-    A local time that the clocks skip is taken by the offset before the gap, and of one that comes
-    twice the first is meant, as in calendars (RFC 5545, section 3.3.5).
+    A local time that the clocks skip uses the offset before the gap. A local time that occurs twice
+    means the first occurrence. Both rules follow RFC 5545, section 3.3.5.
 
     Raises:
-        Unprocessable: The text is no such time, or it lies in the past or over ten years ahead.
+        Unprocessable: The text is not such a time, or the time is not in the next ten years.
     """
     form = text.strip().upper()
     try:
@@ -79,16 +81,16 @@ def moment_of(text: str, zone: ZoneInfo, now: datetime) -> datetime:
 
 
 def next_time(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
-    """The first moment strictly after `after` that a cron expression names in `zone`.
+    """Return the first time strictly after `after` at which a cron expression fires in `zone`.
 
-    Where clocks change, it goes by Debian's cron: a fixed time that the clocks skip comes right
-    after the gap, and one that they repeat comes once; `*` goes by the time that really passes.
+    When clocks change, the rules of Debian's cron apply. A fixed time that the clocks skip fires
+    right after the gap. A fixed time that the clocks repeat fires once. `*` follows elapsed time.
 
     Returns:
-        The moment in UTC, or None when there is none in the next 50 years.
+        The time in UTC; None if the expression does not fire in the next 50 years.
 
     Raises:
-        Unprocessable: This is no cron expression of five fields.
+        Unprocessable: The text is not a valid cron expression of five fields.
     """
     if len(cron) > MAX_CRON_CHARACTERS or len(cron.split()) != CRON_FIELDS:
         raise Unprocessable(
@@ -99,14 +101,15 @@ def next_time(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
         times = CronSim(cron, after.astimezone(zone))
     except CronSimError as error:
         raise Unprocessable(f"cron is not valid: {error}") from None
-    # Of an hour that is repeated, the library names the first, which may have passed.
+    # In a repeated hour, the library returns the first occurrence, which may have passed.
     return next((at for local in times if (at := local.astimezone(UTC)) > after), None)
 
 
 def fires_too_often(cron: str, least: timedelta, after: datetime) -> bool:
-    """Whether two of a valid cron expression's next 100 times are less than `least` apart.
+    """Tell whether two of a cron expression's next 100 times are less than `least` apart.
 
-    Goes by UTC, so that a change of the clocks makes no plan invalid.
+    The expression must be valid. The times are computed in UTC, so that no clock change makes a
+    plan invalid.
     """
     times = islice(CronSim(cron, after.astimezone(UTC)), FIRINGS_CHECKED)
     return any(later - earlier < least for earlier, later in pairwise(times))
