@@ -1,4 +1,4 @@
-"""A run that a worker has made its own, and the proof that it still is."""
+"""A worker's claim on a run, and the proof that the claim still holds."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -18,18 +18,20 @@ from skein.services.config.retention import kept_until, retention_of, run_days
 MAX_SENT = 20
 
 Known = Mapping[Key, Item | None]
-"""What was read under some keys; None where nothing is."""
+"""Items that were read, by their keys; None for a missing item."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A run and, if it belongs to a chat, the chat and the agent's place in it, as last known.
+    """A claimed run, with its chat and the agent's membership there, as last read.
+
+    A run outside any chat has neither.
 
     Attributes:
-        retention: Of a run without a chat, how long its tenant keeps runs.
-        found: What was read together with it, as it was then.
+        retention: How long the tenant keeps runs; only for a run without a chat.
+        found: The further items that were read together with the run.
     """
 
     run: Run
@@ -39,27 +41,27 @@ class Claim:
     found: Known = field(default_factory=dict, compare=False, repr=False)
 
     def kept_until(self, made_at: datetime) -> int | None:
-        """When something of the run goes that is made then; None for never."""
+        """Return when an item of the run expires, in epoch seconds; None for never."""
         known = self.chat.retention if self.chat is not None else self.retention
         return kept_until(made_at, run_days(known))
 
     @property
     def mine(self) -> AllOf:
-        """Holds while nobody has taken the run over."""
+        """The condition that no other worker has taken the run over."""
         return all_of(Is("fence", self.run.fence), Is("status", self.run.status))
 
     @property
     def guard(self) -> Check:
-        """Lets any transaction fail once somebody has taken the run over."""
+        """The check that makes any transaction fail once another worker has taken the run over."""
         return Check(self.run.key, self.mine)
 
     def guarded(self, _: Any) -> Sequence[Write]:
-        """The guard, as what rides along with a message."""
+        """Return the guard as the extra writes of a post."""
         return (self.guard,)
 
     @property
     def agent(self) -> MemberRef:
-        """The agent at work."""
+        """The agent of the run."""
         return MemberRef(kind="agent", id=self.run.agent_id)
 
     @property
@@ -68,19 +70,23 @@ class Claim:
         return self.run.job
 
     def with_run(self, **changes: Any) -> "Claim":
-        """The claim after some attributes of its run have been written."""
+        """Return the claim with attributes of its run changed as they were written."""
         return replace(self, run=self.run.model_copy(update=changes))
 
 
 def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Claim | None:
-    """Read, in one call, a job's run and, if it belongs to a chat, the agent's place and the chat.
+    """Read a job's run, its chat and the agent's membership there.
 
-    None when one of them is missing, which is worth a line in the log.
+    All are read in one batch. Of a run outside any chat, the tenant's settings are read instead of
+    the chat, for the retention. If there is no open membership, a second read looks up the closed
+    one.
+
+    If an item is missing, a warning is logged and the result is None.
 
     Args:
-        table: Where.
-        job: Which run.
-        beside: What else is to be read with them, if it is there.
+        table: The table to read.
+        job: The job that names the run.
+        beside: Keys of further items to read in the same batch, where they exist.
 
     Raises:
         ValueError: The job names no run.
@@ -111,7 +117,7 @@ def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Clai
 
 
 def place_in(table: Table, found: Claim, chat_id: str | None) -> Membership | None:
-    """The agent's open membership in a chat, which may be the run's own."""
+    """Return the agent's open membership in a chat, which may be the run's own."""
     if chat_id is None:
         return None
     item = table.get(Membership.key_of(found.run.tenant, chat_id, found.agent))
@@ -122,7 +128,7 @@ def place_in(table: Table, found: Claim, chat_id: str | None) -> Membership | No
 def place_elsewhere(
     table: Table, claim: Claim, chat_id: str
 ) -> tuple[Chat | None, Membership | None]:
-    """A chat and the agent's open place there, where it is not the run's own."""
+    """Return a chat and the agent's open membership there; both None if either is missing."""
     chat_key = Chat.key_of(claim.run.tenant, chat_id)
     member_key = Membership.key_of(claim.run.tenant, chat_id, claim.agent)
     found = table.get_many([chat_key, member_key])
@@ -133,7 +139,7 @@ def place_elsewhere(
 
 
 def shown_place(table: Table, found: Claim) -> Membership | None:
-    """The agent's place in the chat that a queued run will be shown once it begins or goes on."""
+    """Return the agent's membership in the chat that a queued run will show."""
     run, member = found.run, found.member
     chat_id = run.active_chat_id or run.chat_id
     if run.status != "queued" or (member is not None and member.chat_id == chat_id):
@@ -142,20 +148,23 @@ def shown_place(table: Table, found: Claim) -> Membership | None:
 
 
 def stored_of(claim: Claim, *names: str) -> dict[str, Any]:
-    """Some attributes of a claim's run as its item holds them; None for what it does not hold."""
+    """Return attributes of a claim's run as stored; None for missing ones."""
     stored = claim.run.attributes()
     return {name: stored.get(name) for name in names}
 
 
 def with_results(claim: Claim, tools: Sequence[str], sent: Sequence[SentMessage]) -> Claim:
-    """The claim whose run remembers, besides, these tools and the newest messages that it sent."""
+    """Return the claim with tools and sent messages added to its run.
+
+    The run keeps the newest 20 sent messages.
+    """
     used = dict.fromkeys([*claim.run.tools, *tools])
     known = dict.fromkeys([*claim.run.sent, *sent])
     return claim.with_run(tools=tuple(used), sent=tuple(known)[-MAX_SENT:])
 
 
 def why_pointless(found: Claim) -> str | None:
-    """Why a run is not to be worked at any more, if so."""
+    """Return the reason to cancel a run instead of working on it, if any."""
     if found.member is not None and not found.member.active:
         return "the agent has left the chat"
     if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":
@@ -164,7 +173,10 @@ def why_pointless(found: Claim) -> str | None:
 
 
 def is_its_turn(run: Run, member: Membership) -> bool:
-    """Whether a run may work: no other is at it, and those that have waited go first."""
+    """Return whether a run may work now.
+
+    No other run may be running, and resuming runs go before a queued one.
+    """
     if member.running_run is not None:
         return member.running_run == run.id
     return not member.resuming or run.id in member.resuming

@@ -1,4 +1,4 @@
-"""How a run ends: its slot is freed, SEEN moves, and the run behind it is named and sent."""
+"""The completion of runs: free the slot, move the SEEN watermark, send the next run."""
 
 import logging
 from collections.abc import Sequence
@@ -29,7 +29,10 @@ logger = logging.getLogger(__name__)
 
 
 class Ending(NamedTuple):
-    """What ends a run: the writes, of which the first fails once it was taken over, and jobs."""
+    """The writes and jobs that end a run.
+
+    The first write fails if another worker has taken the run over.
+    """
 
     writes: tuple[Write, ...]
     jobs: tuple[RunJob, ...]
@@ -37,7 +40,7 @@ class Ending(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCompletion:
-    """Ends runs, each exactly once."""
+    """The service that ends runs, each exactly once."""
 
     table: Table
     clock: Clock
@@ -54,13 +57,15 @@ class RunCompletion:
         error: str | None = None,
         answer: Recording | None = None,
     ) -> None:
-        """End a run in one transaction, then send the run behind it and the next in its chain.
+        """End a run in one transaction, then send the jobs of the runs that follow.
+
+        These are the run behind in the same chat, and the run of the next agent in the chain.
 
         Args:
-            claim: The run's; that of `answer`, if there is one.
-            status: How it ends.
-            error: Why it failed or was canceled.
-            answer: The model's last, if it is still to be written down.
+            claim: The claim of the run; that of `answer`, if there is one.
+            status: The status with which the run ends.
+            error: Why the run failed or was canceled.
+            answer: The last step, if it is not recorded yet.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -76,15 +81,16 @@ class RunCompletion:
     def done_in(
         self, snapshot: ChatSnapshot, claim: Claim, answer: Recording | None, *, again: bool
     ) -> Ending:
-        """What ends a run well in the very transaction that posts its last words in its own chat.
+        """Return the writes that end a run in the transaction that posts its final message.
 
-        Whoever posts them carries the writes out, and calls `over` once that is done.
+        The message goes to the run's own chat. The caller carries the writes out with the post, and
+        calls `over` afterwards.
 
         Args:
-            snapshot: The chat as it was just read.
-            claim: The run's, without a chain behind it; that of `answer`, if there is one.
-            answer: The model's last, if it is still to be written down.
-            again: It was in vain before, so what was borrowed is looked at afresh.
+            snapshot: The chat snapshot, freshly read.
+            claim: The claim of a run without a chain behind it; that of `answer`, if there is one.
+            answer: The last step, if it is not recorded yet.
+            again: An earlier try of the transaction failed, so the borrowed context is read again.
         """
         run = self._still_staged(claim.run) if again else claim.run
         fresh = replace(claim, run=run, member=snapshot.member(claim.agent))
@@ -93,22 +99,24 @@ class RunCompletion:
     def over(
         self, run: Run, status: RunStatus, jobs: Sequence[RunJob], *, error: str | None = None
     ) -> None:
-        """Say that a run has ended, and send those that follow it."""
+        """Log that a run has ended, and send the jobs of the runs that follow."""
         logger.info("run ended", extra={"run_id": run.id, "status": status, "reason": error})
         if status == "failed":
             self.metrics.count("RunsFailed")
         self.dispatch.send(jobs)
 
     def cancel(self, run: Run, *, error: str, guard: Check | None = None) -> None:
-        """Cancel a run, whatever it is doing; a worker that is at it can do nothing more.
+        """Cancel a run in any state.
+
+        Writes of a worker that has claimed the run fail from then on.
 
         Args:
-            run: Which.
+            run: The run to cancel.
             error: Why, for the operator.
-            guard: What else must hold.
+            guard: A further check that must hold.
 
         Raises:
-            Conflict: It has ended already.
+            Conflict: The run has ended already.
             LostLease: The guard does not hold.
         """
         optimistic(self.clock, lambda: self._cancel_once(run, error, guard))
@@ -121,12 +129,12 @@ class RunCompletion:
         self._end_once(found, "canceled", error, guard=guard)
 
     def mark_seen(self, claim: Claim, *, at_home: bool = False) -> None:
-        """Move the agent's SEEN mark, never back, to what its newest prompt showed.
+        """Move the agent's SEEN watermark up to the newest prompt; the watermark never moves back.
 
         Args:
-            claim: The run's.
-            at_home: Also where the prompt showed the run's own chat; there the transaction that
-                ends the run, or begins its wait, does it otherwise.
+            claim: The claim of the run.
+            at_home: Whether to include a prompt that showed the run's own chat. By default, the
+                transaction that ends the run or begins its wait moves that watermark.
         """
         shown = claim.run.shown
         if shown is None or (shown.chat_id == claim.run.chat_id and not at_home):
@@ -142,7 +150,7 @@ class RunCompletion:
     def _end_afresh(
         self, claim: Claim, status: RunStatus, error: str | None, answer: Recording | None
     ) -> None:
-        """End on a fresh reading of what has changed meanwhile: slots, or what was borrowed."""
+        """End a run after reading its slots and borrowed context again."""
         member = claim.member
         place = (
             read_place(self.table, member.tenant, member.chat_id, member.member.ref)
@@ -205,7 +213,7 @@ class RunCompletion:
         return Ending(tuple(writes), tuple(jobs))
 
     def _still_staged(self, run: Run) -> Run:
-        """The run with those stagings only that nothing has taken the place of meanwhile."""
+        """Return the run without the borrowed context that has been replaced since."""
         if not run.borrowed:
             return run
         found = self.table.get_many(list({_staged_key(run, held) for held in run.borrowed}))
@@ -214,7 +222,7 @@ class RunCompletion:
         return run.model_copy(update={"borrowed": tuple(still)})
 
     def _unwaited(self, run: Run) -> list[Write]:
-        """Takes the wait away from the chat in which `run` waits, if that is not its own."""
+        """Return the write that clears the run's wait in another chat than its own."""
         if run.wait is None or run.wait_chat_id in {None, run.chat_id}:
             return []
         agent = MemberRef(kind="agent", id=run.agent_id)
@@ -239,7 +247,10 @@ def _ended(
 
 
 def _returned(run: Run) -> list[Write]:
-    """Takes away what the agent had borrowed, if it still is what prompts of `run` showed."""
+    """Return the deletes of borrowed context that prompts of `run` showed.
+
+    Each delete is conditional: context that was staged since stays.
+    """
     newest = {_staged_key(run, held): held.staging for held in run.borrowed}
     return [Delete(key, Is("staging", staging)) for key, staging in newest.items()]
 
@@ -249,7 +260,7 @@ def _staged_key(run: Run, held: ShownStaging) -> Key:
 
 
 def freed(run: Run, member: Membership) -> Update:
-    """The membership without this run in any slot, its SEEN mark where the prompt ended."""
+    """Return the write that clears a run's slots and moves the SEEN watermark."""
     change: dict[str, object] = {}
     if run.shown is not None and run.shown.chat_id == member.chat_id:
         change["seen_seq"] = max(member.seen_seq, run.shown.seq)
@@ -262,13 +273,13 @@ def freed(run: Run, member: Membership) -> Update:
     if member.wait is not None and member.wait.run_id == run.id:
         change["wait"] = None
     as_it_was = slots_unchanged(member) if member.active else Is("left_seq", member.left_seq)
-    # Another run of the agent, at home elsewhere, may have been shown more of this chat meanwhile.
+    # A run of the agent from another chat may have moved the SEEN watermark of this chat meanwhile.
     condition = all_of(as_it_was, Is("seen_seq", member.seen_seq))
     return Update(member.key, set=change or {"seen_seq": member.seen_seq}, condition=condition)
 
 
 def behind(run: Run, member: Membership) -> list[RunJob]:
-    """The job of the run that may go on, or start, once `run` is out of the way."""
+    """Return the job of the run that may resume or start once `run` has ended."""
     slot = member.queued_run
     queued = [slot.run_id] if slot else []
     following = [run_id for run_id in (*member.resuming, *queued) if run_id != run.id]

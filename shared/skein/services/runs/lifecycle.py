@@ -1,7 +1,7 @@
-"""The life of a run: claimed under a lease, carried on step by step, postponed when need be.
+"""The life of a run: claims under a lease, steps, deferrals and retries.
 
-Every write of a worker is conditional on the fencing number of its claim, so a worker that was
-taken over can do nothing more (DESIGN section 5, invariants 4 to 6). `completion` ends runs.
+Every write of a worker is conditional on the fencing token of its claim. So a worker whose run was
+taken over cannot write any more (DESIGN section 5, invariants 4 to 6). `completion` ends runs.
 """
 
 import logging
@@ -44,14 +44,14 @@ from skein.services.runs.step_record import Recording
 from skein.services.runs.waits import timed_out
 from skein.settings import Settings
 
-MAX_DELAY_SECONDS = 900  # the longest that SQS knows
+MAX_DELAY_SECONDS = 900  # the longest delay of an SQS message
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """Claims, records and postpones runs."""
+    """The service that claims, records and postpones runs."""
 
     table: Table
     clock: Clock
@@ -63,20 +63,20 @@ class Runs:
     def claim(
         self, job: RunJob, *, lease_until: datetime, beside: Sequence[Key] = ()
     ) -> Claim | None:
-        """Make a run this worker's own, if there is anything to do and nobody else does it.
+        """Claim a run for this worker, unless there is nothing to do.
 
-        A run whose agent has left is canceled here, one that used up its attempts is failed, and
-        one whose wait has run out goes on.
+        A run whose agent has left is canceled here, and so is a queued run of a discarded chat. A
+        run that used up its attempts fails. A run whose wait has timed out resumes.
 
         Args:
-            job: Which run.
-            lease_until: The moment from which others may believe this worker dead.
-            beside: What else is to be read with the run.
+            job: The job that names the run.
+            lease_until: The end of the lease; from then on, another worker may claim the run.
+            beside: Keys of further items to read together with the run.
 
         Returns:
-            The claim, or None when there is nothing to do (now): the run has ended, is at work
-            elsewhere, waits, or is behind another one of the same agent in the same chat. While a
-            person's texts still come, the job is sent anew for when the run may begin.
+            The claim. None if the run has ended, has a lease elsewhere, waits, or is behind another
+            run of the same agent in the same chat. None, too, during the debounce; then the job is
+            sent again with a delay until its end.
         """
         return optimistic(self.clock, lambda: self._claim_once(job, lease_until, beside))
 
@@ -110,7 +110,7 @@ class Runs:
     def _may_begin(
         self, found: Claim, place: Membership | None, job: RunJob, now: datetime
     ) -> bool:
-        """Whether it is the run's turn, and no more texts are to be waited for."""
+        """Return whether it is the run's turn and its debounce is over."""
         if found.member is not None and not is_its_turn(found.run, found.member):
             return False
         seconds = seconds_left(place, now) if found.run.status == "queued" else 0
@@ -119,7 +119,7 @@ class Runs:
         return not seconds
 
     def _wait_is_over(self, found: Claim) -> bool:
-        """Let a run go on whose time has run out; whether it had."""
+        """Resume a run whose wait has timed out; return whether it had."""
         run, now = found.run, self.clock.now()
         if run.wait is None or run.wait_chat_id is None or run.wait.until > now:
             return False
@@ -186,12 +186,12 @@ class Runs:
         return replace(found, run=taken, member=member)
 
     def is_over(self, claim: Claim) -> bool:
-        """Whether a run that was taken away from its worker was stopped, not carried on."""
+        """Return whether a run whose lease was lost has ended or is gone."""
         item = self.table.get(claim.run.key)
         return item is None or Run.from_item(item).ended
 
     def steps(self, claim: Claim) -> tuple[Step, ...]:
-        """The answers that this activation has recorded so far, in order."""
+        """Return the steps that this activation has recorded so far, in order."""
         run = claim.run
         if run.steps_taken == 0:
             return ()
@@ -201,7 +201,7 @@ class Runs:
         return tuple(step for step in steps if step.activation == run.activation)
 
     def record(self, answer: Recording) -> Claim:
-        """Write down a model's answer before anything that it asks for is carried out.
+        """Record a step before any of its tool calls is carried out.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -212,7 +212,7 @@ class Runs:
     def keep_results(
         self, claim: Claim, step: Step, results: Sequence[ToolResult], sent: Sequence[SentMessage]
     ) -> Claim:
-        """Write down what a step's tools gave back, once all of them have been carried out.
+        """Record the results of a step's tool calls, after all have been carried out.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -227,13 +227,13 @@ class Runs:
         return changed
 
     def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
-        """Drop the newest activation and begin another one for those who read its chat now.
+        """Drop the newest activation and begin a new one for the chat's current readers.
 
         Effects stay, steps take new numbers, and no SEEN watermark moves.
 
         Args:
-            claim: The run's.
-            sent: What the dropped activation has sent and not yet recorded.
+            claim: The claim of the run.
+            sent: Messages that the dropped activation has sent and not yet recorded.
 
         Returns:
             The claim of the new activation, with the run's chat as it is now.
@@ -283,7 +283,7 @@ class Runs:
     def _with_fresh_chat(
         self, claim: Claim, looked_at: str | None
     ) -> tuple[Claim, Membership | None]:
-        """Read the run's chat again, and the agent's place in the chat that it looks at."""
+        """Read the run's chat again, and the agent's membership in the shown chat."""
         if claim.chat is not None:
             chat, member = place_elsewhere(self.table, claim, claim.chat.id)
             if chat is not None:
@@ -293,7 +293,7 @@ class Runs:
         return claim, place_in(self.table, claim, looked_at)
 
     def _joined_by_rebuild(self, claim: Claim, place: Membership | None) -> Joining:
-        """Merge the queued run of the chat that the new prompt shows into the rebuilt one."""
+        """Merge the queued run of the newly shown chat into the rebuilt run."""
         run, now = claim.run, self.clock.now()
         if place is None or not place.active:
             return Joining({}, {}, ())
@@ -307,7 +307,7 @@ class Runs:
             raise LostLease(claim.run.id) from failure
 
     def retry_later(self, claim: Claim, reason: str) -> None:
-        """Give an attempt up; the next one may begin after a pause that doubles each time.
+        """End an attempt and schedule the next one, after a pause that doubles each time.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -317,12 +317,15 @@ class Runs:
         self._postpone(claim, wait, {"error": reason})
 
     def defer(self, claim: Claim, reason: str, *, longest_seconds: int = MAX_DELAY_SECONDS) -> None:
-        """Let a run wait for a model that is down, or for its turn; this is no attempt.
+        """Defer a run whose model is down or whose agent is busy.
+
+        A deferral is not an attempt. A run that has been deferred for longer than
+        `max_put_off_seconds` fails.
 
         Args:
-            claim: The run's.
+            claim: The claim of the run.
             reason: Why, for the operator.
-            longest_seconds: The pause doubles each time, but not beyond this.
+            longest_seconds: The upper bound of the pause, which doubles each time.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -338,7 +341,9 @@ class Runs:
         self._postpone(claim, wait, change)
 
     def continue_later(self, claim: Claim) -> None:
-        """Let a fresh invocation go on, since this one's time is running out; no attempt either.
+        """Hand a run to a fresh invocation before this one's time runs out.
+
+        The hand-over is not an attempt.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -359,7 +364,7 @@ class Runs:
 
 
 def _elsewhere(place: Membership, joined: Joining) -> list[Write]:
-    """Write the changes of a membership that is not the run's own."""
+    """Return the writes to a membership outside the run's own chat."""
     if not joined.place_changes:
         return []
     return [Update(place.key, joined.place_changes, condition=slots_unchanged(place))]

@@ -1,7 +1,9 @@
-"""The slots of a (chat, agent) pair: one run at work, one that is to start, those that go on.
+"""Run slots: at most one running and one queued run per agent and chat.
 
-Everything that wants an agent to work in a chat goes through here. The writes belong into the
-transaction that gives the reason, and hold only while the slots are as they were read.
+The slots, which also list the resuming runs, are attributes of the agent's membership. Every
+trigger of an agent in a chat goes through this module. Each function returns writes for the
+transaction that records the trigger. The writes are conditional on the slots as they were read
+(optimistic lock).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +26,7 @@ SLOTS = ("running_run", "queued_run", "resuming", "wait")
 
 
 class Enqueued(NamedTuple):
-    """What makes an agent respond: the writes, the run, and the job if it may start at once."""
+    """The writes that queue a run, its id, and its job if startable at once."""
 
     writes: tuple[Write, ...]
     run_id: str
@@ -32,14 +34,17 @@ class Enqueued(NamedTuple):
 
 
 def slots_unchanged(member: Membership) -> Condition:
-    """The membership is open and its slots are as they were read."""
+    """Return the condition that the membership is open and its slots are as read."""
     stored = member.attributes()
     there = Is("chat_id", member.chat_id)
     return all_of(there, Absent("left_seq"), *(Is(name, stored.get(name)) for name in SLOTS))
 
 
 def run_due_at(now: datetime, settings: Settings) -> datetime:
-    """When the tick sends a run whose job, after the debounce, was not sent or got lost."""
+    """Return when the tick sends a run whose job was not sent or was lost.
+
+    The time leaves room for the debounce.
+    """
     return now + timedelta(seconds=settings.reply_debounce_seconds + settings.outbox_grace_seconds)
 
 
@@ -55,22 +60,23 @@ def enqueue(
     now: datetime,
     settings: Settings,
 ) -> Enqueued:
-    """Give the agent a run, or widen the one that has not started yet.
+    """Create the agent's queued run, or extend the existing one.
 
     Args:
         member: The agent's membership, freshly read; the writes are conditional on its slots.
-        trigger: Why.
+        trigger: Why the run exists.
         depth: The run's chain depth.
-        audience: Who was there for what the run is to answer.
-        then: Agents that respond afterwards, one after another.
+        audience: The audience of the content that the run is to answer.
+        then: Ids of agents that respond afterwards, one after another.
         changes: Further attributes of the membership to set.
-        ids: Where a new run's id comes from.
+        ids: The source of a new run's id.
         now: The present.
         settings: For the debounce and the outbox grace.
 
     Returns:
-        The writes for the caller's transaction. No job while another run of this pair is at work
-        or goes on first: the transaction that ends that one names this one.
+        The writes for the caller's transaction, the run's id and its job. The job is None if the
+        queued run was extended, or while another run of this agent is running or resuming in this
+        chat: the transaction that ends that run names this one.
     """
     if member.queued_run is not None:
         slot = member.queued_run.widened(trigger, depth=depth, then=tuple(then), audience=audience)
@@ -99,16 +105,16 @@ def enqueue(
 
 
 def without(resuming: Sequence[str], run_id: str) -> list[str] | None:
-    """Those that go on next, less one; None, which removes the attribute, when none is left."""
+    """Return `resuming` without one run; None, which removes the attribute, if no run is left."""
     return [other for other in resuming if other != run_id] or None
 
 
 def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None = None) -> Update:
-    """The membership with a run that has waited among those that go on next.
+    """Return the write that adds a run that has waited to the resuming slot.
 
     Args:
-        home: The agent's membership where the run belongs, freshly read.
-        run_id: The run.
+        home: The agent's membership in the run's own chat, freshly read.
+        run_id: The id of the run.
         changes: Further attributes of the membership to set.
     """
     change = {"resuming": [*home.resuming, run_id]} | dict(changes or {})
@@ -116,7 +122,7 @@ def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None
 
 
 class Joining(NamedTuple):
-    """What makes one run answer for another: changes of the run and of the place, and the rest."""
+    """A merge of runs: changes of the run and of the membership, and further writes."""
 
     run_changes: dict[str, Any]
     place_changes: dict[str, Any]
@@ -126,13 +132,13 @@ class Joining(NamedTuple):
 def merge_queued_run(
     run: Run, place: Membership | None, *, widen: bool = False, now: datetime
 ) -> Joining:
-    """Merge the queued run of a chat into a run that is about to be shown that chat.
+    """Merge a chat's queued run into a run that is about to show that chat.
 
     The queued run ends as `canceled`, so that its messages are answered once. A run of another
-    chat leaves a queued run alone that other agents are to follow.
+    chat does not merge a queued run that has a chain of agents behind it.
 
     Args:
-        run: About to resume, to be rebuilt or to be tried again.
+        run: The run that is about to resume, to be rebuilt or to be tried again.
         place: The agent's membership in the chat that the run will be shown; None for no chat.
         widen: The run has been shown nothing yet, so its trigger and audience grow to those of the
             queued run. The time that it may be deferred starts again.
@@ -162,6 +168,6 @@ def merge_queued_run(
 def slot_write(
     member: Membership, slot: QueuedRun, changes: Mapping[str, Any] | None = None
 ) -> Update:
-    """The membership with `slot` as its queued run."""
+    """Return the write that makes `slot` the queued run of a membership."""
     queued = {"queued_run": slot.model_dump(mode="json", exclude_none=True)}
     return Update(member.key, set=queued | dict(changes or {}), condition=slots_unchanged(member))
