@@ -1,4 +1,4 @@
-"""Who may be shown what was derived from a conversation (DESIGN section 5, invariant 8)."""
+"""Audiences, which decide who may be shown content (DESIGN section 5, invariant 8)."""
 
 from collections.abc import Iterable
 
@@ -6,21 +6,21 @@ from skein.models.base import Identifier, Value
 
 
 class Audience(Value):
-    """Everybody, or nobody but these people.
+    """Everyone in the tenant, or certain people only.
 
-    It stands on every derived item as the place that the item comes from, and describes the place
-    where something is about to be shown.
+    Every derived item stores the audience of its sources. An audience also describes the readers to
+    whom content is about to be shown.
 
     Attributes:
-        open: Of an open chat, or of no chat at all.
-        people: Of a private one: those who were there for the whole span, sorted by id.
+        open: Whether the content comes from an open chat or from no chat.
+        people: For private content, the people who were present for all of it, sorted by id.
     """
 
     open: bool
     people: tuple[Identifier, ...] = ()
 
     def narrowed(self, other: "Audience") -> "Audience":
-        """Who was there both times."""
+        """Return the people who are in both audiences."""
         if self.open:
             return other
         if other.open:
@@ -29,15 +29,15 @@ class Audience(Value):
 
     @property
     def only_person(self) -> str | None:
-        """The one person of a private audience; None for an open one, and for several people."""
+        """The only person of a private audience; None if it is open or has more or fewer people."""
         return self.people[0] if len(self.people) == 1 else None
 
     def counts(self, ids: Iterable[Identifier]) -> bool:
-        """Whether one of these people is among them."""
+        """Tell whether `people` holds one of these ids."""
         return not set(self.people).isdisjoint(ids)
 
     def renamed(self, old: str, new: str) -> "Audience":
-        """The same people, one of whom goes by another id now."""
+        """Return the audience with one person's id replaced."""
         if old not in self.people:
             return self
         names = {new if person == old else person for person in self.people}
@@ -48,14 +48,14 @@ OPEN = Audience(open=True)
 """The audience of a run without a chat, and of everything in open chats."""
 
 NOBODY = Audience(open=False)
-"""Of what may be shown nowhere."""
+"""The audience of content that may be shown to nobody."""
 
 
 def may_show(source: Audience, destination: Audience) -> bool:
-    """Whether what was derived at `source` may be shown at `destination`.
+    """Tell whether content with audience `source` may be shown to the readers `destination`.
 
-    It may if the source is open, or if the destination is private, has people, and all of them
-    were at the source. An open place, and a place without people, is shown open things only.
+    Open content may be shown to all readers. Private content may be shown only to private readers,
+    at least one, who are all in the source's audience.
     """
     if source.open:
         return True
@@ -65,23 +65,23 @@ def may_show(source: Audience, destination: Audience) -> bool:
 
 
 def may_change(content: Audience, thing: Audience) -> bool:
-    """Whether content made for `content` may change or end something kept for `thing`.
+    """Tell whether content with one audience may change or end an item with another.
 
-    Everybody who may be shown the thing must have been there for the content: only open content
-    changes open things, and a thing of two people is not changed from what one of them said.
+    Every person who may be shown the item must have been present for the content. So only open
+    content changes open items, and the words of one person do not change an item of two people.
     """
     return may_show(content, thing)
 
 
 class Origin(Value):
-    """Why something was said in a chat by someone who was asked elsewhere.
+    """Why an agent posted a message in another chat than the one in which it was asked.
 
     Attributes:
-        chat_id: Where it was asked.
-        chat_title: What that chat was called.
-        asked_by: The name of who asked.
-        text: What was asked, 200 characters at most.
-        audience: Of the asking, by which it is decided who may be shown this.
+        chat_id: The chat in which the agent was asked.
+        chat_title: The title of that chat at the time.
+        asked_by: The name of the member who asked.
+        text: The request, at most 200 characters.
+        audience: The audience of the request, which decides who may be shown this origin.
     """
 
     chat_id: Identifier

@@ -1,4 +1,4 @@
-"""A chat, who is in it, and what was said in it."""
+"""Chats, their memberships and their messages."""
 
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -39,12 +39,12 @@ UNTOLD = "a conversation"
 
 
 def chat_partition(tenant: str, chat_id: str) -> str:
-    """The partition of a chat and of all that happens in it."""
+    """Return the partition key of a chat, which also holds its memberships, messages and runs."""
     return f"{key_part(tenant)}#CHAT#{key_part(chat_id)}"
 
 
 class SmsAddress(Value):
-    """The two numbers of a conversation by text message."""
+    """The agent's line and the person's phone number in an SMS conversation."""
 
     line: E164
     phone: E164
@@ -58,7 +58,7 @@ class Media(Value):
 
 
 class LastMessage(Value):
-    """What a list of chats shows of the newest message."""
+    """The newest message of a chat, as lists of chats show it."""
 
     seq: int
     text: str
@@ -67,25 +67,29 @@ class LastMessage(Value):
 
 
 class Chat(Stored):
-    """The chat itself: one item, raised in `version` by every write, on which ingest conditions.
+    """A chat, stored as one item.
+
+    Every write raises `version`. Posting a message is conditional on it (optimistic lock).
 
     Attributes:
-        line: The number on which it began, for a chat by text message.
-        roster: Who is in the chat now.
-        joined_late: The `last_seq` at which a member (`kind#id`) joined, unless at the beginning.
-        formerly: Ids under which people have written here before, and theirs now.
-        record: The shared summary, in the third person.
-        record_state: When it was last renewed, and whether that went well.
-        pinned: The record as prompts show it, until their window moves on.
-        activity_hour: The hour of the newest message, by which lists of chats are ordered roughly.
-        listed_hour: The hour by which its members' lists know it; upkeep brings it up.
-        upkeep_at: When something derived from the chat is to be renewed; the due mark's time.
-        consolidation_at: When what was said may be remembered; then `Consolidation` is due, too.
+        line: The phone number on which an SMS chat began.
+        roster: The current members.
+        joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
+            the beginning have no entry.
+        formerly: Old user ids of people who have posted here, with their current ids.
+        record: The chat summary, in the third person.
+        record_state: When the chat summary was last renewed, and whether that succeeded.
+        pinned: The chat summary as prompts show it until the history window moves.
+        activity_hour: The hour of the newest message. Lists of chats are ordered roughly by it.
+        listed_hour: The hour by which the members' lists order the chat; upkeep raises it.
+        upkeep_at: When upkeep is to renew something derived from the chat; the due pointer's time.
+        consolidation_at: When the messages may be consolidated; `Consolidation` is due then, too.
         epoch: Raised by an erasure; part of every cache key.
         documents: The ids of the documents that the chat owns.
-        session: Of a direct chat: the stretch since the last gap or reset.
-        overrides: Of a direct chat: what agent, line and tenant said when a person last wrote here.
-        retention: How long what is said here is kept; None for good.
+        session: For a direct chat, the session since the last gap or reset.
+        overrides: For a direct chat, the overrides of agent, line and tenant when a person last
+            posted here.
+        retention: How long messages and runs of this chat are kept; None means without limit.
     """
 
     tenant: Tenant
@@ -119,33 +123,33 @@ class Chat(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str) -> Key:
-        """The key of a chat."""
+        """Return the key of a chat."""
         return Key(chat_partition(tenant, chat_id), META)
 
     @property
     def key(self) -> Key:
-        """This chat's key."""
+        """The key of this chat."""
         return self.key_of(self.tenant, self.id)
 
     @property
     def last_message_at(self) -> datetime | None:
-        """When the newest message was written; None in an empty chat."""
+        """The time of the newest message; None in an empty chat."""
         return self.last_message.created_at if self.last_message else None
 
     @property
     def display_title(self) -> str:
-        """The chat's title, or what stands for one."""
+        """The chat's title, or a default for a chat without one."""
         return self.title or "New Conversation"
 
     def titled_for(self, place: Audience, *, known: str | None = None) -> "Chat":
-        """Return the chat with a title that may be shown at a place.
+        """Return the chat with a title that may be shown to an audience.
 
-        A chat's title may be shown to those who read the chat now. Someone who has left it may have
-        missed a new title, even where they may be shown what was said before.
+        A chat's title may be shown to the chat's current readers. A person who has left may have
+        missed a new title, even if that person may still be shown earlier messages.
 
         Args:
-            place: Who will be shown the title.
-            known: A title that all of them know.
+            place: The audience that will see the title.
+            known: A title that the whole audience knows.
         """
         if may_show(self.readers, place):
             return self
@@ -153,14 +157,14 @@ class Chat(Stored):
 
     @property
     def readers(self) -> Audience:
-        """Who will read what is said in it."""
+        """The people who can read the chat now; everyone, if the chat is open."""
         if self.visibility == "open":
             return OPEN
         people = sorted(member.id for member in self.roster if member.kind == "user")
         return Audience(open=False, people=tuple(people))
 
     def as_now(self, message: "Message") -> "Message":
-        """A message as its sender is known now; what is stored keeps the id of then."""
+        """Return a message with its sender's current id and name; the stored item keeps the old."""
         sender = message.sender
         now = self.formerly.get(sender.id) if sender.kind == "user" else None
         if now is None:
@@ -170,51 +174,56 @@ class Chat(Stored):
         return message.model_copy(update={"sender": next(known, unknown)})
 
     def to_item(self) -> Item:
-        """The chat as table attributes."""
+        """Return the chat as table attributes."""
         return self.attributes()
 
     def upkeep(self, at: datetime | None) -> dict[str, Any]:
-        """The attributes that bring the upkeep worker at `at`, or not at all."""
+        """Return the attributes of the due pointer for upkeep at `at`; None clears the pointer."""
         if at is None:
             return {"upkeep_at": None} | NOT_DUE
         return {"upkeep_at": rfc3339(at), "due_tries": None} | due_mark("chat", self.key, at)
 
 
 class Membership(Stored):
-    """One member in one chat, with what is theirs alone. Closed by `left_seq`, never deleted.
+    """One member in one chat, with the member's own state there.
 
-    An open membership lies where each post reads it; a closed one does not. Closed ones of older
-    versions lie among the open ones until `services/chat_state/closed_memberships.py` moves them.
+    A membership is closed by `left_seq` and never deleted. Each post reads the open memberships;
+    closed ones are stored under another prefix. Older versions stored closed memberships among the
+    open ones; `services/chat_state/closed_memberships.py` moves them.
 
     Attributes:
         joined_seq: The chat's `last_seq` when the member joined.
         seen_seq: The highest message that was shown to the member.
-        formerly: Ids of this very person under which they were in the chat before.
-        sms: Set while the person's last message came by text; answers then go there.
+        formerly: Earlier user ids of this person in this chat.
+        sms: The numbers of the SMS conversation. Set while the person's last message came by SMS;
+            answers then go out by SMS.
         sms_opted_out_at: Set by STOP or by the carrier, cleared by START.
-        last_delivery: The newest delivery to this person, which the next one waits for.
-        running_run: The one run of this agent at work in this chat.
-        queued_run: The one that is to start; messages widen it until it is claimed.
-        resuming: Runs of this chat that have waited, here or elsewhere, and go on before
-            `queued_run` starts; usually none, never in an item when empty.
-        burst: Texts that have come just now, until when no answer to them begins.
-        wait: The run that waits in this chat for a reply, whichever chat it belongs to.
+        last_delivery: The newest delivery to this person; the next delivery waits for it.
+        running_run: The slot of the one running run of this agent in this chat.
+        queued_run: The slot of the queued run; messages extend it until a worker claims the run.
+        resuming: Runs of this chat that have waited, here or elsewhere, and resume before
+            `queued_run` starts. Usually empty; the item has no such attribute then.
+        burst: SMS that have just arrived, and the time before which no answer to them begins.
+        wait: The run that waits in this chat for a reply; the run may belong to another chat.
         agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
-        paused: Agents' messages wake this agent no more, until a person writes.
-        late_since: Since when the person here, who was told so, waits for an answer of the agent
-            because the model is down; None once it has answered.
-        summary: The agent's own two lines on where the chat stands.
-        summary_state: When they were last renewed, and whether that went well.
-        pinned_thread_id: The thread that runs triggered here begin with.
-        consolidated_seq: Up to here the agent has made memories of what was said.
-        consolidated_characters: And up to here of the next message, if that is a very long one.
-        consolidation_failures: How many attempts at what follows have failed in a row.
-        consolidation_retry_at: If any have, when the next one is to be made.
-        unmoved: Closed, but stored among the open ones; never an attribute of the item.
+        paused: Whether agents' messages trigger this agent no more; a person's message clears this.
+        late_since: Since when this person, who was told so, waits for the agent's answer because
+            the model is down; None once the agent has answered.
+        summary: The agent summary: two lines on where the chat stands.
+        summary_state: When the agent summary was last renewed, and whether that succeeded.
+        pinned_thread_id: The thread with which runs triggered here begin.
+        consolidated_seq: Watermark: the highest message that the agent has consolidated.
+        consolidated_characters: How many characters of the next message are consolidated, if that
+            message is very long.
+        consolidation_failures: How many attempts to consolidate the next messages have failed in a
+            row.
+        consolidation_retry_at: When to make the next attempt, if the last one failed.
+        unmoved: Whether the membership is closed but stored among the open ones; never an
+            attribute of the item.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("MEMBER#")
-    LEFT_PREFIX: ClassVar = SortKeyPrefix("LEFT#")  # before the open ones
+    LEFT_PREFIX: ClassVar = SortKeyPrefix("LEFT#")  # sorts before the open memberships
 
     tenant: Tenant
     chat_id: Identifier
@@ -245,49 +254,49 @@ class Membership(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
-        """The key of a member's open place in a chat."""
+        """Return the key of a member's open membership in a chat."""
         return Key(chat_partition(tenant, chat_id), f"{Membership.PREFIX}{member}")
 
     @staticmethod
     def left_key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
-        """The key of a member's closed place in a chat."""
+        """Return the key of a member's closed membership in a chat."""
         return Key(chat_partition(tenant, chat_id), f"{Membership.LEFT_PREFIX}{member}")
 
     @classmethod
     def from_item(cls, item: Item) -> Self:
-        """Rebuild a membership from a table item, and note where a closed one lies."""
+        """Build a membership from a table item; `unmoved` follows from the item's sort key."""
         place = super().from_item(item)
         unmoved = not place.active and str(item.get("sk", "")).startswith(cls.PREFIX)
         return place.model_copy(update={"unmoved": unmoved})
 
     @property
     def key(self) -> Key:
-        """This membership's key; it moves when the member leaves or joins again."""
+        """The key of this membership; it changes when the member leaves or joins again."""
         among_open = self.active or self.unmoved
         make = self.key_of if among_open else self.left_key_of
         return make(self.tenant, self.chat_id, self.member)
 
     @property
     def active(self) -> bool:
-        """Whether the member is in the chat now."""
+        """Whether the membership is open."""
         return self.left_seq is None
 
     @property
     def remembered_seq(self) -> int:
-        """Up to here there is nothing left for the agent to make memories of."""
+        """The highest message that the agent need not consolidate any more."""
         return max(self.consolidated_seq, self.joined_seq)
 
     @property
     def free(self) -> bool:
-        """Whether a run that has never started may start: none is at work, none is to go on."""
+        """Whether the queued run may start: no run is running, and none is to resume."""
         return self.running_run is None and not self.resuming
 
     def to_item(self, chat: Chat) -> Item:
-        """The membership as table attributes, findable through a person or an open chat's agent."""
+        """Return the membership as table attributes, with its index attributes (`relation`)."""
         return self.attributes() | self.relation(chat, chat.activity_hour)
 
     def relation(self, chat: Chat, activity_hour: datetime) -> dict[str, Any]:
-        """The index attributes of `gsi1`; none for a private chat's agent (DESIGN section 4)."""
+        """Return the `gsi1` attributes; none for a private chat's agent (DESIGN section 4)."""
         if self.member.kind == "agent" and chat.visibility == "private":
             return {}
         return {
@@ -297,17 +306,17 @@ class Membership(Stored):
 
 
 def member_relation(tenant: str, member: MemberRef) -> str:
-    """The `gsi1` partition of a member's chats."""
+    """Return the `gsi1` partition key of a member's open memberships."""
     return f"{key_part(tenant)}#MEMBER#{member.kind}#{key_part(member.id)}"
 
 
 def past_relation(tenant: str, user_id: str) -> str:
-    """The `gsi1` partition of the chats that a person has left."""
+    """Return the `gsi1` partition key of a person's closed memberships."""
     return f"{key_part(tenant)}#LEFT#user#{key_part(user_id)}"
 
 
 def listed_as_left(place: Membership) -> dict[str, Any]:
-    """The index attributes of a place that has been left; an agent's is listed no more."""
+    """Return the index attributes of a closed membership; an agent's is not in the index."""
     if place.member.kind == "agent":
         return {"gsi1pk": None, "gsi1sk": None}
     relation = past_relation(place.tenant, place.member.id)
@@ -315,23 +324,23 @@ def listed_as_left(place: Membership) -> dict[str, Any]:
 
 
 def related_chat(row: Item) -> str:
-    """The id of the chat that a row of a `member_relation` points at."""
+    """Return the chat id of a `gsi1` row of a `member_relation`."""
     return str(row["gsi1sk"]).split("#", 1)[1]
 
 
 class Message(Stored):
-    """What was said: numbered in its chat by `seq`, never renumbered.
+    """A message, numbered in its chat by `seq` and never renumbered.
 
     Attributes:
-        client_id: The sender's own id of it; the same sender and id is one message.
-        depth: 0 from a person, one more for each agent that passed the word on.
-        run_id: The run that said it, for an agent's message.
-        traced_to: The person that the run traces back to, for an agent's message.
-        expects_reply: The sender waits for an answer.
-        resets: A person asks to start anew; answered without the model.
-        origin: Why it was said, where the sender was asked in another chat.
-        correlation_id: Of the request that led to it, for the logs.
-        expires_at: When it goes, in seconds since 1970, where its tenant keeps messages for a time.
+        client_id: The sender's idempotency key: the same sender and key is the same message.
+        depth: The chain depth: 0 for a person's message, one more for each agent in between.
+        run_id: For an agent's message, the run that posted it.
+        traced_to: For an agent's message, the person that the run traces back to.
+        expects_reply: Whether the sender waits for an answer.
+        resets: Whether this is a person's reset, which is answered without the model.
+        origin: Why the sender posted here, if the sender was asked in another chat.
+        correlation_id: The id of the request that led to the message, for the logs.
+        expires_at: When the message expires, in seconds since 1970, if its tenant limits retention.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("MSG#")
@@ -358,20 +367,20 @@ class Message(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, seq: int) -> Key:
-        """The key of message number `seq`."""
+        """Return the key of message number `seq`."""
         return Key(chat_partition(tenant, chat_id), f"{Message.PREFIX}{seq:012d}")
 
     @property
     def key(self) -> Key:
-        """This message's key."""
+        """The key of this message."""
         return self.key_of(self.tenant, self.chat_id, self.seq)
 
     def to_item(self) -> Item:
-        """The message as table attributes."""
+        """Return the message as table attributes."""
         return self.attributes()
 
     def preview(self) -> LastMessage:
-        """What a list of chats shows of it."""
+        """Return the message as lists of chats show it, cut at 200 characters."""
         return LastMessage(
             seq=self.seq,
             text=self.text[:PREVIEW_CHARACTERS],
@@ -381,7 +390,7 @@ class Message(Stored):
 
 
 def check_text(text: str, client_id: str, *, has_media: bool) -> None:
-    """Let pass only what can be stored and shown.
+    """Check that a message can be stored and shown.
 
     Raises:
         Unprocessable: The text is empty, too long or not Unicode.

@@ -18,9 +18,9 @@ RunStatus = Literal["queued", "running", "waiting", "done", "failed", "canceled"
 PromptMark = Literal[
     "core_memories_over_budget", "context_unavailable", "context_off", "answered_without_model"
 ]
-"""What may be noted of a prompt; `docs/runs.md` says what each means."""
+"""Notes on a run about how its prompt came about; `docs/runs.md` explains each."""
 
-LIVE_RUN = SortKeyPrefix("LIVE#")  # between goals and plans, so that their query comes to it
+LIVE_RUN = SortKeyPrefix("LIVE#")  # sorts between goals and plans, so that their query finds it
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
 MAX_STEPS = 20
 MAX_WAITS = 10
@@ -29,10 +29,11 @@ RUN_ID = re.compile(r"run_[0-9A-Za-z]{1,64}_(?P<home>(chat|agt)_[0-9A-Za-z]{1,64
 
 
 class SentMessage(Value):
-    """A message that a run sent, as its own agent is reminded of it.
+    """A message that a run sent, as the prompt reminds its agent.
 
     Attributes:
-        audience: Who was there both where it was made up and where it was said.
+        audience: The people who were present both where the message was composed and where it was
+            posted.
     """
 
     chat_id: Identifier
@@ -42,27 +43,27 @@ class SentMessage(Value):
 
 
 class Shown(Value):
-    """Up to which message of which chat the newest prompt showed."""
+    """The chat that the newest prompt showed, and the highest message that it held."""
 
     chat_id: Identifier
     seq: int
 
 
 class ShownStaging(Value):
-    """Borrowed context that a prompt of a run held, and the chat it was staged in."""
+    """Borrowed context that a prompt of a run held, and the chat in which it was staged."""
 
     chat_id: Identifier
     staging: str
 
 
 class Held(Value):
-    """What an activation holds, by which it is decided where it may post.
+    """The held content of an activation, which decides in which chats the agent may post.
 
     Attributes:
-        chat_id: The chat that its prompt showed; None for none.
-        readers: Who could read that chat when the prompt was built.
-        audience: Who was present for all that the prompt and the tool results held.
-        alone: One person alone was present for everything private in it.
+        chat_id: The chat that the prompt showed; None if it showed none.
+        readers: The people who could read that chat when the prompt was built.
+        audience: The people who were present for all content of the prompt and the tool results.
+        alone: Whether one person alone was present for all private content.
         borrowed: The borrowed context that the prompt held.
     """
 
@@ -73,11 +74,11 @@ class Held(Value):
     borrowed: ShownStaging | None = None
 
     def with_shown(self, audience: Audience, *, by_others: bool = False) -> "Held":
-        """Return this after a tool has shown more content.
+        """Return the held content after a tool has shown more content.
 
         Args:
-            audience: Who was present for all of that content.
-            by_others: Someone wrote some of it who is not there any more.
+            audience: The people who were present for all of that content.
+            by_others: Whether someone who is no longer present wrote some of that content.
         """
         narrowed = self.audience.narrowed(audience)
         alone = self.alone and not by_others and (audience.open or audience == self.readers)
@@ -88,34 +89,39 @@ class Run(Stored):
     """One piece of work of one agent.
 
     Attributes:
-        audience: Of its trigger, by which it is decided where the run may be shown.
-        scope: Which of the agent's partitions holds what the run makes while it looks at no chat:
-            that of its plan; see `owned_partition`.
-        fence: Raised by every claim; a worker's writes hold only while it is the worker's own.
-        attempts: Claims that began work; three failed ones end the run.
-        put_offs: How often the run was put off because the model was down; no attempts.
-        joined_at: When it took in what had come while it was put off, and last began to wait.
-        lease_until: Until when the claiming worker is believed alive.
+        audience: The audience of the trigger, which decides where the run may be shown.
+        scope: The scope of the items that the run makes while it looks at no chat: the scope of
+            its plan; see `owned_partition`.
+        chain_depth: How many agents' messages lie between the run and a person.
+        then: Agents that are to respond afterwards, one after another.
+        fence: The fencing token: each claim raises it, and writes of an older claim fail.
+        attempts: Claims that began work; the run fails after three failed attempts.
+        put_offs: How often the run was deferred because the model was down; not attempts.
+        joined_at: When the deferred run last merged newer messages and began to wait.
+        lease_until: The end of the lease of the worker that claimed the run.
         steps_taken: Model answers recorded so far, over all activations.
-        activation: How often it was started or resumed; a prompt each.
-        active_chat_id: The chat that the agent is looking at; its own, until it enters another.
-        active_thread_id: The thread that the newest prompt showed as the active one, or to which
-            the run has switched since; the run goes on with it, wherever others switch.
-        shown: The chat that the newest prompt looked at and what it held of it, for the SEEN
-            mark and for a worker that takes over; None if it looked at no chat.
-        held: What the newest activation holds; None until its first answer is recorded.
+        activation: How many activations the run has had: starts and restarts, each with a prompt.
+        active_chat_id: The chat that the agent looks at: the run's own until the agent enters
+            another.
+        active_thread_id: The thread that the newest prompt showed as active, or to which the run
+            has switched since. The run keeps this thread when other runs switch.
+        shown: The chat that the newest prompt showed and the highest message in it, for the SEEN
+            watermark and for a worker that takes over; None if the prompt showed no chat.
+        held: The held content of the newest activation; None until its first answer is recorded.
         rebuilds: How often an activation was dropped because someone joined its chat.
-        borrowed: What its prompts held of borrowed context, which is cleared once it is done.
-        wait: While it waits: for what, and where (`wait_chat_id`).
-        waits: How often it has waited.
+        borrowed: The borrowed context of the run's prompts, which is cleared when the run is done.
+        wait: The wait, while the run waits in `wait_chat_id`.
+        wait_chat_id: The chat in which the run waits.
+        waits: How often the run has waited.
         resumed: How the newest wait ended.
-        sent: The newest messages that it sent.
-        tools: The names of the tools that it used, in order of first use.
-        marks: What was noted of any of its prompts, e.g. that something was left out.
-        error: Why it failed or was canceled, for the operator; never what anybody wrote.
-        correlation_id: Of the request that started it, for the logs; None for a plan's run.
-        expires_at: When it goes, in seconds since 1970, where its tenant keeps runs for a time; set
-            once it has ended.
+        sent: The newest messages that the run sent.
+        tools: The names of the tools that the run used, in order of first use.
+        marks: The marks of all its prompts, e.g. that a section was left out.
+        error: Why the run failed or was canceled, for the operator; never a person's words.
+        correlation_id: The id of the request that started the run, for the logs; None for a plan's
+            run.
+        expires_at: When the run expires, in seconds since 1970, if its tenant limits retention; set
+            once the run has ended.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("RUN#")
@@ -160,7 +166,7 @@ class Run(Stored):
 
     @staticmethod
     def home_of(run_id: str) -> str:
-        """The id of the chat or agent whose partition the run lives in; the run's id says it.
+        """Return the id of the chat or agent whose partition holds the run, from the run's id.
 
         Raises:
             ValueError: This is no run's id.
@@ -172,16 +178,16 @@ class Run(Stored):
 
     @staticmethod
     def lives_in(run_id: str, chat_id: str) -> bool:
-        """Tell whether a run's home is this chat.
+        """Tell whether the run is stored in this chat's partition.
 
-        The id of any other run may hold the id of a private chat.
+        A run id holds the id of its chat, and that chat may be private.
         """
         match = RUN_ID.fullmatch(run_id)
         return match is not None and match["home"] == chat_id
 
     @staticmethod
     def key_of(tenant: str, run_id: str) -> Key:
-        """The key of a run.
+        """Return the key of a run.
 
         Raises:
             ValueError: This is no run's id.
@@ -192,7 +198,7 @@ class Run(Stored):
 
     @property
     def key(self) -> Key:
-        """This run's key."""
+        """The key of this run."""
         return self.key_of(self.tenant, self.id)
 
     @property
@@ -207,20 +213,20 @@ class Run(Stored):
 
     @property
     def followed_by(self) -> str:
-        """The correlation id of what is done in it; its own id, if no request started it."""
+        """The correlation id of the run's work; the run's own id, if no request started the run."""
         return self.correlation_id or self.id
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether the run has ended: done, failed or canceled."""
         return self.status in ENDED
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """The mark that brings the tick to this run at `at`."""
+        """Return the due pointer by which the tick finds this run at `at`."""
         return due_mark("run", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:
-        """The run as table attributes: its own outbox entry, and listed by agent and day."""
+        """Return the run as table attributes, with its due pointer and its `gsi1` keys by day."""
         return (
             self.attributes()
             | self.due(due_at)
@@ -232,18 +238,19 @@ class Run(Stored):
 
 
 def runs_relation(tenant: str, agent_id: str, day: date) -> str:
-    """The `gsi1` partition of an agent's runs of one day (UTC)."""
+    """Return the `gsi1` partition key of an agent's runs of one day (UTC)."""
     return f"{key_part(tenant)}#RUNS#{key_part(agent_id)}#{day:%Y-%m-%d}"
 
 
 def live_key(run: Run) -> Key:
-    """The pointer to a run without a chat that has not ended, beside the agent's goals and plans.
+    """Return the key of the pointer to a live run that belongs to no chat.
 
-    Runs in chats are found through the agent's memberships instead.
+    The pointer lies beside the agent's goals and plans. Live runs in chats are found through the
+    agent's memberships instead.
     """
     return Key(run.key.pk, f"{LIVE_RUN}{run.key.sk}")
 
 
 def run_id_in(home_id: str, ulid: str) -> str:
-    """A run's id: its own ULID and the id of the chat or agent whose partition it lives in."""
+    """Return a run's id: a ULID and the id of the chat or agent whose partition holds the run."""
     return f"run_{ulid}_{home_id}"

@@ -1,4 +1,4 @@
-"""What a model was given and what it answered, one step of a run after another."""
+"""Steps of a run: the prompt, the model's answer and the results of its tools."""
 
 import zlib
 from typing import Literal
@@ -10,11 +10,11 @@ from skein.models.run import PromptMark, Run
 from skein.models.storage import Item, Key, SortKeyPrefix
 from skein.models.tool_arguments import repeatable
 
-MAX_PROMPT_BYTES = 300_000  # what one item can hold beside the answer (400 KB in all)
+MAX_PROMPT_BYTES = 300_000  # DynamoDB allows 400 KB an item, which must also hold the answer
 ELEMENT_BYTES, NUMBER_BYTES = 5, 24
-MAX_RESULT_BYTES = 60_000  # of one step's results together
+MAX_RESULT_BYTES = 60_000  # for all results of one step together
 HISTORY = "CHAT HISTORY"
-FIXED_ANSWER = "none"  # in the place of a model, where an answer was not a model's
+FIXED_ANSWER = "none"  # the model's name in a step whose answer no model gave
 
 ToolStatus = Literal["done", "correctable", "failed"]
 
@@ -59,11 +59,12 @@ class PromptRecord(Value):
     marks: tuple[PromptMark, ...] = ()
 
     def messages(self) -> tuple[ModelMessage, ...]:
-        """The prompt as a chat completion.
+        """Return the prompt as messages of a chat completion.
 
-        A timeline is one system message. As roles, own messages are the assistant's and all
-        others the user's; the sections that change from turn to turn stand in a second system
-        message just before the current one, so that what precedes can be served from a cache.
+        A prompt with a timeline is one system message. In a prompt with roles, the agent's own
+        messages have the role `assistant` and all others `user`. The sections that change from turn
+        to turn form a second system message just before the current message, so that the provider
+        can cache the part before it.
         """
         if self.turns is None:
             everything = _joined(self.sections)
@@ -80,10 +81,10 @@ class PromptRecord(Value):
         return (ModelMessage(role="system", content=_joined(self.sections[: self.stable])), *spoken)
 
     def readable(self) -> "PromptRecord":
-        """The record for people: each section with its text, the history's turns included.
+        """Return the record for people: each section with its text, including the history's turns.
 
-        A turn takes a line of its own; further lines of what was said are indented, so that nobody
-        can write what looks like another turn.
+        Each turn begins a line. Further lines of a message are indented, so that nobody can write
+        text that looks like another turn.
         """
         if self.turns is None:
             return self
@@ -96,7 +97,7 @@ class PromptRecord(Value):
         return self.model_copy(update={"sections": sections, "turns": None})
 
     def packed(self, most_bytes: int = MAX_PROMPT_BYTES) -> bytes:
-        """The record, compressed for the table; beyond `most_bytes` the longest texts are cut."""
+        """Return the record, compressed for the table; cuts the longest texts to `most_bytes`."""
         record = self
         while len(data := zlib.compress(record.model_dump_json().encode())) > most_bytes:
             record = record._with_longest_cut()
@@ -114,12 +115,12 @@ class PromptRecord(Value):
 
     @classmethod
     def unpacked(cls, data: bytes) -> "PromptRecord":
-        """The record that `packed` made."""
+        """Return the record from the bytes that `packed` made."""
         return cls.model_validate_json(zlib.decompress(data))
 
 
 def _size_of(value: object) -> int:
-    """How many bytes a value takes in an item, at most."""
+    """Return an upper bound for the bytes that a value takes in an item."""
     if isinstance(value, dict):
         return sum(ELEMENT_BYTES + _size_of(name) + _size_of(part) for name, part in value.items())
     if isinstance(value, list):
@@ -141,15 +142,15 @@ class ToolResult(Value):
 
 
 class Step(Stored):
-    """One answer of the model, recorded before anything that it asks for is carried out.
+    """One answer of the model, recorded before its tool calls are carried out.
 
     Attributes:
-        n: 1 for the first step of the run, counted over all activations.
-        activation: 1 for the first activation; each begins with a prompt of its own.
-        model: Which one answered; `FIXED_ANSWER` where none was asked.
-        results: What its tools gave back; None until all of them have been carried out.
-        prompt: Packed `PromptRecord`, in the first step of each activation only.
-        expires_at: When it goes, in seconds since 1970, where its tenant keeps runs for a time.
+        n: The number of the step in the run, from 1, counted over all activations.
+        activation: The number of the activation, from 1; each activation has its own prompt.
+        model: The model that answered; `FIXED_ANSWER` if no model was asked.
+        results: The results of the tool calls; None until all calls have been carried out.
+        prompt: The packed `PromptRecord`, in the first step of each activation only.
+        expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
     """
 
     tenant: Tenant
@@ -168,50 +169,50 @@ class Step(Stored):
 
     @staticmethod
     def key_of(tenant: str, run_id: str, n: int) -> Key:
-        """The key of a run's step number `n`."""
+        """Return the key of step number `n` of a run."""
         run = Run.key_of(tenant, run_id)
         return Key(run.pk, f"{Step.prefix_of(run)}{n:03d}")
 
     @staticmethod
     def prefix_of(run: Key) -> SortKeyPrefix:
-        """The prefix of the steps of the run with this key, in whose partition they lie."""
+        """Return the sort key prefix of a run's steps, which lie in the run's partition."""
         return SortKeyPrefix(f"{run.sk}{STEP}")
 
     @staticmethod
     def is_stored_as(item: Item) -> bool:
-        """Whether an item that begins like a run is one of its steps."""
+        """Tell whether an item whose sort key begins like a run's is a step."""
         return STEP in str(item["sk"])
 
     @property
     def key(self) -> Key:
-        """This step's key."""
+        """The key of this step."""
         return self.key_of(self.tenant, self.run_id, self.n)
 
     def to_item(self) -> Item:
-        """The step as table attributes."""
+        """Return the step as table attributes."""
         item = self.model_dump(mode="json", exclude_none=True, exclude={"prompt"})
         return item if self.prompt is None else item | {"prompt": self.prompt}
 
     @property
     def prompt_room(self) -> int:
-        """How many bytes of prompt the step's item can hold beside the answer and its results."""
+        """How many bytes of prompt fit in the step's item beside the answer and the results."""
         answer = _size_of(self.model_copy(update={"prompt": None}).to_item())
         results = len(self.tool_calls) * RESULT_FRAME_BYTES
         results += MAX_RESULT_BYTES if self.tool_calls else 0
         return min(MAX_PROMPT_BYTES, MAX_STEP_BYTES - answer - results)
 
     def messages(self) -> tuple[ModelMessage, ...]:
-        """The answer and what its tools gave back, as the next question repeats them.
+        """Return the answer and the tool results as messages of the next model request.
 
-        Providers refuse arguments that are no JSON object, and ids and names of other forms than
-        their own. Such calls are repeated in a form that is taken.
+        Providers refuse arguments that are not a JSON object, and ids and names that do not match
+        their format. Such calls are changed to a form that providers accept.
         """
         calls = tuple(
             call.model_copy(update={"arguments": repeatable(call.arguments), "cut_from": None})
             for call in with_fit_names(self.tool_calls, n=self.n)
         )
         answer = ModelMessage(role="assistant", content=self.text, tool_calls=calls)
-        results = zip(calls, self.results or (), strict=False)  # none, before they are carried out
+        results = zip(calls, self.results or (), strict=False)  # empty before the calls ran
         return (
             answer,
             *(

@@ -1,8 +1,8 @@
-"""The vocabulary in which services speak to the table: keys, conditions and writes.
+"""Keys, conditions and writes: the types with which services use the table.
 
-It is the part of DynamoDB that Skein uses, and no more: top-level attributes, conditional writes,
-all-or-nothing transactions of at most 100 items, and ordered queries of one partition. Every
-`Table` (see `skein.ports`) understands all of it, and `tests/contract` holds them to it.
+They cover the part of DynamoDB that Skein uses: top-level attributes, conditional writes,
+transactions of at most 100 items, and ordered queries of one partition. Every `Table` (see
+`skein.ports`) supports all of them, and `tests/contract` checks that.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 Item = dict[str, Any]
 IndexName = Literal["gsi1", "gsi2"]
 
-META = "META"  # the sort key of the item that a partition is named after
-ENDED = "ENDED#"  # before the prefix of what has ended
+META = "META"  # the sort key of the item that gives a partition its name
+ENDED = "ENDED#"  # precedes the prefix of items that have ended
 
 MAX_TRANSACTION_ITEMS = 100
 MAX_BATCH_GET_KEYS = 100
@@ -28,7 +28,7 @@ class Key(NamedTuple):
 
 
 class SortKeyPrefix(str):
-    """The start of all sort keys of one kind of item, e.g. `MSG#`.
+    """The beginning of all sort keys of one kind of item, e.g. `MSG#`.
 
     The items of a kind lie between the prefix and `last`. Only models spell prefixes.
     """
@@ -47,11 +47,11 @@ class SortKeyPrefix(str):
 
     @property
     def kind(self) -> str:
-        """The kind of item that it stands for; see `key_kind`."""
+        """The kind of item that the prefix names; see `key_kind`."""
         return key_kind(self)
 
     def holds(self, item: Item) -> bool:
-        """Whether the sort key of an item starts with this prefix."""
+        """Tell whether the sort key of an item starts with this prefix."""
         return str(item["sk"]).startswith(self)
 
 
@@ -62,17 +62,17 @@ def key_kind(sk: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """The item is there."""
+    """The item exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The item is not there."""
+    """The item does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """The item has no such attribute; also true when there is no item."""
+    """The item lacks the attribute; also holds if the item does not exist."""
 
     attribute: str
 
@@ -86,7 +86,7 @@ class Present:
 
 @dataclass(frozen=True, slots=True)
 class Is:
-    """The attribute has this value; with `None` as the value, the attribute is absent."""
+    """The attribute equals the value; with the value `None`, the attribute is absent."""
 
     attribute: str
     value: Any
@@ -94,7 +94,7 @@ class Is:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """The attribute is there and less than the value (numbers, or text by its UTF-8 bytes)."""
+    """The attribute is present and less than the value (numbers, or text by its UTF-8 bytes)."""
 
     attribute: str
     value: Any
@@ -102,7 +102,7 @@ class Below:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every one of the conditions holds."""
+    """All of the conditions hold."""
 
     conditions: tuple["Condition", ...]
 
@@ -118,42 +118,43 @@ Condition = Exists | Missing | Absent | Present | Is | Below | AllOf | AnyOf
 
 
 def all_of(*conditions: Condition) -> AllOf:
-    """Every one of `conditions` holds."""
+    """Return the condition that all of `conditions` hold."""
     return AllOf(conditions)
 
 
 def any_of(*conditions: Condition) -> AnyOf:
-    """At least one of `conditions` holds."""
+    """Return the condition that at least one of `conditions` holds."""
     return AnyOf(conditions)
 
 
 def expired(now: datetime) -> Below:
-    """The item is in the table still, but no read shows it any more.
+    """Return the condition that the item has expired, but is still stored.
 
-    Conditions see such an item for as long as the table takes to drop it, which may be days.
+    Reads do not return such an item. Conditions see it until the table drops it, which may take
+    days.
     """
     return Below("expires_at", int(now.timestamp()) + 1)
 
 
 def gone(now: datetime) -> AnyOf:
-    """No read shows the item: there is none, or it has expired."""
+    """Return the condition that reads find no item: it does not exist or has expired."""
     return any_of(Missing(), expired(now))
 
 
 def has_expired(item: Item, now: datetime) -> bool:
-    """Whether an item says that it is as good as gone."""
+    """Tell whether an item has expired by its attribute `expires_at`."""
     expires_at = item.get("expires_at")
     return expires_at is not None and bool(expires_at <= now.timestamp())
 
 
 def at_version(version: int) -> Condition:
-    """The item is at the version that was read; 0 stands for an item that is not there."""
+    """Return the optimistic lock for a version that was read; 0 means that no item exists."""
     return Is("version", version) if version else Missing()
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Write a whole item, replacing what was there; attributes that are `None` are left out."""
+    """Write a whole item and replace an existing one; attributes that are `None` are left out."""
 
     key: Key
     item: Mapping[str, Any]
@@ -162,9 +163,9 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Change some attributes of an item; without a condition, a missing item is created.
+    """Change attributes of an item; without a condition, a missing item is created.
 
-    Attributes set to `None` are removed. `add` counts from 0 when the attribute is absent.
+    Attributes set to `None` are removed. `add` starts from 0 if the attribute is absent.
     """
 
     key: Key
@@ -175,7 +176,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove an item; removing what is not there is no error unless the condition says so."""
+    """Delete an item; a missing item is no error unless the condition says so."""
 
     key: Key
     condition: Condition | None = None
@@ -183,7 +184,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Change nothing, but let the transaction fail unless the condition holds."""
+    """Fail the transaction unless the condition holds; changes nothing."""
 
     key: Key
     condition: Condition
@@ -194,12 +195,12 @@ Write = Put | Update | Delete | Check
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some items of a query, in order, and where to go on.
+    """One page of a query: items in order, and the start of the next page.
 
     Attributes:
-        items: The items with their `pk` and `sk` and, in a query of an index, its two keys.
-        next_start: Pass it as `start` to read on; None at the end. A page that is as long as its
-            limit always has one, even if nothing follows.
+        items: The items with `pk` and `sk` and, in a query of an index, the two index keys.
+        next_start: The `start` of the next page; None at the end. A page that is as long as its
+            limit always has a `next_start`, even if no item follows.
     """
 
     items: tuple[Item, ...]

@@ -1,4 +1,4 @@
-"""Why a run was started, what it waits for, and the slot in which it waits to start."""
+"""Triggers of runs, the slot of a queued run, and waits for replies."""
 
 from typing import Literal
 
@@ -68,23 +68,23 @@ class Trigger(Value):
     def user_id(self) -> str | None:
         """The person that the trigger traces back to; None if there is none.
 
-        This person pays for the run. In a private chat that the run does not belong to, it writes
-        only if this person is a member.
+        The run's tokens count against this person's limits. The run may post in a private chat
+        other than its own only if this person is a member there.
         """
         return self.by.id if self.by is not None and self.by_person else self.traced_to
 
     @property
     def names_chat(self) -> str | None:
-        """The chat that a service's webhook or an operator's plan names, if there is one."""
+        """The chat that a service's webhook or an operator's plan names; None if none is named."""
         if self.service is not None:
             return self.service.chat_id
         return self.plan.chat_id if self.plan is not None and self.traced_to is None else None
 
     def widened(self, newer: "Trigger") -> "Trigger":
-        """This trigger after another one joined the same queued run.
+        """Return this trigger, extended by a newer trigger of the same queued run.
 
-        A message joins a manual trigger by taking its place; a manual one adds nothing, since the
-        agent is going to answer anyway.
+        A message replaces a manual trigger. A manual trigger adds nothing, since the agent is
+        going to answer anyway.
         """
         if newer.seq is None:
             return self
@@ -95,13 +95,13 @@ class Trigger(Value):
 
 
 class QueuedRun(Value):
-    """The slot of a run that has never started; messages widen it until it does.
+    """The slot of a queued run; messages extend it until the run starts.
 
     Attributes:
-        trigger: Overrides the run's own.
-        depth: The least depth of the messages that the run is to answer.
+        trigger: The run's trigger; overrides the one on the run's item.
+        depth: The lowest chain depth of the messages that the run is to answer.
         then: Agents that are to respond afterwards, one after another.
-        audience: Of the messages; who was there for all of them.
+        audience: The people who were present for all of the messages.
     """
 
     run_id: Identifier
@@ -118,7 +118,7 @@ class QueuedRun(Value):
         then: tuple[str, ...] = (),
         audience: Audience = OPEN,
     ) -> "QueuedRun":
-        """The slot after another trigger joined it; `then` becomes the union, in id order."""
+        """Return the slot, extended by another trigger; `then` is the union, sorted by id."""
         return self.model_copy(
             update={
                 "trigger": self.trigger.widened(trigger),
@@ -130,11 +130,11 @@ class QueuedRun(Value):
 
 
 class Burst(Value):
-    """Texts of a person that come close upon each other, to be answered together.
+    """SMS of a person in quick succession, which one run answers (debounce).
 
     Attributes:
-        until: Before this the answer does not begin; each text may put it off.
-        latest: The end of all putting off.
+        until: When the answer may begin; each further SMS may move this time.
+        latest: The latest time to which `until` may move.
     """
 
     until: Instant
@@ -142,12 +142,12 @@ class Burst(Value):
 
 
 class Wait(Value):
-    """A run that has asked something and waits for a reply; at most one per (chat, agent).
+    """The wait of a run for a reply; at most one per chat and agent.
 
     Attributes:
-        run_id: The run; its id says where it lives.
-        seq: The message to which a reply is awaited.
-        until: When it goes on without one.
+        run_id: The run; its id names the partition that holds it.
+        seq: The message that asks for the reply.
+        until: When the run resumes without a reply.
     """
 
     run_id: Identifier
@@ -161,7 +161,7 @@ class Resume(Value):
     Attributes:
         chat_id: The chat in which the run waited.
         asked_seq: The message that asked.
-        seq: The reply; None when the time ran out.
+        seq: The reply; None after a time-out.
     """
 
     status: ResumeStatus
