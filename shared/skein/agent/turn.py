@@ -1,8 +1,9 @@
-"""One activation of a run: claim it, show the agent its context, and go on step by step.
+"""The turn of an agent: claim a run, build its prompt, and carry out its steps.
 
-A step is one answer of the model, recorded before anything that it asks for is carried out, and
-then its tools, each effect under a name of its own. So a worker may die anywhere: the next one
-uses the recorded answer, and what was done is not done again (DESIGN section 5, invariant 6).
+A step is one answer of the model and the results of its tools. The answer is recorded before any
+of its tools is called. Each tool call has its own effect id, so a retry is harmless. If a worker
+dies, the next worker uses the recorded answer and repeats no effect (DESIGN section 5,
+invariant 6).
 """
 
 import logging
@@ -58,23 +59,23 @@ from skein.services.runs.lifecycle import Runs
 from skein.services.runs.step_record import Recording, recording
 from skein.settings import Settings
 
-LEASE_MARGIN = timedelta(seconds=2)  # the lease outlives the invocation, never the other way round
-WRITING_SECONDS = 10  # kept back from the model's time for recording and posting its answer
-MIN_MODEL_SECONDS = 20  # with less than this left, a fresh invocation goes on
-MAX_REBUILDS = 3  # of a run's activations, when people keep joining its chat
+LEASE_MARGIN = timedelta(seconds=2)  # by which the lease outlives the invocation
+WRITING_SECONDS = 10  # reserved after the model call to record and post the answer
+MIN_MODEL_SECONDS = 20  # with less time left, a new invocation continues the run
+MAX_REBUILDS = 3  # per run, when people keep joining its chat
 READERS_KEEP_CHANGING = "the people who read the chat keep changing"
-BUSY_SECONDS = 30  # the longest pause before a run asks again whether it may work
+BUSY_SECONDS = 30  # the longest deferral of a run that hit the concurrency limit
 
 logger = logging.getLogger(__name__)
 
 
 class Busy(Transient):
-    """The agent has as many runs at work as it may; this one waits for its turn."""
+    """The agent has reached its concurrency limit, so the run is deferred."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """Carries out runs."""
+    """Worker of runs: it claims a run and carries out its activations."""
 
     table: Table
     runs: Runs
@@ -94,14 +95,14 @@ class Turns:
 
     @correlated()
     def take(self, job: RunJob, *, deadline: datetime) -> None:
-        """Carry a run on as far as it goes in this invocation.
+        """Claim a run and carry it out as far as this invocation allows.
 
         Args:
-            job: Which run.
-            deadline: When this invocation will be stopped; the lease follows it.
+            job: The job that names the run.
+            deadline: When this invocation will be stopped. The lease ends 2 seconds later.
 
         Raises:
-            Transient: The table is out of reach; the queue, and later the tick, bring it back.
+            Transient: The table is out of reach. The queue, and later the tick, retry the run.
         """
         work: Work | None = None
         try:
@@ -123,7 +124,7 @@ class Turns:
                 self._release(work)
 
     def _settle(self, work: Work, error: Exception) -> None:
-        """Decide what becomes of a run whose activation did not come to its end."""
+        """Defer, retry or end a run whose activation raised an error."""
         claim, run_id = work.claim, work.run.id
         self._release(work)
         if isinstance(error, Busy):
@@ -140,12 +141,12 @@ class Turns:
         elif isinstance(error, Rejected | ModelRejected):
             self.completion.end(claim, "failed", error=str(error))
         else:
-            # A bug must not hold the agent's slot until the lease runs out: note it, try again.
+            # A bug must not hold the agent's slot until the lease expires: log it, then retry.
             logger.error("an attempt failed", extra={"run_id": run_id}, exc_info=error)
             self.runs.retry_later(claim, in_our_words(error))
 
     def _carry_on_for_readers(self, work: Work, deadline: datetime, known: Known) -> None:
-        """Carry a run on; if someone joins its chat meanwhile, build its activation again."""
+        """Carry out a run, and rebuild its activation when the chat's readers change."""
         while True:
             try:
                 self._carry_on(work, deadline, known)
@@ -201,14 +202,15 @@ class Turns:
         if work.ended:
             self.completion.end(work.claim, "done")
             return
-        self._carry_on(work, deadline, {})  # a reply was there already: go on with a fresh prompt
+        self._carry_on(work, deadline, {})  # a reply was there already: start a new activation
 
     def _take_down(
         self, work: Work, step: Step, reading: Reading, answer: Recording, account: TokenBudget
     ) -> None:
-        """Record an answer, the last one with the end of its run, and count what it cost.
+        """Record an answer, then charge its tokens.
 
-        Nobody who waits for the answer waits for the counting.
+        The final answer and the completion of its run are written together. Tokens are charged
+        last, so that the charge does not delay the answer.
         """
         try:
             if step.tool_calls:
@@ -216,13 +218,13 @@ class Turns:
             else:
                 self._close(work, step, reading, answer)
         finally:
-            if work.run.steps_taken == step.n:  # it is recorded, whatever became of it
+            if work.run.steps_taken == step.n:  # the step is recorded, even if a later write failed
                 self.usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
                 account.charge(step.usage)
 
     @staticmethod
     def _goes_on(work: Work, activation: int) -> bool:
-        """Whether the model is to be asked again in this activation."""
+        """Return whether this activation asks the model again."""
         if work.over or work.ended or work.run.activation != activation:
             return False
         if work.run.steps_taken >= MAX_STEPS:
@@ -233,7 +235,7 @@ class Turns:
     def _answer_anew(
         self, work: Work, steps: Sequence[Step], reading: Reading, shown: Shown
     ) -> None:
-        """Give the fixed answer to a wish to start anew, of which no more was shown."""
+        """Answer a reset with the fixed answer, and end the run."""
         if steps:
             self._close(work, steps[-1], reading)
             return
@@ -245,13 +247,13 @@ class Turns:
     def _close(
         self, work: Work, step: Step, reading: Reading, answer: Recording | None = None
     ) -> None:
-        """End a run whose model asks for nothing more: its text is the last word.
+        """End a run with its final message.
 
         Args:
-            work: At the run.
-            step: What the model said.
-            reading: What the prompt was made from.
-            answer: What writes that down, unless it has been.
+            work: The activation.
+            step: The last step, which calls no tool.
+            reading: The reading that the prompt was made from.
+            answer: The recording of the step; None if the step is recorded already.
         """
         claim = answer.claim if answer is not None else work.claim
         said = final_messages(claim, step, reading)
@@ -262,17 +264,17 @@ class Turns:
         except LostLease:
             raise
         except Exception:
-            if answer is not None:  # it was paid for: whoever tries again uses it
+            if answer is not None:  # record the paid answer, so that a retry uses it
                 work.claim = self.runs.record(answer)
             raise
         work.claim = claim
         self._release(work)
 
     def _permit(self, work: Work, reading: Reading, *, until: datetime) -> None:
-        """Get leave to work, if the agent has a limit.
+        """Take a permit of the agent's concurrency limit, if there is a limit.
 
         Raises:
-            Busy: As many of its runs as may are at work.
+            Busy: The agent has reached the limit.
         """
         limit = reading.agent.max_concurrent_runs or self.settings.max_concurrent_runs
         if limit is None:
@@ -282,13 +284,13 @@ class Turns:
         work.permit = True
 
     def _release(self, work: Work) -> None:
-        """Let another run work in this one's stead."""
+        """Give back the permit of the concurrency limit, if the activation has one."""
         if work.permit:
             self.permits.give_back(work.run)
             work.permit = False
 
     def _act(self, work: Work, step: Step, reading: Reading) -> Step:
-        """Carry out what the model asked for."""
+        """Carry out the tool calls of a step, and record their results."""
         work.sent.clear()
         results = self.actor.carry_out(work, step, reading)
         if work.over or work.run.activation != step.activation:
@@ -297,13 +299,13 @@ class Turns:
         return step.model_copy(update={"results": results})
 
     def _read(self, work: Work, steps: Sequence[Step], known: Known) -> Reading:
-        """Read for the chat that the activation looks at.
+        """Read the data for the active chat of an activation.
 
-        A worker that takes over looks at the chat that the recorded prompt showed, and works for
-        the people for whom that prompt was built.
+        A worker that takes over an activation uses the chat, the readers and the audience of the
+        recorded prompt.
 
         Raises:
-            ReadersChanged: Someone else reads that chat now, and there is more to do.
+            ReadersChanged: The chat's readers changed, and the activation has more to do.
         """
         run, chat, member = work.run, work.claim.chat, work.claim.member
         shown = run.shown.chat_id if run.shown else None
@@ -323,10 +325,10 @@ class Turns:
 
     @staticmethod
     def _check_readers(run: Run, chat: Chat | None) -> None:
-        """Refuse to go on with a prompt that was built for other people than read the chat now.
+        """Check that the recorded prompt was built for the current readers of the chat.
 
         Raises:
-            ReadersChanged: It was, or nothing says for whom it was built.
+            ReadersChanged: The readers changed, or no held content is recorded.
         """
         if run.held is None:
             raise ReadersChanged(f"{run.id}: nothing records what this activation holds")

@@ -1,6 +1,7 @@
-"""Builds what an agent is shown for one activation: rendered once, counted exactly, kept whole.
+"""The prompt builder: it renders the sections of an activation and fits them into a token limit.
 
-Sections stand from stable to volatile, so that consecutive prompts begin alike (DESIGN section 6).
+Sections are ordered from stable to volatile, so that consecutive prompts share a long prefix
+(DESIGN section 6).
 """
 
 import json
@@ -35,29 +36,31 @@ from skein.settings import Settings
 
 NUDGE = "timeline_nudge"
 BORROW, READ_SKILL = "borrow_context", "read_skill"
-MAX_MESSAGES_BESIDE = 3  # two of the system's and the nudge
-# What of a prompt goes to whom, where there is not enough for all.
-BORROWED_SHARE = 3  # borrowed messages a third of it
-SUMMARY_SHARE = 3  # the summary takes a third of the history's place at most
-CORE_SHARE = 3  # what the agent has learnt for good a third of the prompt at most
-DOCUMENTS_SHARE = 3  # so may documents
-LIST_SHARE = 5  # a list takes a fifth of it at most
-HISTORY_SHARE = 4  # the history keeps a quarter at least, as far as it needs that
-TRIGGER_SHARE = 8  # and the trigger an eighth
+MAX_MESSAGES_BESIDE = 3  # two system messages and the nudge
+# Limits of the sections, as 1/n of the prompt's tokens.
+BORROWED_SHARE = 3  # borrowed context takes at most a third
+SUMMARY_SHARE = 3  # the summary takes at most a third of the history's limit
+CORE_SHARE = 3  # core memories take at most a third
+DOCUMENTS_SHARE = 3  # documents take at most a third
+LIST_SHARE = 5  # a list takes at most a fifth
+HISTORY_SHARE = 4  # the history keeps at least a quarter, if it needs that much
+TRIGGER_SHARE = 8  # the trigger keeps at least an eighth
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How an agent reads and answers in a chat; what it leaves open follows the chat."""
+    """The reply mode and history format of an agent in a chat."""
 
     reply_mode: ReplyMode
     history_format: HistoryFormat
 
     @classmethod
     def of(cls, agent: Agent, chat: Chat | None) -> "Manner":
-        """In a direct chat roles and text, elsewhere a timeline and tools.
+        """Return an agent's manner, with defaults that depend on the kind of chat.
 
-        Without a chat there is nobody whom a text could reach, and no history.
+        The defaults are text and roles in a direct chat, and tools and a timeline in a group.
+        Without a chat there are no readers and no history, so the manner is always tools and a
+        timeline.
         """
         if chat is None:
             return cls(reply_mode="tools", history_format="timeline")
@@ -70,18 +73,18 @@ class Manner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptBuilder:
-    """Makes prompts from what was read."""
+    """Builder of prompts from readings."""
 
     tokens: ModelTokens
     settings: Settings
 
     def build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
-        """The prompt of one activation, counted as the agent's model counts.
+        """Build the prompt of one activation, counted with the tokenizer of the agent's model.
 
         Args:
-            run: With its trigger.
-            reading: What was read for it.
-            tools: What the agent may use; their size counts against the prompt's limit.
+            run: The run, with its trigger.
+            reading: The reading of the activation.
+            tools: The agent's tools. Their size counts against the prompt's limit.
         """
         model = reading.agent.model or self.settings.default_model
         tokens = self.tokens.for_model(reading.effective.tokenizer_model or model)
@@ -114,14 +117,14 @@ class PromptBuilder:
         return _marked(record, reading)
 
     def _room(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
-        """How many tokens all sections may take: what the answer, tools and frames leave."""
+        """Return the tokens left for all sections after the answer, the tools and the frames."""
         whole = reading.agent.max_prompt_tokens or self.settings.max_prompt_tokens
         offered = self.tokens.count(json.dumps([tool.model_dump() for tool in tools]))
         frames = MAX_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
         return max(whole - reading.effective.reserved_response_tokens - offered - frames, 0)
 
     def _stable(self, run: Run, reading: Reading, manner: Manner, room: int) -> list[Section]:
-        """What stays the same from turn to turn in one chat, and so stands before its history."""
+        """Render the sections that rarely change within a chat; they precede its history."""
         found = [
             sections.identity(reading.agent, self.tokens),
             sections.instructions(manner.reply_mode, manner.history_format, self.tokens),
@@ -208,7 +211,10 @@ class PromptBuilder:
         return [part for part in found if part is not None]
 
     def _entries(self, run: Run, reading: Reading, *, roles: bool) -> list[Entry]:
-        """What the prompt shows of the messages; keywords and notices are not for agents."""
+        """Return the history entries of the prompt.
+
+        Keywords and notices are left out, unless the effective settings include them.
+        """
         agent = MemberRef(kind="agent", id=run.agent_id)
         current = current_seq(run, reading.chat)
         return [
@@ -226,7 +232,10 @@ class PromptBuilder:
         ]
 
     def _timeline(self, head: str, entries: Sequence[Entry]) -> Section:
-        """The history as one section; a token never reaches over the end of an entry's line."""
+        """Render the history as one section.
+
+        The sum of the lines' counts is exact, because no token spans the end of an entry's line.
+        """
         if not entries:
             return Section(HISTORY, head.rstrip("\n"), self.tokens.count(f"{head}\n"))
         lines = "".join(one.line for one in entries).rstrip("\n")
@@ -237,9 +246,9 @@ class PromptBuilder:
     def _as_roles(
         self, stable: Sequence[Section], entries: Sequence[Entry], volatile: Sequence[Section]
     ) -> PromptRecord:
-        """The history as messages; the sections that change stand before the current one.
+        """Render the history as messages, with the volatile sections before the current message.
 
-        Where no message is to be answered, they stand last, and the nudge follows.
+        If there is no current message, the volatile sections come last, and the nudge follows.
         """
         turns = tuple(
             HistoryTurn(role="assistant" if one.own else "user", text=one.line) for one in entries
@@ -258,7 +267,7 @@ class PromptBuilder:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Puts what a message says into the words that stand around it."""
+    """Frame that renders a message's text as its entry in the history."""
 
     message: Message
     run: Run
@@ -286,7 +295,7 @@ class _Line:
 
 
 def _asked(run: Run, reading: Reading) -> Message | None:
-    """What the run had asked before it waited, if that was here and is not too long ago."""
+    """Return the question that the run waited for, if the active chat's window holds it."""
     resume, chat = run.resumed, reading.chat
     if resume is None or chat is None or resume.chat_id != chat.id:
         return None

@@ -1,8 +1,9 @@
-"""Everything that a prompt is made from, read in two rounds of parallel calls.
+"""The reader, which reads the data of a prompt in two rounds of calls.
 
-Round one asks for what can be named at once: the messages, the keys of other chats, and what the
-agent owns. Round two fetches the chats that those keys point to, in one call. No call is added by
-a longer chat or by more chats (DESIGN section 5, invariant 14).
+Round one runs in parallel. It queries the messages, the keys of other chats, and the agent's own
+items. Round two gets the chats of those keys, and other items by key, in one batch call. A second
+batch follows only if the active thread uses skills that the tenant wrote. The number of calls does
+not grow with the length of a chat or the number of chats (DESIGN section 5, invariant 14).
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,49 +62,55 @@ from skein.services.runs.claim import Known
 from skein.services.workspace.skill_selection import NOTHING_CHOSEN, Selection
 from skein.settings import Settings
 
-INDEX_ROWS = 46  # two keys each; with the agent, the person, settings and so on, one batch
-MAX_ASKED = 20  # messages of an earlier session that were not answered in it
+INDEX_ROWS = 46  # two keys per row, so that these and the keys named in a reading fit in one batch
+MAX_ASKED = 20  # messages to answer, if they are of an earlier session
 PARALLEL_READS = 6
 NOTHING: Known = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read for one activation.
+    """The data that was read for one activation.
+
+    "May be shown" means to the readers of the active chat (`may_show`).
 
     Attributes:
-        chat: The active chat; None for a run that has entered none.
-        member: The agent's place there.
-        messages: The window of the newest messages, and the trigger where it fell out of it.
-        memories: What the agent has learnt and may be told here, journal entries included.
-        documents: Those that are on show here: the agent's, then the chat's.
-        skills: Of what the agent is at.
-        threads: Those that are open and may be shown here.
-        thread_documents: Those of the active one; those that are gone by name.
-        person: The record of whom the agent talks to in a direct chat, if that may be told here.
-        before: The summary that stands for the messages before the window.
-        fuller: The newest one, if it covers more: it stands in for messages of the window that
-            there is no room for.
-        borrowed: Another chat's messages that the agent borrowed for this activation.
-        home: The chat in which the run was triggered, if that may be told here.
-        trigger_message: The message that triggered it, if that may be told here.
-        destination: Who will read what is said.
-        audience: Who was there for all of `messages`: what is derived now is theirs.
-        scope: Which of the agent's partitions holds what is derived now.
-        chats: The most recently active ones that may be shown here, the active one included, the
-            newest first; or all of them, if they are so few, in the order in which they were made.
-        elsewhere: All others that were read, whose notes may be shown where their chats may not.
-        all_chats: `chats` are all, so that the list stays as it is while they are written in.
-        live_runs: Those that may be shown here.
-        effective: The settings that hold for the agent here.
-        tenant: What the tenant says of settings.
-        stack: The settings of the whole stack.
-        allowances: The buckets that the run is charged to, by their owners.
-        snapshot: A direct chat with its members, which an answer there need not read again.
-        told: Whether the run's trigger may be told here; a run that waited elsewhere keeps it back
-            from those who were not there.
-        mark: What is noted of a prompt that is made from less than a whole reading.
-        seen_to: How far SEEN moves then; None where it moves to the highest message.
+        chat: The active chat; None if the run has entered no chat.
+        member: The agent's membership in the active chat.
+        messages: The history window, and the trigger's message if it is older than the window.
+        memories: The agent's memories that may be shown, including unfaded journal entries.
+        documents: The pinned documents that may be shown: the agent's, then the chat's.
+        skills: The skills of the active thread, or `core` alone without one.
+        threads: The open threads that may be shown.
+        thread_documents: The documents of the active thread; deleted ones by name alone.
+        person: The user record of a direct chat's person, if it may be shown.
+        before: The summary of the messages before the history window.
+        fuller: The newest summary, if it covers more messages than `before`. It replaces messages
+            of the window for which there is no room.
+        borrowed: The borrowed context of this activation.
+        home: The chat in which the run was triggered, if it may be shown.
+        trigger_message: The message that triggered the run, if it may be shown.
+        destination: The readers of the active chat.
+        audience: The people who were present for all of `messages`. Content that is made now has
+            this audience.
+        scope: The scope of the agent's items that are made now.
+        chats: The most recently active chats that may be shown, including the active chat, newest
+            first. If all of them fit, they are in the order of creation instead.
+        elsewhere: All other chats that were read. Their agent summaries may be shown even where
+            the chats may not.
+        all_chats: Whether `chats` is complete. The list then stays the same when new messages
+            arrive.
+        live_runs: The live runs that may be shown.
+        effective: The effective settings of the agent in this chat.
+        tenant: The tenant's setting overrides.
+        stack: The setting overrides of the whole stack.
+        allowances: The token buckets that the run is charged to, by owner.
+        snapshot: The snapshot of a direct chat, so that an answer need not read it again.
+        told: Whether the run's trigger may be shown. A run that waited in another chat hides its
+            trigger from readers who were not present for it.
+        mark: The mark on a prompt that is made from an incomplete reading.
+        seen_to: The SEEN watermark after an incomplete reading; None if SEEN moves to the highest
+            message.
     """
 
     agent: Agent
@@ -142,7 +149,7 @@ class Reading:
 
     @property
     def shown_seq(self) -> int:
-        """Up to which message the agent has been shown everything that is for it."""
+        """The SEEN watermark after this reading is shown."""
         if self.seen_to is not None:
             return self.seen_to
         return max((message.seq for message in self.messages), default=0)
@@ -150,7 +157,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _FirstRound:
-    """The newest messages, what the agent owns, and the index rows of its chats."""
+    """The newest messages, the agent's own items, and the index rows of its chats."""
 
     newest: Sequence[Item]
     owned: Sequence[Item]
@@ -158,20 +165,20 @@ class _FirstRound:
 
     @property
     def chat_partitions(self) -> tuple[str, ...]:
-        """Those of the chats that the rows point at, each once, the most recently active first."""
+        """The partitions of the chats in the rows, each once, most recently active first."""
         rows = [row for page in self.related for row in page.items]
         newest = sorted(rows, key=lambda row: row["gsi1sk"], reverse=True)
         return tuple(dict.fromkeys(row["pk"] for row in newest))
 
     @property
     def all_rows(self) -> bool:
-        """Whether there were no more."""
+        """Whether the pages hold all index rows."""
         return all(page.next_start is None for page in self.related)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Reads what a run needs to know."""
+    """Reader of the data that a run's prompt is built from."""
 
     table: Table
     cache: ContextCache
@@ -185,13 +192,13 @@ class Reader:
         member: Membership | None,
         known: Known = NOTHING,
     ) -> Reading:
-        """Read for `run`, which looks at `chat` from its place there, or at no chat.
+        """Read the data for an activation of a run.
 
         Args:
-            run: Which run.
-            chat: What it looks at.
-            member: The agent's place there.
-            known: What was read with the run, just now.
+            run: The run.
+            chat: The active chat; None for none.
+            member: The agent's membership in the active chat.
+            known: The items that were just read together with the run.
 
         Raises:
             NotFound: The agent is gone.
@@ -225,7 +232,11 @@ class Reader:
         return reads.messages(chat, self._start(run, chat)) if chat is not None else ()
 
     def _start(self, run: Run, chat: Chat) -> int:
-        """The first message of the window; what is to be answered may be of an earlier session."""
+        """Return the seq of the first message to read.
+
+        The messages to answer can be of an earlier session. At most 20 of them are read then, and
+        none before a reset.
+        """
         start = shown_from(chat, summary_before(chat), self.settings)
         asked = run.trigger.from_seq if chat.id == run.chat_id else None
         if asked is None or asked >= first_of_session(chat):
@@ -332,7 +343,7 @@ class Reader:
 
 
 def person_at(chat: Chat | None) -> NamedMember | None:
-    """The one person of a direct chat with an agent; None elsewhere."""
+    """Return the only person in a direct chat; None if there is no such person."""
     if chat is None or chat.kind != "direct":
         return None
     people = [member for member in chat.roster if member.kind == "user"]
@@ -340,12 +351,12 @@ def person_at(chat: Chat | None) -> NamedMember | None:
 
 
 def profile_audience(user_id: str) -> Audience:
-    """Who may be shown a person's profile: they themselves."""
+    """Return the audience of a person's profile: that person alone."""
     return Audience(open=False, people=(user_id,))
 
 
 def keys_of_person(chat: Chat | None) -> list[Key]:
-    """Where the record of a direct chat's person stands, if they alone read what is said there."""
+    """Return the key of a direct chat's person, if that person is its only reader."""
     person = person_at(chat)
     if chat is None or person is None:
         return []
@@ -355,14 +366,14 @@ def keys_of_person(chat: Chat | None) -> list[Key]:
 
 
 def summary_before(chat: Chat | None) -> PinnedSummary | None:
-    """The summary of what lies before the window, unless somebody is there who was not then."""
+    """Return the summary of the messages before the window, if the chat's readers may see it."""
     if chat is None or chat.pinned is None:
         return None
     return chat.pinned if may_show(chat.pinned.audience, destination_of(chat)) else None
 
 
 def fuller_summary(chat: Chat | None) -> PinnedSummary | None:
-    """The chat's newest summary, if it may be shown and covers more than the pinned one."""
+    """Return the chat's newest summary, if it may be shown and covers more than the pinned one."""
     record = chat.record if chat is not None else None
     if chat is None or record is None or record.seq <= summed_up(summary_before(chat)):
         return None
@@ -372,5 +383,5 @@ def fuller_summary(chat: Chat | None) -> PinnedSummary | None:
 
 
 def summed_up(summary: PinnedSummary | None) -> int:
-    """Up to which message a summary stands for what was said."""
+    """Return the seq of the last message that a summary covers; 0 for no summary."""
     return summary.seq if summary is not None else 0
