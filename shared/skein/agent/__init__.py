@@ -1,1 +1,1 @@
-"""One turn of an agent: what it is shown, what it says, what it does."""
+"""The turn of an agent: its reading, its prompt, its steps and its tools."""

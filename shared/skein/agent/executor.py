@@ -1,4 +1,7 @@
-"""Carries out what a model asked for: each call once, however often a worker dies."""
+"""The executor, which carries out the tool calls of a step.
+
+Each tool call has an effect id, so that a retry after a worker's death is harmless.
+"""
 
 import logging
 from dataclasses import dataclass
@@ -16,11 +19,11 @@ from skein.models.completion import ToolCall
 from skein.models.recordable import MAX_ANSWER_BYTES
 from skein.models.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
 
-MAX_CALLS = 20  # of one step
-MAX_ERROR = 4_000  # characters that the model is told of a refusal
+MAX_CALLS = 20  # per step
+MAX_ERROR = 4_000  # characters of an error in a tool result
 
-# The other tools may show the agent's items. In a private group, some of those may be from when
-# other people were members, who are not there any more.
+# Tools that show none of the agent's items. All other tools may. In a private group, some items may
+# date from a time when the group had other members.
 SHOWS_NO_ITEMS = frozenset(
     {
         *("send_message", "enter_chat", "read_messages", "borrow_context"),
@@ -35,18 +38,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Acts for an agent."""
+    """Executor of the tool calls of an agent."""
 
     tool_services: ToolServices
 
     def carry_out(self, work: Work, step: Step, reading: Reading) -> tuple[ToolResult, ...]:
-        """Carry out the tools of a step in order: first those that do not wait or end the run.
+        """Carry out the tool calls of a step.
 
-        A question that waits ends the activation, so the last one comes behind everything else,
-        looking at the chat that was active where it stands; earlier ones are sent without waiting.
-        What stands behind `end_run` is not carried out.
+        Calls run in order, with two exceptions. The last `send_message` with `wait` ends the
+        activation, so it runs after the other calls, in the chat that was active at its position.
+        Earlier ones are sent without waiting. `end_run` runs last, and calls after it are not
+        carried out.
 
-        What a tool refuses is told to the model; a bug is raised, and the run tried again.
+        If a tool refuses a call, the model gets the error as the result. Any other exception
+        propagates, and the run is retried.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -108,7 +113,7 @@ class Actor:
         except ToolError as error:
             status = "correctable" if isinstance(error, Correctable) else "failed"
             content = f"error: {error}"[:MAX_ERROR]
-            known = asked.name if asked.name in TOOLS else "unknown"  # a model may say anything
+            known = asked.name if asked.name in TOOLS else "unknown"  # a model can invent any name
             logger.info("a tool refused", extra={"tool": known, "status": status})
         if asked.name == enter_chat.name:
             work.astray = status != "done"
@@ -117,12 +122,13 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Where the calls of a step stand: those that come first, and the two that stop the run.
+    """The positions of a step's calls.
 
     Attributes:
-        first: In order; the waiting one is among them, where it stands.
-        waits: The last question that waits.
-        ends: The first `end_run` that can be read; another one is refused where it stands.
+        first: The calls before `end_run`, including the one that waits.
+        waits: The last `send_message` with `wait`; None if there is none.
+        ends: The first valid `end_run`; None if there is none. An invalid `end_run` before it is
+            refused at its position.
     """
 
     first: range
@@ -159,10 +165,10 @@ def _ends(call: ToolCall | None) -> bool:
 
 
 def _arguments(tool: Tool, call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call, checked.
+    """Parse and validate the arguments of a tool call.
 
     Raises:
-        Correctable: They do not fit the tool, or were too long to be recorded.
+        Correctable: The arguments do not fit the tool, or were too long to be recorded.
     """
     if call.cut_from is not None:
         raise Correctable(
@@ -173,7 +179,7 @@ def _arguments(tool: Tool, call: ToolCall) -> dict[str, Any]:
 
 
 def _cut(result: ToolResult, most_bytes: int) -> ToolResult:
-    """The result, no longer than what a step's item still holds."""
+    """Cut a tool result to the bytes that are left in the step's item."""
     data = result.content.encode()
     if len(data) <= most_bytes:
         return result

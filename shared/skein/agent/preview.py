@@ -1,4 +1,4 @@
-"""Look before you pay: the prompt that an agent would be given now."""
+"""The preview of an agent's prompt, without a call to the model."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ from skein.models.trigger import Trigger
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 
-PREVIEW = "PREVIEW"  # in the place of a run's own ULID
+PREVIEW = "PREVIEW"  # replaces the ULID in the run's id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """Builds prompts that are sent to nobody, and changes nothing."""
+    """Builder of prompts that are not sent to a model; it writes nothing."""
 
     table: Table
     clock: Clock
@@ -28,15 +28,16 @@ class Preview:
     context: PromptBuilder
 
     def show(self, tenant: str, agent_id: str, chat_id: str | None = None) -> PromptRecord:
-        """What the agent would be shown if somebody asked it to respond now.
+        """Build the prompt that a manual trigger of the agent would produce now.
 
         Args:
-            tenant: Whose agent.
+            tenant: The tenant of the agent.
             agent_id: The agent.
-            chat_id: One of its chats; None for a run without a chat.
+            chat_id: One of the agent's chats; None for a run without a chat.
 
         Raises:
-            NotFound: There is no such agent, no such chat, or the agent is not in it.
+            NotFound: The agent or the chat does not exist, or the agent is not a member of the
+                chat.
         """
         chat, member = self._place(tenant, agent_id, chat_id) if chat_id else (None, None)
         run = Run(
@@ -56,7 +57,7 @@ class Preview:
         return self.context.build(run, reading, tools).readable()
 
     def _place(self, tenant: str, agent_id: str, chat_id: str) -> tuple[Chat, Membership]:
-        """A chat that is open for business, and the agent's place in it."""
+        """Return a chat that is not discarded, and the agent's active membership."""
         agent = MemberRef(kind="agent", id=agent_id)
         chat_key = Chat.key_of(tenant, chat_id)
         member_key = Membership.key_of(tenant, chat_id, agent)

@@ -1,7 +1,6 @@
-"""A completed thread as a unit of training: what was shown, what was done, and what came of it.
+"""Training export: a completed thread as prompts, steps and outcome.
 
-It is made anew from the runs each time it is asked for, so what an erasure has taken out of those
-is gone from it, too.
+Each export is built from the stored runs, so that it never contains erased content.
 """
 
 import json
@@ -20,27 +19,28 @@ from skein.services.runs.queries import RunView, RunViews
 from skein.services.workspace.threads import Threads
 
 MAX_RUNS = 20
-MAX_BYTES = 4_000_000  # an answer of Lambda's holds 6 MB
+MAX_BYTES = 4_000_000  # of an export; a Lambda response holds 6 MB
 
 Message = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """Exports threads in the chat-messages format that fine-tuning APIs take.
+    """Exporter of threads in the chat-messages format of fine-tuning APIs.
 
-    A run may work in several chats, so an export is made of activations: of those alone that
-    everybody who may be shown the thread was there for.
+    A run may work in several chats, so an export consists of activations. It includes an
+    activation only if the activation's audience includes the whole audience of the thread.
     """
 
     threads: Threads
     run_views: RunViews
 
     def unit(self, thread: Thread) -> str:
-        """One line of JSON: `messages`, and the `tools` that they call.
+        """Export a completed thread as one line of JSON: `messages`, and the `tools` they call.
 
-        The newest runs at the thread, 20 at most and 4 MB, one after another, each with those of
-        its activations that may be shown to the thread's audience; then what came of it.
+        The messages are those of the thread's newest runs, oldest first, then the outcome. An
+        export holds at most 20 runs and about 4 MB. A run contributes the activations that may be
+        shown to the thread's audience.
 
         Raises:
             Conflict: The thread is not completed.
@@ -85,12 +85,13 @@ class Training:
 def _activations(
     thread: Thread, stint: ThreadRunLink, view: RunView
 ) -> Iterator[tuple[int, Audience]]:
-    """The activations that a stint stands for, each with its audience, as far as that is known.
+    """Yield the activations of a stint, each with its audience, as far as these are known.
 
-    A stint that was stored without them is known where the run had one activation. It then ran
-    where the thread is kept: in the direct chat of the thread's person, or, for an open thread, in
-    an open chat or in none. A run without a chat has the audience of its trigger. In other private
-    chats nobody knows any more who was there, so nothing of the run is exported.
+    Older stints were stored without activation and audience. Both can be derived if the run had
+    exactly one activation. A run without a chat then has the audience of its trigger. A run in a
+    chat then has the audience of the thread, if the thread is open or one person's: it ran in an
+    open chat, or in that person's direct chat. For the threads of other private chats the audience
+    is unknown, so the run is not exported.
     """
     if stint.activation is not None and stint.audience is not None:
         yield stint.activation, stint.audience
@@ -105,8 +106,8 @@ def _activations(
 
 
 def _said(steps: Sequence[Step]) -> Iterator[ModelMessage]:
-    """What a run was shown and did; steps that were erased, or not carried out, are left out."""
-    shown = 0  # the activation whose prompt is still there
+    """Yield the messages of a run, without steps that were erased or not carried out."""
+    shown = 0  # the activation whose prompt is still stored
     for step in steps:
         if step.prompt is not None:
             yield from PromptRecord.unpacked(step.prompt).messages()

@@ -1,8 +1,8 @@
-"""Where the steps of a turn come from: the model, an earlier attempt, or a fixed answer.
+"""The sources of a turn's steps: the model, an earlier attempt, or a fixed answer.
 
-A person who asks to start anew gets fixed words, as a step of an ordinary run that is claimed,
-recorded, said and ended, each once, and that operators see. Only the model is not asked. The text
-of the last step is what the agent says without a tool.
+A reset gets a fixed answer without a call to the model. That answer is a step of an ordinary run,
+which is claimed, recorded, posted and ended like any other, and which operators can see. The text
+of the last step is the run's final message.
 """
 
 from collections.abc import Sequence
@@ -32,12 +32,12 @@ from skein.settings import Settings
 
 
 class ModelDown(Transient):
-    """The model could not be asked; the run waits for it."""
+    """The model is out of reach, so the run is deferred."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Asks the model."""
+    """Client of the model: it asks for answers and returns them as steps."""
 
     model: LanguageModel
     clock: Clock
@@ -52,18 +52,18 @@ class Answers:
         tools: Sequence[Tool],
         seconds: float,
     ) -> Step:
-        """Ask the model once.
+        """Ask the model for one step.
 
         Args:
-            work: At which run.
-            reading: What the prompt was made from.
-            messages: The prompt, and what has been done since.
-            tools: What it may use.
-            seconds: How much time there is.
+            work: The activation.
+            reading: The reading that the prompt was made from.
+            messages: The prompt, and the messages of the steps so far.
+            tools: The tools that the model may call.
+            seconds: The time limit. The setting `model_timeout_seconds` may lower it.
 
         Raises:
-            ModelDown: It is out of reach.
-            ModelRejected: It refuses this very request.
+            ModelDown: The model is out of reach.
+            ModelRejected: The model refuses this request.
         """
         started_at = self.clock.now()
         request = ModelRequest(
@@ -100,7 +100,7 @@ class Answers:
     def recorded(
         self, work: Work, step: Step, reading: Reading, prompt: PromptRecord | None
     ) -> Recording:
-        """What writes an answer down, with its prompt if it is the activation's first."""
+        """Return the recording of a step, with the prompt if the step is the activation's first."""
         if prompt is None:
             return recording(work.claim, step, shown=None)
         run, thread = work.run, reading.threads.active
@@ -125,7 +125,7 @@ NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_m
 
 
 def asked_anew(run: Run, reading: Reading) -> Shown | None:
-    """What a run sees that is to answer a wish to start anew; None if it is to answer another."""
+    """Return the shown chat and seq of a run that answers a reset; None for any other run."""
     if reading.chat is None or reading.chat.id != run.chat_id:
         return None
     seq = current_seq(run, reading.chat)
@@ -135,7 +135,7 @@ def asked_anew(run: Run, reading: Reading) -> Shown | None:
 
 
 def fixed_step(run: Run, now: datetime) -> Step:
-    """The answer, with the record that there was no prompt."""
+    """Return the fixed answer to a reset as a step, marked as made without the model."""
     return Step(
         tenant=run.tenant,
         run_id=run.id,
@@ -154,9 +154,11 @@ SILENCE = "[silence]"
 
 
 def final_messages(claim: Claim, step: Step, reading: Reading) -> NewMessage | None:
-    """What is to be posted of a model's last text, in the chat that its prompt showed.
+    """Return the final message of a run, for the chat that its prompt showed.
 
-    None where the agent chose silence, or speaks by its tools alone.
+    Returns:
+        The new message; None if there is no text or no chat, if the agent answered `[silence]`, or
+        if its reply mode is tools.
     """
     text = step.text.strip()
     if not text or text.casefold() == SILENCE or reading.chat is None:
@@ -177,13 +179,13 @@ def final_messages(claim: Claim, step: Step, reading: Reading) -> NewMessage | N
 
 
 def ended_in(step: Step) -> bool:
-    """Whether the agent ended its run in a step that an earlier attempt carried out."""
+    """Return whether the results of a step include a completed `end_run`."""
     done = [result.name for result in step.results or () if result.status == "done"]
     return end_run.name in done
 
 
 def recorded_prompt(steps: Sequence[Step]) -> PromptRecord | None:
-    """The prompt that an earlier attempt at this activation was given."""
+    """Return the prompt that an earlier attempt recorded for this activation, if any."""
     if not steps or steps[0].prompt is None:
         return None
     return PromptRecord.unpacked(steps[0].prompt)

@@ -1,4 +1,4 @@
-"""Read everything that a prompt is built from."""
+"""The reading, which is the data that a prompt is built from."""
 
 __all__ = [
     "cache",

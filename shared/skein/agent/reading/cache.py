@@ -1,9 +1,9 @@
-"""What a container has read before and need not read again: memories, and messages of a window.
+"""The context cache of a container: an agent's memories, and the messages of a chat.
 
-Nothing in it is ever stale. Each entry says which state of the table it is of: memories by the
-revision of their partition, which every change raises and which is read anew at each turn; messages
-by their chat's epoch, which an erasure raises, and only what is newer is ever read after them. What
-is kept saves bytes, never freshness.
+Cached data is never stale. Cached memories carry the revision of their partition, which every
+change raises. Each turn reads the current revision and compares. Cached messages carry the epoch of
+their chat, which an erasure raises. Each turn reads the messages after the newest cached one. So
+the cache saves bytes and not calls.
 """
 
 import json
@@ -22,18 +22,18 @@ from skein.ports import Clock, Metrics, Table
 from skein.services.config.resolution import EffectiveSettings
 from skein.services.memory.store import live_items, owned_items
 
-ENTRY_BYTES = 600  # of an entry and its key, beside the items
-ITEM_BYTES = 80  # of an item, beside its own text
+ENTRY_BYTES = 600  # per entry, with its key and without its items
+ITEM_BYTES = 80  # per item, without its own text
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Some items as they were read.
+    """Cached items, as they were read.
 
     Attributes:
-        state: Of what state of the table they are.
-        items: Each as JSON: small, of a known size, and nobody can change it.
-        seconds: How long it is kept.
+        state: The revision or the epoch with which the items were read.
+        items: The items, each as JSON, which is compact, immutable and of a known size.
+        seconds: The time to live of the entry.
     """
 
     state: object
@@ -42,26 +42,26 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """The approximate size of the entry in bytes."""
         return ENTRY_BYTES + sum(len(item) + ITEM_BYTES for item in self.items)
 
     def read(self) -> list[Item]:
-        """The items."""
+        """Decode the items."""
         return [json.loads(item) for item in self.items]
 
 
 class ContextCache:
-    """Keeps what was read, the least recently used giving way.
+    """Cache of items that were read, with least-recently-used eviction.
 
     Args:
-        clock: The time, by which entries expire.
-        metrics: Counts how often something was there.
-        max_bytes: How much memory all entries may take together.
+        clock: The clock by which entries expire.
+        metrics: Counts hits and misses.
+        max_bytes: The memory limit of all entries together.
     """
 
     def __init__(self, *, clock: Clock, metrics: Metrics, max_bytes: int) -> None:
         self._metrics = metrics
-        self._lock = Lock()  # a cache that orders its entries is changed by every look at it
+        self._lock = Lock()  # every lookup changes the order of the entries
         self._entries: TLRUCache[str, Entry] = TLRUCache(
             max_bytes,
             ttu=lambda _, entry, now: now + entry.seconds,
@@ -71,17 +71,17 @@ class ContextCache:
 
     @property
     def size(self) -> int:
-        """About how many bytes all entries take."""
+        """The approximate size of all entries in bytes."""
         with self._lock:
             return int(self._entries.currsize)
 
     def get(self, name: str) -> Entry | None:
-        """What is kept under a name, of whatever state."""
+        """Return the entry of a name, without checking its state."""
         with self._lock:
             return self._entries.get(name)
 
     def put(self, name: str, state: object, items: Sequence[Item], *, seconds: int) -> None:
-        """Keep items for so long; what is larger than the whole cache is not kept."""
+        """Cache items for `seconds`, unless they are larger than the whole cache."""
         entry = Entry(state, tuple(_packed(items)), seconds)
         with self._lock:
             self._entries.pop(name, None)
@@ -89,12 +89,12 @@ class ContextCache:
                 self._entries[name] = entry
 
     def drop(self, name: str) -> None:
-        """Keep nothing under a name any more."""
+        """Remove the entry of a name, if any."""
         with self._lock:
             self._entries.pop(name, None)
 
     def count(self, *, hits: int, misses: int) -> None:
-        """Tell how often something was there, and how often not."""
+        """Report hits and misses as metrics."""
         if hits:
             self._metrics.count("ContextCacheHits", hits)
         if misses:
@@ -105,16 +105,16 @@ def _packed(items: Iterable[Item]) -> Iterable[bytes]:
     return (json.dumps(item, separators=(",", ":")).encode() for item in items)
 
 
-LATE_MESSAGES = 5  # that may have come since the chat was read
+LATE_MESSAGES = 5  # spare messages in a query, for those posted since the chat was read
 
 
 class KeptReads:
-    """Reads for one context, and in the end keeps what may serve the next one.
+    """Cached reads of one reading; `keep` stores them for the next one.
 
     Args:
-        table: Where everything is.
-        cache: What is known already.
-        now: The present; what has expired by then is not known any more.
+        table: The table.
+        cache: The context cache.
+        now: The current time. Cached messages that have expired by then are ignored.
     """
 
     def __init__(self, table: Table, cache: ContextCache, *, now: datetime) -> None:
@@ -125,9 +125,9 @@ class KeptReads:
         self._read: dict[str, tuple[object, Sequence[Item]]] = {}
 
     def owned(self, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
-        """What an agent owns in one partition and a prompt may show: one query.
+        """Read an agent's items in one scope with one query.
 
-        A second one follows where its memories have changed since they were kept.
+        A second query follows if the agent's memories have changed since they were cached.
         """
         name = f"memories|{owned_partition(tenant, agent_id, scope)}"
         kept = self._cache.get(name)
@@ -145,9 +145,9 @@ class KeptReads:
         return items
 
     def messages(self, chat: Chat, start: int) -> list[Item]:
-        """The messages of a chat from number `start` on, oldest first: one query.
+        """Return the messages of a chat from seq `start` on, oldest first, with one query.
 
-        Only what is newer than the newest that is known is read.
+        The query reads only messages that are newer than the newest cached one.
         """
         name = f"messages|{chat_partition(chat.tenant, chat.id)}"
         kept = self._cache.get(name)
@@ -169,7 +169,7 @@ class KeptReads:
         return items
 
     def keep(self, effective: EffectiveSettings) -> None:
-        """Keep what was read for as long as the agent's settings say, or nothing of it."""
+        """Cache the items that were read, or drop the entries if caching is off."""
         if effective.context_caching:
             for name, (state, items) in self._read.items():
                 self._cache.put(name, state, items, seconds=effective.context_cache_seconds)

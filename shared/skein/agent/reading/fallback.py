@@ -1,6 +1,6 @@
-"""What is to be answered alone: what an agent answers from when there is no more to be had.
+"""Readings of the current message alone, for a degraded context or a chat without context.
 
-That is the current message and, of a burst, those before it that the same run is to answer.
+If the run answers several messages, the reading also holds those before the current one.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from skein.services.config.resolution import found_settings, keys_of_settings, r
 from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.settings import Settings
 
-MAX_BETWEEN = 20  # messages that are looked at to know how far SEEN may move
-SPEAKING_TRIGGERS = frozenset({"plan", "service"})  # these say in the run itself what is wanted
+MAX_BETWEEN = 20  # messages that are read to find how far SEEN may move
+SPEAKING_TRIGGERS = frozenset({"plan", "service"})  # their text is stored in the run itself
 
 
 def can_do_alone(run: Run, chat: Chat | None) -> bool:
-    """Whether there is a current message, or words in its place, that can be answered alone."""
+    """Return whether a run has a current message or a trigger text to answer alone."""
     if current_seq(run, chat) is not None:
         return True
     return chat is None and run.trigger.type in SPEAKING_TRIGGERS
@@ -43,19 +43,19 @@ def read_alone(
     now: datetime,
     settings: Settings,
 ) -> Reading:
-    """Read the agent and what the run is to answer, in one call.
+    """Read the agent and the messages that a run answers, in one batch call.
 
     Args:
-        table: Where they are.
-        run: One that `can_do_alone`.
-        chat: Which it looks at.
-        member: The agent's place there.
-        now: The present.
-        settings: Of the deployment.
+        table: The table.
+        run: A run for which `can_do_alone` is true.
+        chat: The active chat.
+        member: The agent's membership in the active chat.
+        now: The current time.
+        settings: The settings of the deployment.
 
     Raises:
-        NotFound: The agent, or the message, is gone.
-        Transient: Not even that could be read.
+        NotFound: The agent or the current message is gone.
+        Transient: Reading failed.
     """
     current, agent_key = current_seq(run, chat), Agent.key_of(run.tenant, run.agent_id)
     seen = member.seen_seq if member else 0
@@ -105,9 +105,10 @@ def read_alone(
 
 
 def without_context(run: Run, reading: Reading) -> Reading:
-    """What is left for somebody whose agents are given no context: what is to be answered.
+    """Reduce a reading to the messages that the run answers.
 
-    Where nothing is to be answered, as after a wait in vain, the newest words of somebody else.
+    If the run answers no message, for example after a wait timed out, the newest message of another
+    member takes their place.
     """
     agent = MemberRef(kind="agent", id=run.agent_id)
     texts = [message for message in reading.messages if message.kind == "text"]
@@ -135,10 +136,11 @@ def without_context(run: Run, reading: Reading) -> Reading:
 def seen_to(
     seen: int, messages: Sequence[Message], shown: Sequence[Message], agent: MemberRef
 ) -> int:
-    """How far SEEN may move when only some messages were shown.
+    """Return how far SEEN may move when only some messages were shown.
 
-    Over those, over the agent's own and over those that no agent is shown; not over what somebody
-    else said meanwhile, which stays new (DESIGN section 5, invariant 7).
+    SEEN moves past shown messages, the agent's own messages, and messages that are never shown to
+    agents. It stops before any other member's message that was not shown, so that this message
+    stays new (DESIGN section 5, invariant 7).
     """
     known = {message.seq: message for message in messages}
     while (following := known.get(seen + 1)) is not None:
@@ -150,7 +152,7 @@ def seen_to(
 
 
 def _asked_from(run: Run, chat: Chat | None, current: int | None) -> int | None:
-    """The first of the messages that are to be answered with the current one."""
+    """Return the seq of the first message that is answered together with the current one."""
     trigger = run.trigger
     here = chat is not None and chat.id == run.chat_id
     if current is None or not here or trigger.seq != current or trigger.from_seq is None:
@@ -161,7 +163,7 @@ def _asked_from(run: Run, chat: Chat | None, current: int | None) -> int | None:
 def _asked(
     messages: Sequence[Message], first: int | None, current: int | None, agent: MemberRef
 ) -> tuple[Message, ...]:
-    """Those of the messages that are to be answered, the current one last."""
+    """Return the messages to answer, the current message last."""
     if first is None or current is None:
         return ()
     return tuple(
@@ -179,7 +181,7 @@ def _asked(
 def _keys_of_messages(
     chat: Chat | None, current: int | None, seen: int, asked_from: int | None
 ) -> list[Key]:
-    """What is to be answered and, if it is little, what lies between it and what was seen."""
+    """Return the keys of the messages to answer and, if few, of all messages since SEEN."""
     if chat is None or current is None or asked_from is None:
         return []
     first = seen + 1 if current - seen <= MAX_BETWEEN else asked_from

@@ -1,4 +1,4 @@
-"""What a prompt holds, and for whom: the basis of every later decision where to post."""
+"""The held content of a prompt and its audience, by which later posts are allowed or refused."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ from skein.models.thread import Thread
 
 
 def held_by(reading: Reading, run: Run) -> Held:
-    """Return what a prompt holds that is made from a reading, and who was present for all of it."""
+    """Return the held content of a prompt that is made from a reading."""
     audience = reading.audience.narrowed(run.audience) if reading.told else reading.audience
     return Held(
         chat_id=reading.chat.id if reading.chat is not None else None,
@@ -22,7 +22,7 @@ def held_by(reading: Reading, run: Run) -> Held:
 
 
 def said_by_others(messages: Iterable[Message], audience: Audience) -> bool:
-    """Return whether someone wrote any of the messages who is not of the audience."""
+    """Return whether a person outside the audience wrote any of the messages."""
     known = set(audience.people)
     return any(one.sender.kind == "user" and one.sender.id not in known for one in messages)
 

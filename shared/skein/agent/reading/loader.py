@@ -1,7 +1,7 @@
-"""A context in time: read whole, or, where that fails or takes too long, the current message alone.
+"""The context loader: a full reading, or a degraded context if reading fails or takes too long.
 
-A person who waits is better served by an answer to what they just said than by none. And those whom
-the roll-out of context has not reached yet get the plain prompt.
+A degraded context holds the current message alone, so that a waiting person still gets an answer.
+People whom the context roll-out does not include get the current message alone, too.
 """
 
 import logging
@@ -23,14 +23,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextLoader:
-    """Reads what prompts are made from.
+    """Loader of the readings from which prompts are built.
 
     Args:
-        reader: Reads all of it.
-        table: Where the little is read without which there is no answer at all.
-        clock: The time.
-        metrics: Counts the answers that had to do with little.
-        settings: How long reading may take, and who gets context at all.
+        reader: Makes full readings.
+        table: The table that a degraded context is read from.
+        clock: The clock, which also bounds the reading time.
+        metrics: Counts degraded contexts.
+        settings: The time limit of a reading, and the context roll-out.
     """
 
     reader: Reader
@@ -46,27 +46,27 @@ class ContextLoader:
         member: Membership | None,
         known: Known = NOTHING,
     ) -> Reading:
-        """Read for a new activation, whole or in part.
+        """Read the data for a new activation, or a degraded context.
 
         Args:
-            run: Which run.
-            chat: The chat that it looks at.
-            member: The agent's place there.
-            known: What was read with the run, just now.
+            run: The run.
+            chat: The active chat.
+            member: The agent's membership in the active chat.
+            known: The items that were just read together with the run.
 
         Raises:
             NotFound: The agent is gone.
-            Transient: There is no current message that could be answered alone, or it could not be
-                read either.
+            Transient: There is no current message that can be answered alone, or reading that
+                message failed, too.
         """
         return self._limited(run, self._whole_or_alone(run, chat, member, known))
 
     def whole(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
-        """Read what a prompt would be made from now, for an operator who can wait.
+        """Read the data for a prompt in full, without a time limit, for an operator.
 
         Raises:
             NotFound: The agent is gone.
-            Transient: It could not be read.
+            Transient: Reading failed.
         """
         return self._limited(run, self.reader.read(run, chat, member))
 
@@ -98,35 +98,37 @@ class ContextLoader:
         member: Membership | None,
         known: Known = NOTHING,
     ) -> Reading:
-        """Read for an activation whose prompt is recorded: whole, however long it takes.
+        """Read the data for an activation with a recorded prompt, without a time limit.
 
-        What is said and made now is still made from that prompt, so the audience must be that of
-        all it showed.
+        Later steps are still made from that prompt, so the audience must cover everything that the
+        prompt showed. A degraded context would not.
 
         Args:
-            run: Which run.
+            run: The run.
             chat: The chat that the prompt showed.
-            member: The agent's place there.
-            known: What was read with the run, just now.
+            member: The agent's membership in that chat.
+            known: The items that were just read together with the run.
 
         Raises:
             NotFound: The agent is gone.
-            Transient: It could not be read.
+            Transient: Reading failed.
         """
         return self.reader.read(run, chat, member, known)
 
     def _limited(self, run: Run, reading: Reading) -> Reading:
-        """The reading, or the little of it that somebody gets whom the roll-out leaves out."""
+        """Strip the reading of its context if the roll-out does not include the chat's person."""
         person = person_at(reading.chat)
         if person is None or gets_context(person.id, reading.tenant, reading.stack, self.settings):
             return reading
         return without_context(run, reading)
 
     def _in_time(self, read: Callable[[], Reading]) -> Reading:
-        """Read within the time budget; what takes longer is left to end by itself.
+        """Read within the setting `context_read_seconds`.
+
+        A reading that takes longer is abandoned, not interrupted.
 
         Raises:
-            Unavailable: It took too long.
+            Unavailable: Reading took too long.
         """
         try:
             return self.clock.within(self.settings.context_read_seconds, read)

@@ -1,4 +1,4 @@
-"""Where else an agent is, and what it has going on there."""
+"""The agent's other chats, and its live runs in them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ SHOWN_CHATS = 20
 
 @dataclass(frozen=True, slots=True)
 class OwnChat:
-    """One of the agent's chats that may be shown, with its place there."""
+    """One of the agent's chats, with the agent's membership."""
 
     chat: Chat
     member: Membership
@@ -24,9 +24,9 @@ class LiveRun:
     """A run of the agent that has not ended.
 
     Attributes:
-        chat: Where it works or waits; None for a run without a chat.
-        waiting: It waits there for a reply.
-        named: Its id may be shown here. The id of a run holds the id of its home.
+        chat: The chat in which the run works or waits; None for a run without a chat.
+        waiting: Whether the run waits for a reply in that chat.
+        named: Whether the run's id may be shown. The id of a run contains the id of its home chat.
     """
 
     run_id: str
@@ -36,7 +36,12 @@ class LiveRun:
 
 
 def own_chats(found: dict[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
-    """The chats of which both the chat and the agent's open membership were found."""
+    """Return the chats that are not discarded and in which the agent is an active member.
+
+    Args:
+        found: The items that were read.
+        keys: The key of a chat, the key of the agent's membership, and so on in pairs.
+    """
     chats = []
     for chat_key, member_key in zip(keys[::2], keys[1::2], strict=True):
         if chat_key not in found or member_key not in found:
@@ -49,12 +54,12 @@ def own_chats(found: dict[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
 
 
 def as_made(chats: Sequence[OwnChat]) -> tuple[OwnChat, ...]:
-    """The chats in the order in which they were made, which stays whatever is said in them."""
+    """Sort chats by creation, an order that new messages do not change."""
     return tuple(sorted(chats, key=lambda own: (own.chat.created_at, own.chat.id)))
 
 
 def newest_chats(active: Sequence[OwnChat], others: Sequence[OwnChat]) -> tuple[OwnChat, ...]:
-    """The active chat and the newest of the others, together the newest first."""
+    """Return the active chat and the newest others, newest first, 20 in all."""
 
     def age(own: OwnChat) -> datetime:
         return own.chat.last_message_at or own.chat.created_at
@@ -66,15 +71,15 @@ def newest_chats(active: Sequence[OwnChat], others: Sequence[OwnChat]) -> tuple[
 def live_runs(
     chats: Sequence[OwnChat], lone: Sequence[str], *, homes: Collection[str]
 ) -> tuple[LiveRun, ...]:
-    """The runs at work or waiting in `chats`, and those without a chat; each once.
+    """Return the running and waiting runs of `chats` and the runs without a chat, each once.
 
-    A run without a chat may wait in one: that says more than that it is alive. A run of a private
-    chat may wait in an open one: its id is not shown there.
+    A run without a chat may wait in a chat. It is then returned as waiting there. A run of a
+    private chat may wait in an open chat. Its id is not shown there.
 
     Args:
         chats: The chats that are shown.
-        lone: The ids of runs without a chat that may be shown here.
-        homes: The ids of all chats that may be shown here.
+        lone: The ids of runs without a chat that may be shown.
+        homes: The ids of all chats that may be shown.
     """
     live = {run_id: LiveRun(run_id, None, waiting=False) for run_id in lone}
     for own in chats:

@@ -1,4 +1,4 @@
-"""What woke a run: what is still to be read of it, and what was found."""
+"""The trigger of a run: the keys to read, and the chat and message that were found."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,11 @@ from skein.models.storage import Item, Key
 
 
 def current_seq(run: Run, chat: Chat | None) -> int | None:
-    """The message that is to be answered: the reply that was waited for, or the trigger.
+    """Return the seq of the message to answer: the reply that ended a wait, or the trigger.
 
-    None where nobody asks for anything in this chat, as when a wait ran out.
+    Returns:
+        The seq; None if the run answers no message in this chat, for example after a wait timed
+        out.
     """
     if chat is None:
         return None
@@ -20,7 +22,7 @@ def current_seq(run: Run, chat: Chat | None) -> int | None:
 
 
 def keys_of_trigger(run: Run, chat: Chat | None, messages: Sequence[Message]) -> list[Key]:
-    """What is still to be read of the run's trigger: its chat, its message, or nothing."""
+    """Return the keys of the trigger's chat and message, as far as they are not read yet."""
     if run.chat_id is None:
         return []
     here = chat is not None and chat.id == run.chat_id
@@ -34,7 +36,7 @@ def keys_of_trigger(run: Run, chat: Chat | None, messages: Sequence[Message]) ->
 def found_trigger(
     run: Run, chat: Chat | None, messages: Sequence[Message], found: dict[Key, Item]
 ) -> tuple[Chat | None, Message | None]:
-    """The chat and the message that triggered the run, wherever they were read."""
+    """Return the chat and the message that triggered the run, from all that was read."""
     if run.chat_id is None:
         return None, None
     home = chat
