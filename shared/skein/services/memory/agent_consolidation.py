@@ -1,6 +1,6 @@
-"""What one agent makes of one chat: chunk by chunk, it is asked what to remember, and remembers it.
+"""Consolidation of one chat for one agent: ask the model about each chunk, store its memories.
 
-Whatever goes wrong with a chunk leaves the agent's mark where it was, before that chunk.
+If a chunk fails, the agent's watermark stays before that chunk.
 """
 
 import logging
@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 
 
 class TimeLeft:
-    """How long an invocation may go on asking; for one question there is always time.
+    """Time limit on an invocation's questions; the first question is always allowed.
 
     Args:
-        clock: The time.
+        clock: The source of the current time.
         deadline: When the invocation ends.
     """
 
@@ -43,7 +43,7 @@ class TimeLeft:
         self._asked = False
 
     def for_a_question(self) -> bool:
-        """Whether one more may be asked."""
+        """Tell whether there is time for one more question."""
         enough = not self._asked or self._clock.now() <= self._last
         self._asked = True
         return enough
@@ -51,7 +51,7 @@ class TimeLeft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConsolidation:
-    """Lets agents remember what was said in their chats."""
+    """Consolidation of a chat for one of its agents."""
 
     table: Table
     clock: Clock
@@ -62,13 +62,19 @@ class AgentConsolidation:
     settings: Settings
 
     def remember(self, chat: Chat, place: Membership, *, until: int, time: TimeLeft) -> bool:
-        """Let the agent at `place` remember what was said after its mark, up to message `until`.
+        """Make memories from an agent's new messages of a chat, up to message `until`.
+
+        Args:
+            chat: The chat.
+            place: The agent's membership, which holds the watermark.
+            until: The last message to consolidate.
+            time: The time left for questions.
 
         Returns:
-            Whether it is done with, be it by a failure; False if time has run out before.
+            False if time ran out first; True if the agent is done, also because a chunk failed.
 
         Raises:
-            OverBudget: The rest has to wait for the next day.
+            OverBudget: The tenant's budget is spent; the rest waits until the next day.
         """
         agent, since = self._agent(place), mark_of(place)
         if agent is None:
@@ -124,7 +130,7 @@ class AgentConsolidation:
         )
 
     def _messages(self, work: Work, since: Mark, until: int) -> Iterator[Message]:
-        """What people and agents said, a page at a time."""
+        """Yield the messages with text or media of people and agents, reading by page."""
         chat = work.chat
         first = Message.key_of(chat.tenant, chat.id, since.seq + 1).sk
         last = Message.key_of(chat.tenant, chat.id, until).sk
@@ -141,12 +147,14 @@ class AgentConsolidation:
     # ------------------------------------------------------------------ one chunk
 
     def _remember(self, work: Work, since: Mark, chunk: Chunk, spent: TokenUsage) -> None:
-        """Ask about a chunk, and keep what comes of it together with the new mark.
+        """Ask the model about a chunk; store its memories together with the new watermark.
+
+        If no one was present for all of the chunk, the watermark moves without a question.
 
         Raises:
-            ExtractionFailed: Nothing came of it; the mark is where it was.
-            Overtaken: The mark is not `since` any more.
-            OverBudget: Nobody may be asked today.
+            ExtractionFailed: The chunk yielded no memories; the watermark is unchanged.
+            Overtaken: The watermark is not `since` any more, or an erasure began.
+            OverBudget: The tenant's budget of today is spent.
         """
         owner = work.owner(chunk)
         if owner.audience == NOBODY:

@@ -1,7 +1,7 @@
-"""What comes of a chunk of conversation, as it is written: all of it, or nothing.
+"""Chunk commit: store a chunk's memories and the new consolidation watermark together.
 
-The memories of a chunk and the agent's new mark are one transaction, conditional on the old mark
-(DESIGN section 5, invariant 13); so are a failure and its record.
+The memories of a chunk and the agent's new watermark are one transaction, conditional on the old
+watermark (DESIGN section 5, invariant 13). A failure and its record are one transaction, too.
 """
 
 import logging
@@ -44,12 +44,12 @@ logger = logging.getLogger(__name__)
 
 
 class Overtaken(SkeinError):
-    """It is not as it was: the agent has left, somebody else was here, or somebody is erased."""
+    """The agent left, another worker moved the watermark, or an erasure raised the epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkCommitter:
-    """Writes down what agents remember of a chat, and up to where they have come."""
+    """Writer of an agent's memories of a chat and of its consolidation watermark."""
 
     table: Table
     clock: Clock
@@ -65,19 +65,19 @@ class ChunkCommitter:
         extracted: Extracted | None,
         usage: TokenUsage,
     ) -> None:
-        """Store what comes of a chunk together with the new mark.
+        """Store a chunk's memories together with the new watermark.
 
         Args:
-            work: Who remembers, and of which chat.
-            since: The mark as it was when the chunk was made.
-            chunk: What was asked about.
-            owner: On whose behalf, and before whom.
-            extracted: What is to be remembered; None where nobody was asked.
-            usage: What that has cost, attempts with larger chunks included.
+            work: The agent, the chat and the membership.
+            since: The watermark at the time the chunk was made.
+            chunk: The messages that the memories come from.
+            owner: The scope and the audience of the memories.
+            extracted: The entries to store; None if the model was not asked.
+            usage: The tokens used, including attempts with larger chunks.
 
         Raises:
-            Overtaken: The mark is elsewhere, or an erasure has begun; nothing is stored.
-            TooMuch: One transaction does not hold it; nothing is stored.
+            Overtaken: The watermark moved, the agent left, or an erasure began; nothing is stored.
+            TooMuch: The writes exceed one transaction; nothing is stored.
         """
         unclear = False
 
@@ -101,7 +101,9 @@ class ChunkCommitter:
                 )
             record = self._record(work, chunk, usage, kept=kept.kept, passed_over=extracted is None)
             change = _moved(chunk.mark) | {"consolidation_failures": 0}
-            same_epoch = 1  # an erasure raises it; nothing may come of what that sweeps
+            # Position of the epoch check. An erasure raises the epoch: no memory may be made of
+            # messages that the erasure removes.
+            same_epoch = 1
             writes: list[Write] = [
                 Update(place.key, set=change, condition=_still(place)),
                 Check(work.chat.key, Is("epoch", work.chat.epoch)),
@@ -115,7 +117,7 @@ class ChunkCommitter:
                 self.table.transact(writes)
             except Ambiguous:
                 unclear = True
-                raise ConditionFailed(frozenset()) from None  # look again: it may be there
+                raise ConditionFailed(frozenset()) from None  # read again: it may be written
             except ConditionFailed as failure:
                 if same_epoch in failure.failed:
                     raise Overtaken(str(work.chat.key)) from failure
@@ -126,7 +128,10 @@ class ChunkCommitter:
         self.metrics.count("MemoriesMade", kept.core + kept.journal)
 
     def fail(self, work: Work, since: Mark, chunk: Chunk, why: str, usage: TokenUsage) -> None:
-        """Put on record that nothing came of a chunk, and when it is to be tried again."""
+        """Record a failed chunk and the time of its retry; keep the watermark.
+
+        Nothing is recorded if the watermark is not `since` any more or the agent left.
+        """
 
         def attempt() -> int:
             place, now = self._place(work.place), self.clock.now()
@@ -159,7 +164,7 @@ class ChunkCommitter:
             self.metrics.count("ConsolidationsStuck")
 
     def pass_over(self, place: Membership, since: Mark, until: Mark) -> None:
-        """Move the mark past what holds no words, or past everything for an agent that is gone."""
+        """Move the watermark past messages without words, or to the end for a deleted agent."""
 
         def attempt() -> None:
             fresh = self._place(place)
@@ -170,7 +175,11 @@ class ChunkCommitter:
         optimistic(self.clock, attempt)
 
     def _read(self, place: Membership, owner: Owner) -> tuple[Membership, "_Revision"]:
-        """The agent's place, and what everything that is written rests on, in one batch."""
+        """Read the membership and the revision of the agent's memories in one batch.
+
+        Raises:
+            Overtaken: The membership does not exist.
+        """
         key = revision_key(owner.tenant, owner.agent_id, owner.scope)
         found = self.table.get_many([place.key, key])
         if place.key not in found:
@@ -179,7 +188,7 @@ class ChunkCommitter:
         return Membership.from_item(found[place.key]), _Revision(key, known)
 
     def _place(self, place: Membership) -> Membership | None:
-        """The place as it is now; None once the agent has left."""
+        """Read the membership again; None if the item does not exist any more."""
         item: Item | None = self.table.get(place.key)
         return Membership.from_item(item) if item is not None else None
 
@@ -201,21 +210,21 @@ class ChunkCommitter:
 
 
 class _Revision(NamedTuple):
-    """The revision of what an agent remembers, as it was read."""
+    """Revision of an agent's memories, as read."""
 
     key: Key
     known: int | None
 
 
 def _on_revision(write: Write, revision: _Revision) -> Write:
-    """The write; nobody may have remembered anything in between if it says that somebody has."""
+    """Fail the revision write if another writer changed the memories (optimistic lock)."""
     if isinstance(write, Update) and write.key == revision.key:
         return replace(write, condition=Is("revision", revision.known))
     return write
 
 
 def mark_of(place: Membership) -> Mark:
-    """Up to where an agent has remembered a chat."""
+    """Return an agent's consolidation watermark of a chat."""
     joined_since = place.joined_seq > place.consolidated_seq
     return Mark(place.remembered_seq, 0 if joined_since else place.consolidated_characters)
 
@@ -225,7 +234,7 @@ def _moved(mark: Mark) -> dict[str, object]:
 
 
 def _still(place: Membership) -> Condition:
-    """The agent's mark is the one that was read, and the agent is still there."""
+    """Build the condition that the watermark is unchanged and the agent is still a member."""
     return all_of(
         _is_or_new("consolidated_seq", place.consolidated_seq),
         _is_or_new("consolidated_characters", place.consolidated_characters),
@@ -236,12 +245,15 @@ def _still(place: Membership) -> Condition:
 
 
 def _is_or_new(name: str, value: int) -> Condition:
-    """A count is what was read; items that are older than the attribute are without it."""
+    """Build the condition that a count is as read.
+
+    A count of 0 also matches items without the attribute: they are older than the attribute.
+    """
     return any_of(Is(name, value), Absent(name)) if value == 0 else Is(name, value)
 
 
 def _size(writes: list[Write]) -> int:
-    """About how many bytes a transaction takes; texts are what counts."""
+    """Estimate the bytes of a transaction; only put items count, because they hold the texts."""
     return sum(
         len(str(value).encode())
         for write in writes

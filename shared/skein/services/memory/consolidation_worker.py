@@ -1,7 +1,8 @@
-"""Consolidates a chat: each of its agents in turn remembers what was said since it last did.
+"""Consolidation worker: make memories from a chat's new messages, for each agent in turn.
 
-One worker at a time, by a claim that ends with its invocation; what it does not finish in time, a
-fresh job goes on with. As long as anything is left, the chat stays due for the hourly finder.
+A lease (`busy_until`) ensures that one worker at a time consolidates a chat; the lease ends with
+the worker's invocation. If time runs out, the worker sends a new job for the rest. The chat stays
+due for the hourly finder until every agent is done.
 """
 
 from collections.abc import Sequence
@@ -33,12 +34,12 @@ from skein.settings import Settings
 
 
 class _Claim(NamedTuple):
-    """What a worker has taken upon itself.
+    """Worker's lease on the consolidation of a chat.
 
     Attributes:
-        until: Up to which message; None if nothing is to be remembered now.
-        requested_seq: Up to where somebody wanted it when the claim was made.
-        busy_until: When the claim ends, as stored.
+        until: The last message to consolidate; None if no message is to be consolidated now.
+        requested_seq: The last message that an operator had requested when the claim was made.
+        busy_until: When the lease ends, as stored.
     """
 
     snapshot: ChatSnapshot
@@ -49,7 +50,7 @@ class _Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consolidator:
-    """What the consolidation worker does."""
+    """Worker that consolidates the chat of a job."""
 
     table: Table
     clock: Clock
@@ -59,9 +60,15 @@ class Consolidator:
     settings: Settings
 
     def consolidate(self, job: ConsolidationJob, *, deadline: datetime) -> None:
-        """Let each agent of a chat remember what is new, if the chat is quiet or somebody asked.
+        """Consolidate a chat for each of its agents (idempotent).
 
-        Doing it twice, late or for nothing does no harm.
+        Consolidation runs if the chat is quiet or an operator requested it; otherwise the chat is
+        only made due again for later. If the tenant is over its budget, the rest waits until the
+        next day.
+
+        Args:
+            job: The chat.
+            deadline: When the invocation, and with it the lease, ends.
         """
         try:
             claim = optimistic(self.clock, lambda: self._claim(job, deadline))
@@ -106,7 +113,7 @@ class Consolidator:
         return beside.requested_seq
 
     def _whose_turn(self, claim: _Claim) -> Sequence[Membership]:
-        """The agents that have something to remember, but for those that are to be tried later."""
+        """List the agents with messages left, except those whose retry is not due yet."""
         now = self.clock.now()
         return [
             place
@@ -117,7 +124,10 @@ class Consolidator:
         ]
 
     def _hand_on(self, job: ConsolidationJob, claim: _Claim) -> None:
-        """Let a fresh invocation go on; if its job gets lost, the finder finds the chat."""
+        """Release the lease and send a new job for the rest.
+
+        If that job is lost, the finder finds the chat.
+        """
         beside = Consolidation.key_of(job.tenant, job.chat_id)
 
         def attempt() -> bool:
@@ -134,7 +144,11 @@ class Consolidator:
     def _settle(
         self, job: ConsolidationJob, claim: _Claim, not_before: datetime | None = None
     ) -> None:
-        """Leave the chat due for what is left, or not at all; nothing once the claim is over."""
+        """Release the lease and set when the chat is due next; clear the due pointer if never.
+
+        The chat is left unchanged if another worker took over the lease. A new job is sent at once
+        if an operator requested more messages meanwhile.
+        """
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         chat, now = snapshot.chat, self.clock.now()
         item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))

@@ -1,4 +1,4 @@
-"""Ask an agent's model what to remember of a chunk of conversation."""
+"""Extraction: ask an agent's model which memories to make from a chunk of messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,11 +41,11 @@ SCHEMA: dict[str, object] = {
 
 
 class ExtractionFailed(SkeinError):
-    """Nothing came of it: the model failed, or its answer cannot be read.
+    """The model failed, or its answer cannot be parsed.
 
     Args:
-        why: For operators.
-        usage: What it cost all the same.
+        why: The reason, for operators.
+        usage: The tokens used nevertheless.
     """
 
     def __init__(self, why: str, usage: TokenUsage) -> None:
@@ -54,11 +54,11 @@ class ExtractionFailed(SkeinError):
 
 
 class TooMuch(ExtractionFailed):
-    """More is to be remembered than one transaction holds, or one answer."""
+    """A chunk yields more memories than one transaction or one answer holds."""
 
 
 class Extracted(NamedTuple):
-    """What is to be remembered, and what the answer cost."""
+    """Entries to store as memories, with the tokens of the answer."""
 
     entries: list[Entry]
     usage: TokenUsage
@@ -66,7 +66,7 @@ class Extracted(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extractor:
-    """Asks agents' models."""
+    """Client of the agents' models for consolidation."""
 
     model: LanguageModel
     usage: UsageCounters
@@ -75,11 +75,11 @@ class Extractor:
     def extract(
         self, agent: Agent, chat: Chat, core: Sequence[Memory], transcript: str
     ) -> Extracted:
-        """Ask once; see `question`.
+        """Ask the agent's model once about a transcript; see `question`.
 
         Raises:
-            ExtractionFailed: The model failed, or its answer cannot be read.
-            TooMuch: There are more than 40 entries, or the answer did not come to its end.
+            ExtractionFailed: The model failed, or its answer cannot be parsed.
+            TooMuch: The answer has more than 40 entries, or was cut off at the token limit.
         """
         request = ModelRequest(
             model=agent.model or self.settings.default_model,
@@ -106,13 +106,13 @@ class Extractor:
 def question(
     agent: Agent, chat: Chat, core: Sequence[Memory], transcript: str
 ) -> tuple[ModelMessage, ...]:
-    """What an agent is asked about one chunk of a chat.
+    """Render the question about one chunk of a chat.
 
     Args:
-        agent: Who is to remember.
-        chat: Where it was said.
-        core: What the agent remembers for good, as far as those who were there may know it.
-        transcript: What was said, one line a message.
+        agent: The agent that the memories are for.
+        chat: The chat of the messages.
+        core: The agent's core memories that may be shown to the chunk's audience.
+        transcript: The messages, one per line.
     """
     memories = "\n".join(f"{n}. {quoted(memory.text)}" for n, memory in enumerate(core, 1))
     system = render(
@@ -130,14 +130,16 @@ def question(
 
 
 def entries_in(answer: str, core: Sequence[Memory]) -> list[Entry] | None:
-    """What an answer wants remembered, without blanks, the longest cut.
+    """Parse the entries of an answer.
+
+    Entries without a letter or digit are dropped; long entries are cut to 10,000 characters.
 
     Args:
-        answer: What the model said: JSON, perhaps fenced or with words around it.
-        core: The memories whose numbers it may name.
+        answer: The model's answer: JSON, possibly in a fenced block or with words around it.
+        core: The core memories that the answer may name by number, from 1.
 
     Returns:
-        The entries, possibly none; None when the answer cannot be read.
+        The entries, possibly none; None if the answer cannot be parsed.
     """
     found = json_object_in(answer, {"journal", "core"})
     if found is None:
@@ -154,14 +156,17 @@ def entries_in(answer: str, core: Sequence[Memory]) -> list[Entry] | None:
                 return None
             text = well_formed(text.replace("\0", "")).strip()[:MAX_MEMORY].strip()
             if any(character.isalnum() for character in text):
-                # What fades does not take the place of what is for good.
+                # A journal entry fades, so it must not supersede a core memory.
                 replaced = _numbered(core, number) if kind == "core" else None
                 entries.append(Entry(kind, text, replaced))
     return entries
 
 
 def _parts(value: Any) -> tuple[str | None, object]:
-    """An entry's text and the number that it names; no text where it is something else."""
+    """Split an entry into its text and the number that it replaces; invalid entries have no text.
+
+    A number is taken as text, and null as an empty text.
+    """
     if isinstance(value, dict):
         text = value.get("text")
         return (text if isinstance(text, str) else None), value.get("replaces")
@@ -171,7 +176,7 @@ def _parts(value: Any) -> tuple[str | None, object]:
 
 
 def _numbered(core: Sequence[Memory], number: object) -> str | None:
-    """The id of a memory by the number under which it was shown; None if there is none."""
+    """Return the id of the memory that was shown under `number`; None if there is none."""
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(core):
         return None
     return core[number - 1].id

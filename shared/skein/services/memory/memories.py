@@ -1,4 +1,4 @@
-"""Memories: what agents have learnt, until it fades, is let go or gives way to something newer."""
+"""Memories: add, forget, restore, read and list what agents have learnt."""
 
 import hashlib
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ MemoryState = Literal["live", "ended"]
 
 
 class Added(NamedTuple):
-    """What came of adding a memory.
+    """Result of adding a memory.
 
     Attributes:
-        memory: As it stands now.
-        known: It is an older one that says the same; nothing was added.
+        memory: The memory as stored.
+        known: Whether `memory` is an older memory with the same words; if so, nothing was added.
     """
 
     memory: Memory
@@ -35,11 +35,13 @@ class Added(NamedTuple):
 
 
 def memory_id_of(effect: str, at: datetime) -> str:
-    """The id of what an effect makes: the same on every attempt, and in the order of time.
+    """Derive the memory id of an effect, so that retries produce the same id.
+
+    The id is a ULID, so ids sort by `at`.
 
     Args:
-        effect: Names the effect.
-        at: A time that is the same on every attempt, e.g. when the run was made.
+        effect: The effect's id.
+        at: A time that is the same on every attempt, for example the run's creation time.
     """
     moment = int(at.timestamp() * 1000).to_bytes(6, "big")
     return f"mem_{ULID(moment + hashlib.sha256(effect.encode()).digest()[:10])}"
@@ -47,7 +49,7 @@ def memory_id_of(effect: str, at: datetime) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memories:
-    """Keeps the agents' memories, each in the partition of those it may be shown to."""
+    """Store of the agents' memories, partitioned by scope."""
 
     table: Table
     clock: Clock
@@ -66,25 +68,26 @@ class Memories:
         span: tuple[int, int] | None = None,
         guard: Check | None = None,
     ) -> Added:
-        """Let an agent remember something; doing it again with the same id changes nothing.
+        """Add a memory (idempotent with the same `memory_id`).
 
-        What it remembers already is not stored again. A journal entry that says the same gives way
-        to a core memory, and a core memory to a constitutional one.
+        A memory with the same words as a live one is not stored again. With the same words, a core
+        memory supersedes a journal entry, and a constitutional memory supersedes a core memory, as
+        far as `gives_way` allows.
 
         Args:
-            owner: Whose, and where it is made.
+            owner: The agent, and the scope, audience and source of the memory.
             text: 1 to 10,000 characters.
-            kind: `core` for good; a `journal` entry fades after a week.
-            made_by: Who makes it.
-            reach: Among which memories to look for doubles; without it, those beside it.
-            constitutional: Only operators can remove it.
-            memory_id: Its id; for a run's effect one that is the same on every attempt. None for a
-                new one.
-            span: The first and the last message of the source chat that it rests on.
-            guard: A check on the run that makes it.
+            kind: `core` memories stay; `journal` entries fade after 7 days.
+            made_by: The author's role.
+            reach: The memories to search for duplicates; by default those of the same partition.
+            constitutional: Whether only operators can remove the memory.
+            memory_id: The memory's id. For a run's effect, an id that is the same on every attempt.
+                None generates an id.
+            span: The first and the last message of the source chat that the memory is based on.
+            guard: A check on the run that adds the memory.
 
         Raises:
-            Unprocessable: The text does not fit, or a journal entry is to be constitutional.
+            Unprocessable: The text is invalid, or a journal entry is to be constitutional.
             LostLease: The guard does not hold.
         """
         if constitutional and kind != "core":
@@ -122,27 +125,27 @@ class Memories:
             same = normalised(old.text) == normalised(memory.text)
             if same and gives_way(old, memory):
                 writes += superseded(old, memory)
-        # Whoever adds the same at the same time finds the revision raised.
+        # A concurrent add of the same words fails on the revision.
         as_read = found.get(revision, {}).get("revision")
         raised = Update(revision, add={"revision": 1}, condition=Is("revision", as_read))
         transact_guarded(self.table, [*writes, Check(ended, Missing()), raised], guard)
         return Added(memory, known=False)
 
     def forget(self, reach: Reach, memory_id: str, *, guard: Check | None = None) -> Memory:
-        """Let an agent put a memory out of its mind; doing it again changes nothing.
+        """Remove a memory on behalf of its agent (idempotent).
 
         Raises:
-            NotFound: There is no such memory within reach.
-            Conflict: It is constitutional, or may not be changed from there.
+            NotFound: No memory within reach has this id.
+            Conflict: The memory is constitutional, or must not be changed from this reach.
             LostLease: The guard does not hold.
         """
         return self._remove(reach, memory_id, guard, by_agent=True)
 
     def remove(self, reach: Reach, memory_id: str) -> Memory:
-        """Put any memory away, on behalf of an operator; it stays on record.
+        """Remove any memory on behalf of an operator (idempotent); the memory stays on record.
 
         Raises:
-            NotFound: There is no such memory within reach.
+            NotFound: No memory within reach has this id.
         """
         return self._remove(reach, memory_id, None, by_agent=False)
 
@@ -161,12 +164,12 @@ class Memories:
         return optimistic(self.clock, attempt)
 
     def restore(self, reach: Reach, memory_id: str) -> Memory:
-        """Bring a memory back that was removed or has given way; doing it again changes nothing.
+        """Restore a removed or superseded memory (idempotent).
 
-        A journal entry keeps the time at which it fades: one that has faded is not shown again.
+        A journal entry keeps the time at which it fades: a faded entry is not shown again.
 
         Raises:
-            NotFound: There is no such memory within reach.
+            NotFound: No memory within reach has this id.
         """
 
         def attempt() -> Memory:
@@ -184,10 +187,10 @@ class Memories:
         return changed
 
     def get(self, reach: Reach, memory_id: str) -> Memory:
-        """One memory, live, faded or ended.
+        """Get a memory, whether live, faded or ended.
 
         Raises:
-            NotFound: There is no such memory within reach.
+            NotFound: No memory within reach has this id.
         """
         keys = _keys(reach, memory_id)
         found = self.table.get_many(keys)
@@ -198,7 +201,7 @@ class Memories:
         return memory
 
     def live(self, reach: Reach) -> list[Memory]:
-        """What an agent remembers now within reach; see `known_memories`."""
+        """Read an agent's live memories within reach; see `known_memories`."""
         return known_memories(self.table, reach, now=self.clock.now())
 
     def list(
@@ -210,17 +213,17 @@ class Memories:
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Memory]:
-        """A page of the memories in one partition: core before journal, live before ended.
+        """List the memories of one partition, by page: live before ended, core before journal.
 
         Args:
-            reach: Whose; its first scope counts.
-            kind: Only these.
-            state: `live`, or `ended`: removed, superseded or faded.
-            limit: How many to read at most.
-            cursor: Where an earlier page ended.
+            reach: The agent and the partition; only the first scope is used.
+            kind: Only memories of this kind.
+            state: Only `live` memories, or only `ended` ones: removed, superseded or faded.
+            limit: Maximum number of memories to read.
+            cursor: Where the previous page ended.
 
         Raises:
-            Invalid: The cursor is not one of this list.
+            Invalid: The cursor does not belong to this list.
         """
         now = self.clock.now()
 
@@ -235,7 +238,7 @@ class Memories:
 
 
 def _keys(reach: Reach, memory_id: str) -> Sequence[Key]:
-    """Where a memory of this id may stand."""
+    """Return all keys under which a memory of this id can be stored."""
     return [
         Key(owned_partition(reach.tenant, reach.agent_id, scope), sort_key)
         for scope in reach.scopes

@@ -1,8 +1,8 @@
-"""Lets an agent keep for good what of its journal it would otherwise forget within days.
+"""Reflection: ask an agent which fading journal entries become core memories.
 
-What it was asked about loses its mark in the very transaction that makes the core memories; where
-nothing came of it, the mark brings it back a day later. An entry becomes due three days before it
-fades, so that failures can be made good.
+A journal entry becomes due three days before it fades, so a failed attempt can be retried. The
+transaction that writes the core memories also clears the due pointers of all decided entries. After
+a failure the due pointers remain, and the finder finds the entries again a day later.
 """
 
 import logging
@@ -33,12 +33,12 @@ from skein.services.memory.writes import double_of, superseded
 from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
 from skein.settings import Settings
 
-MAX_PROMOTED = 10  # in one run
-MAX_ASKED = 30  # entries in one question; with three writes for each promotion, one transaction
-MAX_CONSIDERED = 200  # in one run
-AT_ONCE = 200  # entries in one reading
-WAITING = timedelta(days=2)  # over the budget, nothing fades before the next day's attempt
-SOON = REFLECTION_LEAD + timedelta(days=1)  # with what becomes due before tomorrow
+MAX_PROMOTED = 10  # entries per job
+MAX_ASKED = 30  # entries per question; at three writes per promotion they fit one transaction
+MAX_CONSIDERED = 200  # entries per job
+AT_ONCE = 200  # entries per page that is read
+WAITING = timedelta(days=2)  # over budget, no entry fades before the next day's attempt
+SOON = REFLECTION_LEAD + timedelta(days=1)  # includes entries that become due before tomorrow
 MODEL_SECONDS = 60
 ANSWER_TOKENS = 1_000
 NOTHING_YET = "Nothing yet."
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reflection:
-    """Asks agents what of their journal they want to keep, and keeps it."""
+    """Worker that promotes fading journal entries to core memories."""
 
     table: Table
     clock: Clock
@@ -67,15 +67,15 @@ class Reflection:
     settings: Settings
 
     def reflect(self, job: ReflectionJob, *, deadline: datetime) -> None:
-        """Ask an agent about what fades in one of its partitions; at most 10 entries are kept.
+        """Promote at most 10 fading journal entries of one partition (idempotent).
 
-        Entries that different people may be shown are never part of one question. Doing it twice
-        does no harm.
+        One question never mixes entries with different audiences. Once the tenant is over its
+        budget, no more questions are asked, and entries that would soon fade are kept longer.
 
         Args:
-            job: Which agent, and which of its partitions.
-            deadline: When the invocation ends. There is always time for one question; what there
-                is no time for comes the next day.
+            job: The agent and the scope of the partition.
+            deadline: When the invocation ends. The first question is always asked; entries without
+                time for a question wait until the next day.
         """
         item = self.table.get(Agent.key_of(job.tenant, job.agent_id))
         agent = Agent.from_item(item) if item else None
@@ -93,7 +93,10 @@ class Reflection:
             left -= self._reflect_on(agent, job, fading, most=left)
 
     def _wait(self, job: ReflectionJob) -> None:
-        """Keep what would fade before the next attempt until after it; the marks bring that."""
+        """Postpone the fading of entries that would fade before the next attempt.
+
+        Their due pointers stay unchanged and cause that attempt.
+        """
         now = self.clock.now()
         later = now + WAITING
         near = (m for m in self._marked(job) if m.fades_at is not None and now < m.fades_at < later)
@@ -102,7 +105,7 @@ class Reflection:
             item = kept.to_item()
             change = {name: item[name] for name in ("fades_at", "expires_at", "version")}
             as_read = all_of(Is("id", memory.id), Is("version", memory.version))
-            with suppress(ConditionFailed):  # it was decided about meanwhile
+            with suppress(ConditionFailed):  # another worker decided about the entry meanwhile
                 self.table.transact(
                     [
                         Update(memory.key, set=change, condition=as_read),
@@ -111,7 +114,10 @@ class Reflection:
                 )
 
     def _due(self, job: ReflectionJob) -> Iterable[list[Memory]]:
-        """What fades soon and was not asked about, in groups for the same people, oldest first."""
+        """Yield the undecided entries that fade soon, as questions of one audience each.
+
+        Entries of one audience come oldest first.
+        """
         now = self.clock.now()
         due = islice(
             (
@@ -125,9 +131,10 @@ class Reflection:
             yield from self._questions(sorted(group, key=lambda memory: memory.id))
 
     def _marked(self, job: ReflectionJob) -> Iterator[Memory]:
-        """The journal entries that were not asked about, the oldest first, faded ones included.
+        """Yield the journal entries that have a due pointer, oldest first.
 
-        Those stay on record for a week and more, so any number of them may come first.
+        Faded entries are included. They stay in the table for a week or more, so any number of them
+        can precede the others.
         """
         partition = owned_partition(job.tenant, job.agent_id, job.scope)
         journal = Memory.live_prefix("journal")
@@ -135,7 +142,10 @@ class Reflection:
         return (Memory.from_item(item) for item in items if "gsi2sk" in item)
 
     def _questions(self, entries: Iterable[Memory]) -> Iterator[list[Memory]]:
-        """The entries in questions of at most 30, and of as many tokens as a chunk of messages."""
+        """Split entries into questions of at most 30 entries and one chunk's tokens.
+
+        A single entry with more tokens than that is a question of its own.
+        """
         asked: list[Memory] = []
         left = limit = self.settings.consolidation_chunk_tokens
         for entry in entries:
@@ -151,7 +161,7 @@ class Reflection:
     def _reflect_on(
         self, agent: Agent, job: ReflectionJob, fading: Sequence[Memory], *, most: int
     ) -> int:
-        """Ask about some entries; returns how many of them are kept."""
+        """Ask the model about some entries; return the number of promoted entries."""
         core = self._core(job, fading[0].audience)
         shown = core_in_budget(core, self.tokens, self.settings.core_memory_tokens)
         request = ModelRequest(
@@ -171,13 +181,13 @@ class Reflection:
         if chosen is None:
             self._failed(job, fading, "the answer cannot be read", answer.usage)
             return 0
-        # What is wanted beyond that keeps its mark, and is asked about again the next day.
+        # Chosen entries over the limit keep their due pointer; the next day's job asks again.
         wanted_later = {one.id for one in chosen[most:]}
         decided = [one for one in fading if one.id not in wanted_later]
         return self._keep(job, decided, [one.id for one in chosen[:most]], answer.usage)
 
     def _core(self, job: ReflectionJob, place: Audience) -> list[Memory]:
-        """What the agent remembers for good, as far as those whom the entries are for may know."""
+        """Read the agent's core memories that may be shown to the audience `place`."""
         reach = Reach(
             tenant=job.tenant, agent_id=job.agent_id, scopes=scopes_at(job.scope), place=place
         )
@@ -191,9 +201,13 @@ class Reflection:
         chosen: Sequence[str],
         usage: TokenUsage,
     ) -> int:
-        """Make core memories of the chosen entries, and let the others fade.
+        """Write core memories for the chosen entries; mark the others as considered.
 
-        Rests on a fresh reading: what was removed or is known for good meanwhile stays as it is.
+        Each attempt reads the entries again (optimistic lock). An entry that was removed meanwhile
+        is skipped. A chosen entry whose words are already a core memory is not promoted.
+
+        Returns:
+            The number of promoted entries.
         """
         new_ids = {memory_id: f"mem_{self.ids.ulid()}" for memory_id in chosen}
         record_id = f"ref_{self.ids.ulid()}"
@@ -201,7 +215,7 @@ class Reflection:
         def attempt() -> int:
             record = ReflectionRecord.key_of(job.tenant, job.agent_id, job.scope, record_id)
             found = self.table.get_many([record, *(memory.key for memory in fading)])
-            if record in found:  # it was not known whether this had been written
+            if record in found:  # an earlier attempt with an ambiguous result was written
                 return len(ReflectionRecord.from_item(found[record]).promoted)
             known = self._core(job, fading[0].audience)
             writes: list[Write] = []
@@ -224,7 +238,7 @@ class Reflection:
             try:
                 self.table.transact(writes)
             except Ambiguous:
-                raise ConditionFailed(frozenset()) from None  # look again: it may be there
+                raise ConditionFailed(frozenset()) from None  # read again: the record may exist
             return len(promoted)
 
         promoted = optimistic(self.clock, attempt)
@@ -232,7 +246,7 @@ class Reflection:
         return promoted
 
     def _core_of(self, memory: Memory, memory_id: str) -> Memory:
-        """The same for good: for the same people, and from the same messages."""
+        """Return a core memory with the audience and the source messages of `memory`."""
         return memory.model_copy(
             update={
                 "id": memory_id,
@@ -280,7 +294,7 @@ class Reflection:
 def question(
     agent: Agent, core: Sequence[Memory], fading: Sequence[Memory]
 ) -> tuple[ModelMessage, ...]:
-    """What an agent is asked about the journal entries in `fading`, which it knows by number."""
+    """Render the question about the journal entries in `fading`, which are numbered from 1."""
     system = render(
         "reflection",
         {
@@ -296,16 +310,18 @@ def question(
 
 
 def promoted_in(answer: str, fading: Sequence[Memory]) -> list[Memory] | None:
-    """The entries that an answer names, in their order, each once; numbers of nothing are left out.
+    """Parse the entries that an answer promotes, each once and in the order of `fading`.
+
+    Numbers without an entry are ignored.
 
     Returns:
-        The entries, possibly none; None when the answer cannot be read.
+        The entries, possibly none; None if the answer cannot be parsed.
     """
     found = json_object_in(answer, {"promote"})
     numbers = found.get("promote") if found is not None else None
     if not isinstance(numbers, list):
         return None
-    named = {number for number in numbers if type(number) is int}  # a truth value is no number
+    named = {number for number in numbers if type(number) is int}  # excludes booleans
     return [one for n, one in enumerate(fading, 1) if n in named]
 
 

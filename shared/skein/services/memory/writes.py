@@ -1,7 +1,7 @@
-"""Make the writes for new memories: no duplicates, and what is outdated gives way.
+"""Writes for new memories: skip duplicates and supersede outdated memories.
 
-Two memories are duplicates if they have the same words. Nothing fuzzier: "30 guests" and "31
-guests" are as near to each other as any two sentences, and are two facts.
+Two memories are duplicates if they have the same words. The comparison is not fuzzier than that,
+because "30 guests" and "31 guests" are as similar as any two sentences, and are two facts.
 """
 
 import unicodedata
@@ -16,16 +16,16 @@ from skein.models.ownership import Owner
 from skein.models.storage import Delete, Is, Missing, Put, Write
 from skein.ports import Ids
 
-# Punctuation that says something: C#, R&D, 10 %, @ann, 3*4, and/or, "does she?"
+# Punctuation with a meaning: C#, R&D, 10 %, @ann, 3*4, and/or, "does she?"
 _MEANT = frozenset("#%&@*/\\?\u061f\u00a7\u2030")
 _APOSTROPHES = str.maketrans("\u2019\u02bc", "''")
 
 
 class Entry(NamedTuple):
-    """Something to be remembered.
+    """Content of a memory that is to be stored.
 
     Attributes:
-        replaces: The core memory whose place it takes, by id.
+        replaces: The id of the core memory that this entry supersedes.
     """
 
     kind: MemoryKind
@@ -34,7 +34,7 @@ class Entry(NamedTuple):
 
 
 class Remembered(NamedTuple):
-    """What is to be written, and what that comes to."""
+    """Writes for some new memories, with counts of the changes."""
 
     writes: tuple[Write, ...] = ()
     kept: Kept = Kept()
@@ -51,10 +51,10 @@ def made(
     span: tuple[int, int] | None = None,
     constitutional: bool = False,
 ) -> Memory:
-    """A new memory; a journal entry fades a week from now.
+    """Build a new memory; a journal entry fades 7 days after `now`.
 
     Raises:
-        ValidationError: The text does not fit.
+        ValidationError: The text is empty or too long.
     """
     return Memory(
         **dict(owner),
@@ -71,7 +71,10 @@ def made(
 
 
 def moved(before: Memory, after: Memory) -> list[Write]:
-    """The writes that put `after` in place of `before`, as it was read, where it then belongs."""
+    """Build the writes that replace `before` with `after`, if its version is unchanged.
+
+    If the key changed, the item moves: one delete and one put.
+    """
     as_read = Is("version", before.version)
     if before.key == after.key:
         return [Put(after.key, after.to_item(), as_read)]
@@ -79,14 +82,15 @@ def moved(before: Memory, after: Memory) -> list[Write]:
 
 
 def superseded(old: Memory, by: Memory) -> list[Write]:
-    """The writes that let `old` give way to `by`; it stays on record."""
+    """Build the writes that mark `old` as superseded by `by`; `old` stays on record."""
     return moved(old, old.model_copy(update={"superseded_by": by.id, "version": old.version + 1}))
 
 
 def gives_way(old: Memory, new: Memory) -> bool:
-    """Whether a new memory may take the place of an old one.
+    """Tell whether a new memory may supersede an old one.
 
-    It may if everybody who may be shown the old one may be shown the new one.
+    Both need the same scope, and everyone who may be shown the old memory must also be allowed to
+    see the new one. A constitutional memory is never superseded.
     """
     if old.constitutional or old.scope != new.scope:
         return False
@@ -94,7 +98,7 @@ def gives_way(old: Memory, new: Memory) -> bool:
 
 
 def double_of(kind: MemoryKind, text: str, live: Sequence[Memory]) -> Memory | None:
-    """The memory that already says the same: a core one, or one of the same kind."""
+    """Find a live memory with the same words that is core or of the same kind."""
     words = normalised(text)
     same = [memory for memory in live if memory.kind in {"core", kind}]
     return next((memory for memory in same if normalised(memory.text) == words), None)
@@ -110,19 +114,22 @@ def remember(
     ids: Ids,
     made_by: MadeBy = "consolidation",
 ) -> Remembered:
-    """The writes that let an agent remember `entries`, all of them within one transaction.
+    """Build the writes that store `entries` as memories, for one transaction.
 
-    What it remembers already is not stored again, but takes the place of what it replaces; a core
-    memory that it had in its journal takes that entry's place.
+    A duplicate is not stored again. If a duplicate entry replaces a memory, the existing memory
+    supersedes that one. A core memory also supersedes a journal entry with the same words.
 
     Args:
-        owner: On whose behalf, and before whom.
-        entries: What is to be remembered, 1 to 10,000 characters each.
-        live: What the agent remembers already, as far as the same people may be shown it.
-        span: The first and the last message that it rests on.
-        now: The present.
-        ids: Gives the new ones their ids.
-        made_by: Who remembers.
+        owner: The agent, and the scope, audience and source of the memories.
+        entries: The new content, 1 to 10,000 characters each.
+        live: The agent's live memories that may be shown to the same audience.
+        span: The first and the last message that the memories are based on.
+        now: The current time.
+        ids: Source of the new memories' ids.
+        made_by: The author's role.
+
+    Returns:
+        The writes and the counts; no writes if nothing changes.
     """
     known = {(memory.kind, normalised(memory.text)): memory for memory in reversed(live)}
     by_id = {memory.id: memory for memory in live}
@@ -168,9 +175,10 @@ def remember(
 
 
 def normalised(text: str) -> str:
-    """The words, numbers and symbols of a text, without case, punctuation and width of spaces.
+    """Reduce a text to its words, numbers and symbols, to compare memories.
 
-    A text of nothing but punctuation stays what it is.
+    Case, punctuation without a meaning and the width of spaces are removed. The punctuation of a
+    text without words is kept.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     seen = [c for c in folded.translate(_APOSTROPHES) if unicodedata.category(c) != "Cf"]
@@ -183,7 +191,7 @@ def normalised(text: str) -> str:
 
 
 def _is_looks(before: str, character: str, after: str) -> bool:
-    """Whether a character only sets words apart, going by its neighbours: not in -5, 1.5, A-."""
+    """Tell by its neighbours whether a character only separates words: not in -5, 1.5, A-."""
     category = unicodedata.category(character)
     if not category.startswith("P") or character in _MEANT or after.isdigit():
         return False
