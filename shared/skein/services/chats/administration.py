@@ -1,7 +1,8 @@
-"""Chats as rooms: who is in them and how they are set up. What is said in them is `chats`'s.
+"""Create, change and discard chats, and add and remove their members.
 
-Every write of a chat's own item raises its `version` and is conditional on the one that was read,
-so that it cannot cross a message or another change.
+Messages are posted by `post_message`. Each write of the chat's item raises its `version`, on the
+condition that the version is as it was read (optimistic lock). So a change cannot overlap with a
+message or with another change.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,19 +39,19 @@ DIRECT_MEMBERS = 2
 
 
 class Opened(NamedTuple):
-    """A chat; `created` is False when it had been opened before."""
+    """A chat, and whether this call created it."""
 
     chat: Chat
     created: bool
 
 
 class Earlier(NamedTuple):
-    """What a person has opened under a `client_id` before.
+    """The chat that a person created under a `client_id` before, if any.
 
     Attributes:
-        chat: The chat; None if there is none yet.
-        chat_id: Its id, which may be reserved while there is no chat yet: the transactions of a
-            large chat are two, and a worker may have died between them.
+        chat: The chat; None if it does not exist yet.
+        chat_id: The chat's id; None if no id is reserved. An id can be reserved before the chat
+            exists: a large chat takes two transactions, and a worker can die between them.
     """
 
     chat: Chat | None
@@ -59,7 +60,7 @@ class Earlier(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatAdministration:
-    """Opens, changes and closes chats, on behalf of the people in them."""
+    """Administration of chats and their members, on behalf of people in them."""
 
     table: Table
     clock: Clock
@@ -69,16 +70,17 @@ class ChatAdministration:
     settings: Settings
 
     def create(self, tenant: str, by: NamedMember, new: NewChat) -> Opened:
-        """Open a chat whose first member is `by`; once, where it has a `client_id` of theirs.
+        """Create a chat whose first member is `by`.
 
-        Left open, a group is `open` and consolidated, a direct chat `private` and not.
+        The call is idempotent if `new` has a `client_id`. By default, a group is `open` and
+        consolidated; a direct chat is `private` and not consolidated.
 
         Raises:
             Unprocessable: An agent does not exist, there are too many members, or a direct chat
-                has not exactly two.
+                does not have exactly two.
             NotFound: One of the people does not exist.
-            RateLimited: `by` has opened and changed too many chats.
-            Conflict: One of the people is being erased, or `by` has left the chat that they opened
+            RateLimited: `by` has created or changed too many chats.
+            Conflict: One of the people is being erased, or `by` has left the chat that they created
                 under this `client_id`.
         """
         refs, table = members_of(by, new), self.table
@@ -109,12 +111,13 @@ class ChatAdministration:
         return optimistic(self.clock, attempt)
 
     def change(self, tenant: str, chat_id: str, by: MemberRef, change: ChatChange) -> Chat:
-        """Change a chat's title, respond policy or consolidation; its visibility never changes.
+        """Change a chat's title, respond policy or consolidation.
 
-        Where consolidation is switched on, what was said before is remembered, too.
+        The visibility of a chat never changes. Switching consolidation on covers earlier messages
+        too.
 
         Raises:
-            NotFound: No such chat, or `by` is not in it.
+            NotFound: The chat does not exist, or `by` is not a member.
             Conflict: The chat is discarded.
         """
 
@@ -136,13 +139,13 @@ class ChatAdministration:
         return optimistic(self.clock, attempt)
 
     def discard(self, tenant: str, chat_id: str, by: MemberRef) -> None:
-        """Close a chat for good: nothing is posted any more, and no queued run starts.
+        """Discard a chat: cancel its queued runs and accept no more messages (idempotent).
 
-        Its members can still read it; lists leave it out. A run that waits for a reply here goes on
-        without one if it belongs to another chat. Doing it again changes nothing.
+        Members can still read the chat, but lists omit it. A run of another chat that waits for a
+        reply here resumes without one.
 
         Raises:
-            NotFound: No such chat, or `by` is not in it.
+            NotFound: The chat does not exist, or `by` is not a member.
         """
         jobs = optimistic(self.clock, lambda: self._discard_once(tenant, chat_id, by))
         self.dispatch.send(jobs)
@@ -168,25 +171,25 @@ class ChatAdministration:
         return jobs
 
     def _released(self, place: Membership, now: datetime) -> tuple[tuple[Write, ...], list[Job]]:
-        """What lets a run go on that waits at a place where nobody can answer any more."""
+        """Return the writes and jobs that resume a run whose wait nobody can answer any more."""
         if place.wait is None:
             return (), []
         released = let_go(self.table, place, now=now, settings=self.settings)
         return released.writes, [released.job] if released.job else []
 
     def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
-        """Let somebody in; what was said before counts as seen. Already in, nothing changes.
+        """Add a member, for whom earlier messages count as seen (idempotent).
 
         Raises:
-            NotFound: No such chat, `by` is not in it, or there is no such agent or person.
-            Conflict: The chat is discarded, direct or full.
-            RateLimited: `by` has changed the members of chats too often.
+            NotFound: The chat, the agent or the person does not exist, or `by` is not a member.
+            Conflict: The chat is discarded, direct or full, or the person is being erased.
+            RateLimited: `by` has created or changed too many chats.
         """
         admit = self._admission(tenant, by)
         return optimistic(self.clock, lambda: self._add_once(tenant, chat_id, by, member, admit))
 
     def _admission(self, tenant: str, by: MemberRef) -> Callable[[], None]:
-        """Takes one change from the limit of `by`, however often it is called."""
+        """Return a function that charges one change to the limit of `by`, on its first call."""
         admitted = False
 
         def admit() -> None:
@@ -222,7 +225,10 @@ class ChatAdministration:
         return chat
 
     def _opened(self, snapshot: ChatSnapshot, member: NamedMember) -> list[Write]:
-        """A new membership, or a closed one opened again with whatever else its item holds."""
+        """Return the writes of a new membership, or of a closed one that is reopened.
+
+        A reopened membership keeps the other attributes of its item.
+        """
         seq = snapshot.chat.last_seq
         place = Membership(
             tenant=snapshot.chat.tenant,
@@ -237,7 +243,7 @@ class ChatAdministration:
         return opening(earlier, snapshot.chat, place.attributes() | {"sms": None})
 
     def _place(self, snapshot: ChatSnapshot, ref: MemberRef) -> Item | None:
-        """The item of a closed membership, wherever it lies."""
+        """Read a closed membership's item, under either of its keys."""
         keys = place_keys(snapshot.chat.tenant, snapshot.chat.id, ref)
         found = self.table.get_many(keys)
         return next((found[key] for key in keys if key in found), None)
@@ -246,17 +252,18 @@ class ChatAdministration:
         return self._place(snapshot, ref) is not None
 
     def remove_member(self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef) -> None:
-        """Let somebody go, oneself perhaps; an agent's queued run is canceled. Idempotent.
+        """Remove a member, and cancel an agent's queued run (idempotent).
 
-        Leaving a chat oneself is not counted against the limit, so it is always possible.
+        A member can also leave. Leaving does not count against the rate limit, so it is always
+        possible.
 
-        A run that waits here goes on without a reply if it belongs to another chat. Agents that
-        were to follow the canceled run do so.
+        If the member is an agent, its run of another chat that waits for a reply here resumes
+        without one. The agents that follow the canceled run in its chain still respond.
 
         Raises:
-            NotFound: No such chat, or `by` is not in it.
+            NotFound: The chat does not exist, or `by` is not a member.
             Conflict: The chat is discarded or direct.
-            RateLimited: `by` has changed the members of chats too often.
+            RateLimited: `by` has created or changed too many chats.
         """
         admit = self._admission(tenant, by)
         jobs = optimistic(self.clock, lambda: self._remove_once(tenant, chat_id, by, member, admit))
@@ -302,7 +309,10 @@ class ChatAdministration:
         return jobs
 
     def _following(self, place: Membership, now: datetime) -> Enqueued | None:
-        """The next agent of a "respond now, then these agents" whose run is canceled here."""
+        """Queue a run of the next agent in the chain of a canceled run.
+
+        A person starts such a chain with "respond now, then these agents".
+        """
         queued = place.queued_run
         if queued is None or not queued.then:
             return None
@@ -322,10 +332,10 @@ class ChatAdministration:
 
 
 def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
-    """Everybody in a new chat, its creator first.
+    """Return the members of a new chat, its creator first.
 
     Raises:
-        Unprocessable: They are too many, or a direct chat has not exactly two.
+        Unprocessable: There are too many members, or a direct chat does not have exactly two.
     """
     refs = tuple(dict.fromkeys([by.ref, *(member.ref for member in new.members)]))
     if new.kind == "direct" and len(refs) != DIRECT_MEMBERS:
@@ -338,10 +348,10 @@ def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
 
 
 def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> Earlier:
-    """Find the chat that a person has opened under a `client_id`.
+    """Find the chat that a person created under a `client_id`.
 
     Raises:
-        Conflict: They have left it since.
+        Conflict: The person has left that chat since.
     """
     mark_key = OpeningMark.key_of(tenant, by.id, client_id)
     former_key = Chat.key_of(tenant, _former_chat_id(by.id, client_id))
@@ -359,7 +369,10 @@ def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> E
 
 
 def _former_chat_id(creator_id: str, client_id: str) -> str:
-    """The id that such a chat had before ids were random, when no mark led to it."""
+    """Return the chat id of older versions, which derived the id from the `client_id`.
+
+    Those chats have no `OpeningMark`.
+    """
     return f"chat_{effect_id('chat', creator_id, client_id)}"
 
 
@@ -375,25 +388,26 @@ def open_chat(
     admit: Callable[[], None],
     now: datetime,
 ) -> Chat:
-    """Open a chat.
+    """Create a chat with its members.
 
     Args:
-        table: Where it is kept.
-        tenant: Whose.
-        chat_id: Its id, which no other chat has.
-        by: Who opens it.
-        new: What they ask for.
-        refs: Everybody in it; see `members_of`.
-        mark: Says under which `client_id` it is opened; None where there is none, or the mark is
-            there already.
-        admit: Counts it against a limit, once its members are known to exist.
-        now: The present.
+        table: The table.
+        tenant: The chat's tenant.
+        chat_id: A unique id for the chat.
+        by: The person who creates the chat.
+        new: The request.
+        refs: All members; see `members_of`.
+        mark: The idempotency record of the `client_id`; None if there is no `client_id`, or if the
+            record exists already.
+        admit: Charges the rate limit; called after all members were found.
+        now: The current time.
 
     Raises:
         Unprocessable: An agent does not exist.
         NotFound: One of the people does not exist.
         Conflict: One of the people is being erased.
-        ConditionFailed: It is there already, or somebody made a member's record meanwhile.
+        ConditionFailed: Another call created the chat, its idempotency record or the creator's user
+            record.
     """
     try:
         roster = named_members(table, tenant, refs, caller=by, now=now)
@@ -419,16 +433,16 @@ def open_chat(
     writes: list[Write] = [Put(mark.key, mark.to_item(), Missing())] if mark else []
     writes.extend(Put(place.key, place.to_item(chat), Missing()) for place in places)
     writes.append(Put(chat.key, chat.to_item(), Missing()))
-    # A full chat, its members and its mark are two items too many for one transaction. The first
-    # transaction writes the mark and the creator's place, which show nowhere until the chat's own
-    # item is there. Without a mark to write, the place may be there already, left by a worker that
-    # died. The second transaction decides who opens the chat.
+    # A full chat with its members and its mark exceeds one transaction by two items. The first
+    # transaction writes the mark and the creator's membership, which are invisible until the chat's
+    # item exists. Without a mark to write, the membership may exist already, left by a worker that
+    # died. The second transaction decides which call creates the chat.
     early = max(len(writes) - MAX_TRANSACTION_ITEMS, 0)
     if early:
         try:
             table.transact(writes[:early])
         except ConditionFailed:
-            if mark is not None:  # another call has written it meanwhile
+            if mark is not None:  # another call has just written the mark
                 raise
     table.transact(writes[early:])
     return chat
@@ -454,7 +468,7 @@ def _check_changeable(chat: Chat) -> None:
 
 
 def _canceled(agent: Membership, now: datetime, why: str) -> Update:
-    """The end of the run that waits in the agent's slot."""
+    """Return the write that cancels the agent's queued run."""
     if agent.queued_run is None:
         raise ValueError("there is no queued run to cancel")
     return Update(

@@ -1,4 +1,4 @@
-"""How a chat comes into being: at once with all its members, once for each id of its creator."""
+"""Create a chat with all its members, once per `client_id` of its creator."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -20,17 +20,17 @@ DIRECT_MEMBERS = 2
 
 
 class Opened(NamedTuple):
-    """A chat; `created` is False when it had been opened before."""
+    """A chat, and whether this call created it."""
 
     chat: Chat
     created: bool
 
 
 def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
-    """Everybody in a new chat, its creator first.
+    """Return the members of a new chat, its creator first.
 
     Raises:
-        Unprocessable: They are too many, or a direct chat has not exactly two.
+        Unprocessable: There are too many members, or a direct chat does not have exactly two.
     """
     refs = tuple(dict.fromkeys([by.ref, *(member.ref for member in new.members)]))
     if new.kind == "direct" and len(refs) != DIRECT_MEMBERS:
@@ -43,12 +43,12 @@ def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
 
 
 class Earlier(NamedTuple):
-    """What a person has opened under a `client_id` before.
+    """The chat that a person created under a `client_id` before, if any.
 
     Attributes:
-        chat: The chat; None if there is none yet.
-        chat_id: Its id, which may be reserved while there is no chat yet: the transactions of a
-            large chat are two, and a worker may have died between them.
+        chat: The chat; None if it does not exist yet.
+        chat_id: The chat's id; None if no id is reserved. An id can be reserved before the chat
+            exists: a large chat takes two transactions, and a worker can die between them.
     """
 
     chat: Chat | None
@@ -56,10 +56,10 @@ class Earlier(NamedTuple):
 
 
 def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> Earlier:
-    """Find the chat that a person has opened under a `client_id`.
+    """Find the chat that a person created under a `client_id`.
 
     Raises:
-        Conflict: They have left it since.
+        Conflict: The person has left that chat since.
     """
     mark_key = OpeningMark.key_of(tenant, by.id, client_id)
     former_key = Chat.key_of(tenant, _former_chat_id(by.id, client_id))
@@ -77,7 +77,10 @@ def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> E
 
 
 def _former_chat_id(creator_id: str, client_id: str) -> str:
-    """The id that such a chat had before ids were random, when no mark led to it."""
+    """Return the chat id of older versions, which derived the id from the `client_id`.
+
+    Those chats have no `OpeningMark`.
+    """
     return f"chat_{effect_id('chat', creator_id, client_id)}"
 
 
@@ -93,25 +96,26 @@ def open_chat(
     admit: Callable[[], None],
     now: datetime,
 ) -> Chat:
-    """Open a chat.
+    """Create a chat with its members.
 
     Args:
-        table: Where it is kept.
-        tenant: Whose.
-        chat_id: Its id, which no other chat has.
-        by: Who opens it.
-        new: What they ask for.
-        refs: Everybody in it; see `members_of`.
-        mark: Says under which `client_id` it is opened; None where there is none, or the mark is
-            there already.
-        admit: Counts it against a limit, once its members are known to exist.
-        now: The present.
+        table: The table.
+        tenant: The chat's tenant.
+        chat_id: A unique id for the chat.
+        by: The person who creates the chat.
+        new: The request.
+        refs: All members; see `members_of`.
+        mark: The idempotency record of the `client_id`; None if there is no `client_id`, or if the
+            record exists already.
+        admit: Charges the rate limit; called after all members were found.
+        now: The current time.
 
     Raises:
         Unprocessable: An agent does not exist.
         NotFound: One of the people does not exist.
         Conflict: One of the people is being erased.
-        ConditionFailed: It is there already, or somebody made a member's record meanwhile.
+        ConditionFailed: Another call created the chat, its idempotency record or the creator's user
+            record.
     """
     try:
         roster = named_members(table, tenant, refs, caller=by, now=now)
@@ -137,16 +141,16 @@ def open_chat(
     writes: list[Write] = [Put(mark.key, mark.to_item(), Missing())] if mark else []
     writes.extend(Put(place.key, place.to_item(chat), Missing()) for place in places)
     writes.append(Put(chat.key, chat.to_item(), Missing()))
-    # A full chat, its members and its mark are two items too many for one transaction. The first
-    # transaction writes the mark and the creator's place, which show nowhere until the chat's own
-    # item is there. Without a mark to write, the place may be there already, left by a worker that
-    # died. The second transaction decides who opens the chat.
+    # A full chat with its members and its mark exceeds one transaction by two items. The first
+    # transaction writes the mark and the creator's membership, which are invisible until the chat's
+    # item exists. Without a mark to write, the membership may exist already, left by a worker that
+    # died. The second transaction decides which call creates the chat.
     early = max(len(writes) - MAX_TRANSACTION_ITEMS, 0)
     if early:
         try:
             table.transact(writes[:early])
         except ConditionFailed:
-            if mark is not None:  # another call has written it meanwhile
+            if mark is not None:  # another call has just written the mark
                 raise
     table.transact(writes[early:])
     return chat

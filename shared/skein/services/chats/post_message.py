@@ -1,8 +1,9 @@
-"""`post_message`: the only door by which any message enters any chat.
+"""Post messages: `Chats.post_message` is the only way for a message to enter a chat.
 
-One query reads the chat and its members; one transaction writes the message, the chat's counters,
-the dedupe mark, a queued run for each agent that it wakes and, in a direct chat whose person is on
-SMS, a queued delivery (DESIGN section 2). Then their jobs are sent.
+One query reads the chat and its members. One transaction writes the message, the chat's counters,
+the idempotency record, and a queued run for each agent that the message wakes. In a direct chat
+whose person is on SMS, the transaction also writes a queued delivery of an agent's message (DESIGN
+section 2). The jobs are sent after the commit.
 """
 
 import logging
@@ -57,20 +58,20 @@ logger = logging.getLogger(__name__)
 
 
 class NewMessage(Value):
-    """A message that somebody wants to post.
+    """A message to post.
 
     Attributes:
-        client_id: The sender's own id of it, by which a repetition is recognised.
-        sms: The numbers it came over; answers then go there. None for the app.
-        opted_out: True after STOP, False after START; None leaves it as it is.
-        quiet: It is stored, and wakes nobody.
-        overrides: What the agent, the line and the tenant say of settings, where the caller has
-            read that; else it is read, for a person's message in a direct chat.
-        depth: 0 from a person, one more for each agent that passed the word on.
-        run_id: The run that says it, for an agent's message.
-        traced_to: The person that this run traces back to.
-        expects_reply: The sender waits for an answer.
-        origin: Why it is said, where the sender was asked in another chat.
+        client_id: The sender's own id of the message, which makes a retry harmless.
+        sms: The numbers of an SMS, to which answers then go; None for a message from the app.
+        opted_out: True after STOP, False after START; None keeps the stored opt-out.
+        quiet: Whether to store the message without starting or resuming any run.
+        overrides: The settings of the agent, the line and the tenant, if the caller has read them.
+            None reads them, for a person's message in a direct chat.
+        depth: The chain depth: 0 from a person, plus 1 for each agent in between.
+        run_id: The run that posts an agent's message.
+        traced_to: The person whose words led to that run.
+        expects_reply: Whether the sender waits for an answer.
+        origin: Why an agent posts the message, if the agent was asked in another chat.
     """
 
     tenant: Tenant
@@ -93,7 +94,7 @@ class NewMessage(Value):
 
 
 class Posted(NamedTuple):
-    """A message in its chat; `created` is False when it had been there before."""
+    """A message in its chat, and whether this call created it."""
 
     message: Message
     created: bool
@@ -107,10 +108,10 @@ class Commit:
     """The writes of one transaction, and the jobs that follow it.
 
     Attributes:
-        replies: Jobs that wait a moment, in case more is said.
-        others: Jobs that need not.
-        run_ids: The runs that the message starts, joins or lets go on.
-        delivery_ids: The deliveries that it causes.
+        replies: Jobs that are sent with the debounce delay.
+        others: Jobs that are sent without delay.
+        run_ids: The runs that the message queues, extends or resumes.
+        delivery_ids: The deliveries of the message.
     """
 
     writes: list[Write] = field(default_factory=list)
@@ -120,14 +121,14 @@ class Commit:
     delivery_ids: list[str] = field(default_factory=list)
 
     def deliver(self, texts: Iterable[Outgoing]) -> None:
-        """Let the message reach phones, too."""
+        """Add deliveries of the message to phones."""
         for text in texts:
             self.delivery_ids.append(text.delivery_id)
             self.writes.extend(text.writes)
             self.others.append(text.job)
 
     def log(self, message: Message) -> None:
-        """Say what follows from a message, for those who follow it through the logs."""
+        """Log a message with its runs and deliveries, so that logs can be followed."""
         logger.info(
             "a message was posted",
             extra={
@@ -141,7 +142,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chats:
-    """Puts messages into chats."""
+    """The service that posts messages into chats."""
 
     table: Table
     clock: Clock
@@ -156,25 +157,28 @@ class Chats:
         extra_writes: ExtraWrites | None = None,
         known: ChatSnapshot | None = None,
     ) -> Posted:
-        """Put a message into a chat, once, and wake whom it wakes.
+        """Post a message into a chat, and queue runs of the agents that the message wakes.
 
-        When this returns, the message and all that follows from it are committed. Calling it again
-        with the same sender and `client_id` changes nothing and returns the same message.
+        When this returns, the message, its runs and its deliveries are committed. The call is
+        idempotent: with the same sender and `client_id` it changes nothing and returns the same
+        message.
 
         Args:
             new: The message.
-            extra_writes: Gives, for the chat as it was just read, further writes of the same
-                transaction, of items that it does not touch itself. The first must hold or
-                nothing is posted; the others rest on readings and are made again.
-            known: The chat and its members, where the caller has read them; read again if the chat
-                has changed since.
+            extra_writes: Called with the snapshot of each attempt; returns extra writes for the
+                same transaction, on items that the post itself does not write. If the condition of
+                the first one fails, nothing is posted. If the condition of another one fails, the
+                post is retried on a new snapshot.
+            known: The chat's snapshot, if the caller has read one. It is read again if the chat has
+                changed since.
 
         Raises:
-            NotFound: No such chat, or the sender is not in it.
+            NotFound: The chat does not exist, or the sender is not a member.
             Conflict: The chat is discarded.
-            Unprocessable: The text is empty, too long or not Unicode, or `reply_to` names nothing.
-            RiderFailed: The condition of the first rider does not hold.
-            Contention: 20 tries were lost to other writers; nothing was stored.
+            Unprocessable: The text is empty, too long or not Unicode, or `reply_to` is not a
+                message of the chat.
+            ExtraWriteFailed: The condition of the first extra write does not hold.
+            Contention: 20 attempts lost to other writers; nothing was stored.
         """
         check_text(new.text, new.client_id, has_media=bool(new.media))
         message_id = f"msg_{self.ids.ulid()}"
@@ -218,8 +222,8 @@ class Chats:
         """Return the same message if it was posted while the chat was open to its sender.
 
         Raises:
-            NotFound: It was not, and the sender is not in the chat.
-            Conflict: It was not, and the chat is discarded.
+            NotFound: The message was not posted before, and the sender is not a member.
+            Conflict: The message was not posted before, and the chat is discarded.
         """
         earlier = self.earlier(new, sender.formerly if sender else ())
         if earlier is not None:
@@ -236,7 +240,7 @@ class Chats:
         sender: Membership,
         now: datetime,
     ) -> Commit:
-        """Collect the writes of a message, dedupe marks first, and the jobs that follow it."""
+        """Collect the writes of a message, idempotency records first, and the jobs after it."""
         mark = DedupeMark.of(message)
         commit = Commit([Put(mark.key, mark.to_item(), gone(now))])
         commit.writes.extend(Check(key, gone(now)) for key in _former_marks(new, sender.formerly))
@@ -253,16 +257,16 @@ class Chats:
     def _transact(
         self, new: NewMessage, commit: Commit, riding: Sequence[Write], sender: Membership
     ) -> Message | None:
-        """Write the commit and the riders; return the message if it had been posted before.
+        """Write the commit and the extra writes; return the message if it was posted before.
 
         Raises:
-            RiderFailed: The condition of the first rider does not hold.
-            ConditionFailed: The chat was written meanwhile, or the outcome is not known.
+            ExtraWriteFailed: The condition of the first extra write does not hold.
+            ConditionFailed: Another writer changed the chat, or the outcome is unknown.
         """
         try:
             self.table.transact([*commit.writes, *riding])
         except Ambiguous:
-            raise ConditionFailed(frozenset()) from None  # look again: it may be there
+            raise ConditionFailed(frozenset()) from None  # retry: the message may be stored
         except ConditionFailed as failure:
             marks = range(1 + len(sender.formerly))
             posted_before = not failure.failed.isdisjoint(marks)
@@ -276,7 +280,10 @@ class Chats:
 
     @staticmethod
     def _move_sender(commit: Commit, new: NewMessage, sender: Membership, message: Message) -> None:
-        """A person has seen what they answer; an agent has seen what its prompt held, not more."""
+        """Update a person's membership: SEEN watermark, SMS address and opt-out.
+
+        An agent's watermark does not move here: an agent has seen only the messages in its prompt.
+        """
         if sender.member.kind == "agent":
             return
         change: dict[str, object] = {
@@ -297,7 +304,7 @@ class Chats:
         *,
         texted: bool,
     ) -> None:
-        """Give a run to each agent that the message wakes, and let those go on that waited."""
+        """Queue a run for each agent that the message wakes, and resume waiting runs."""
         if message.kind != "text":
             return
         trigger = Trigger(
@@ -347,7 +354,12 @@ class Chats:
                 commit.writes.append(Update(agent.key, set=pace.changes, condition=unchanged))
 
     def earlier(self, new: NewMessage, formerly: Sequence[str] = ()) -> Message | None:
-        """The message that the sender, under any id of theirs, posted with this `client_id`."""
+        """Find the message that the sender posted with this `client_id`.
+
+        Args:
+            new: The message, of which only the sender, the chat and the `client_id` count.
+            formerly: Former ids of the sender in the chat, which are looked up too.
+        """
         marks = map(self.table.get, marks_of(new, formerly))
         mark = next((mark for mark in marks if mark is not None), None)
         if mark is None:
@@ -358,13 +370,13 @@ class Chats:
 
 
 def marks_of(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
-    """The dedupe marks of a message, under each id that its sender has had in the chat."""
+    """Return the keys of a message's idempotency records, for each id of its sender in the chat."""
     own = DedupeMark.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
     return [own, *_former_marks(new, formerly)]
 
 
 def _former_marks(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
-    """Where it stands that the sender posted the message when they went by another id."""
+    """Return the keys of a message's idempotency records under former ids of its sender."""
     former = (MemberRef(kind="user", id=user_id) for user_id in formerly)
     return [DedupeMark.key_of(new.tenant, new.chat_id, ref, new.client_id) for ref in former]
 
@@ -372,7 +384,10 @@ def _former_marks(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
 def _numbered(
     new: NewMessage, message_id: str, chat: Chat, sender: Membership, now: datetime
 ) -> Message:
-    """The message under the next number; the time never runs backwards within a chat."""
+    """Build the message with the chat's next seq.
+
+    Its `created_at` is never before that of the previous message of the chat.
+    """
     return Message(
         tenant=new.tenant,
         chat_id=new.chat_id,

@@ -1,7 +1,7 @@
-"""What a person sees: their chats, newest first, a chat's messages, and how many are unread.
+"""Read a person's chats, newest first, their messages and unread counts.
 
-The number of reads does not depend on how long a chat is: a list is one query and one batch, a
-chat one batch, a page of messages one batch and one query.
+The number of reads does not depend on the length of a chat. A list takes one query and one batch, a
+chat takes one batch, and a page of messages takes one batch and one query.
 """
 
 from dataclasses import dataclass
@@ -34,29 +34,33 @@ WINDOW = 50  # index rows per page, two reads each: one batch
 
 
 class OwnChat(NamedTuple):
-    """A chat and the place in it of the person who looks."""
+    """A chat and the reading person's membership in it."""
 
     chat: Chat
     place: Membership
 
     @property
     def unread(self) -> int:
-        """How many messages came after the last one they have seen."""
+        """The number of messages after the last one that the person has seen."""
         return self.chat.last_seq - self.place.seen_seq
 
     @property
     def rank(self) -> tuple[datetime, str]:
-        """Higher is newer: by the last message, or by birth while there is none."""
+        """The sort key of the chat in a list; higher is newer.
+
+        Chats sort by the time of their last message, or of their creation if they are empty.
+        """
         return (self.chat.last_message_at or self.chat.created_at, self.chat.id)
 
 
 class ChatsCursor(Cursor):
-    """Goes on within a window of index rows, or with the window behind it.
+    """A cursor inside a window of index rows, or at the start of the next window.
 
     Attributes:
-        after: The rows of the window come behind this sort key.
-        end: The last row of the window, when it is not shown completely yet.
-        at: With `chat_id`, the last chat of the window that was shown.
+        after: The sort key after which the window's rows begin.
+        end: The last row of the window; None once all its chats were shown.
+        at: The time by which the last chat that was shown is sorted.
+        chat_id: The id of that chat.
     """
 
     of: Literal["chats"] = "chats"
@@ -66,12 +70,12 @@ class ChatsCursor(Cursor):
     chat_id: KeyText | None = None
 
     def shows(self, own: OwnChat) -> bool:
-        """Whether a chat of the window comes after what was shown."""
+        """Return whether a chat of the window comes after the last chat that was shown."""
         return self.at is None or own.rank < (self.at, self.chat_id or "")
 
 
 class MessagesCursor(Cursor):
-    """Goes on upwards from `after`, or downwards from `before`."""
+    """A cursor in a chat's messages: upwards from `after`, or downwards from `before`."""
 
     of: Literal["messages"] = "messages"
     after: int = 0
@@ -81,7 +85,7 @@ class MessagesCursor(Cursor):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatViews:
-    """Reads chats for the people in them."""
+    """The service that reads chats for people who are members."""
 
     table: Table
     clock: Clock
@@ -89,18 +93,19 @@ class ChatViews:
     def chats(
         self, tenant: str, user_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[OwnChat]:
-        """A person's chats, those with the newest messages first; discarded ones are left out.
+        """List a person's chats, newest message first, without discarded ones.
 
-        The order is exact within 50 rows of the index, whose activity hours lag behind.
+        The order is exact within 50 rows of the index. The index lags behind: it orders chats by
+        activity hour.
 
         Args:
-            tenant: Whose chats.
+            tenant: The tenant of the chats.
             user_id: The person.
-            limit: How many to show at most.
-            cursor: Where an earlier page ended.
+            limit: The maximum number of chats.
+            cursor: The cursor of the previous page.
 
         Raises:
-            Invalid: The cursor is not one of this list.
+            Invalid: The cursor does not belong to this list.
         """
         at = ChatsCursor.decode(cursor) if cursor is not None else None
         after, end = (at.after, at.end) if at else (None, None)
@@ -122,7 +127,7 @@ class ChatViews:
         return Listing(page, following.encode() if following else None)
 
     def _active(self, tenant: str, rows: list[Item]) -> list[OwnChat]:
-        """The chats that the rows point at, as far as the person is in them and they are open."""
+        """Read the rows' chats, without discarded ones and those that the person has left."""
         places = {Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in rows}
         found = self.table.get_many([*places, *places.values()]) if places else {}
         own = [
@@ -133,10 +138,10 @@ class ChatViews:
         return [seen for seen in own if seen.place.active and seen.chat.discarded_at is None]
 
     def chat(self, tenant: str, user_id: str, chat_id: str) -> OwnChat:
-        """One chat, a discarded one, too.
+        """Get one chat of a person, even if the chat is discarded.
 
         Raises:
-            NotFound: No such chat, or the person is not in it.
+            NotFound: The chat does not exist, or the person is not a member.
         """
         person = MemberRef(kind="user", id=user_id)
         chat_key = Chat.key_of(tenant, chat_id)
@@ -160,24 +165,24 @@ class ChatViews:
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Message]:
-        """A page of messages, the oldest first.
+        """List a page of a chat's messages, oldest first.
 
-        With `after`, the page begins right behind that message, and the cursor leads on to newer
-        ones. Otherwise the page ends with the newest message, or right before `before`, and the
-        cursor leads back to older ones.
+        With `after`, the page begins right after that message, and the cursor leads to newer
+        messages. Otherwise the page ends with the newest message, or right before `before`, and the
+        cursor leads to older messages.
 
         Args:
-            tenant: Whose chat.
+            tenant: The chat's tenant.
             user_id: The person who reads.
             chat_id: The chat.
             after: Only messages with a higher `seq`.
             before: Only messages with a lower `seq`.
-            limit: How many to show at most.
-            cursor: Where an earlier page ended; `after` and `before` then count no more.
+            limit: The maximum number of messages.
+            cursor: The cursor of the previous page, which replaces `after` and `before`.
 
         Raises:
-            NotFound: No such chat, or the person is not in it.
-            Invalid: The cursor is not one of this list.
+            NotFound: The chat does not exist, or the person is not a member.
+            Invalid: The cursor does not belong to this list.
         """
         if cursor is not None:
             at = MessagesCursor.decode(cursor)
@@ -209,10 +214,12 @@ class ChatViews:
         return Listing(items, following.encode() if more else None)
 
     def read(self, tenant: str, user_id: str, chat_id: str, seq: int) -> OwnChat:
-        """Take note that the person has read up to `seq`; never back, never past the last one.
+        """Raise a person's SEEN watermark to `seq`.
+
+        The watermark never moves back, and never past the last message.
 
         Raises:
-            NotFound: No such chat, or the person is not in it.
+            NotFound: The chat does not exist, or the person is not a member.
         """
 
         def attempt() -> OwnChat:
@@ -221,7 +228,7 @@ class ChatViews:
             if seen <= own.place.seen_seq:
                 return own
             higher = any_of(Absent("seen_seq"), Below("seen_seq", seen))
-            # An erasure takes the place away; nothing may come to stand there again.
+            # An erasure deletes the membership, and this write must not recreate it.
             there = Is("chat_id", chat_id)
             condition = all_of(there, Absent("left_seq"), higher)
             self.table.write(Update(own.place.key, {"seen_seq": seen}, condition=condition))
@@ -231,5 +238,8 @@ class ChatViews:
 
 
 def _just_above(row: Item) -> str:
-    """A sort key behind which a window begins with `row`, whatever rows come above it later."""
+    """Return a sort key right above `row`, so that a window after the key begins with `row`.
+
+    Rows that are added above later do not change that.
+    """
     return f"{row['gsi1sk']}~"
