@@ -1,7 +1,8 @@
-"""Cuts a conversation into chunks that one question holds, without breaking what was said.
+"""Chunking: split a chat's messages into chunks that each fit one question.
 
-Messages are looked at one by one, each is counted once, and no more than one chunk is held at a
-time: neither time nor memory grows faster than what is read.
+Messages stay whole unless a single one is too long. Messages are read one by one, a whole message
+is measured once, and only one chunk is held at a time. So time and memory grow no faster than the
+messages that are read.
 """
 
 from bisect import bisect_left
@@ -11,23 +12,23 @@ from typing import NamedTuple
 
 from skein.models.chat import Message
 
-SMALLEST_PART = 200  # characters; what is shorter is not cut in two
-NEAR_THE_END = 0.9  # a part ends at a space, if there is one in its last tenth
-CAUTION = 0.95  # of a guess at how many characters fit
+SMALLEST_PART = 200  # characters; a message under twice this length is not halved
+NEAR_THE_END = 0.9  # a part ends at a space if its last tenth has one
+CAUTION = 0.95  # factor on the estimate of how many characters fit
 
 Measure = Callable[[Message, int, int], int]
-"""How many tokens the characters of a message from the first up to the second number take."""
+"""Counts the tokens of a message's characters from a start up to an end (exclusive)."""
 
 
 class Mark(NamedTuple):
-    """Up to where a conversation is done: all of message `seq`, and so much of the next."""
+    """Consolidation watermark: all of message `seq`, and so many characters of the next one."""
 
     seq: int
     characters: int = 0
 
 
 class Piece(NamedTuple):
-    """A message, or the part of a long one from `start` up to `end`."""
+    """Message, or the part of a long message from `start` up to `end` (exclusive)."""
 
     message: Message
     start: int
@@ -36,30 +37,30 @@ class Piece(NamedTuple):
 
     @property
     def mark(self) -> Mark:
-        """Up to where the conversation is done once this is."""
+        """The watermark after this piece."""
         seq = self.message.seq
         return Mark(seq) if self.end >= len(self.message.text) else Mark(seq - 1, self.end)
 
 
 class Chunk(NamedTuple):
-    """What is asked about at once, and the mark that passes it."""
+    """Pieces for one question, with the watermark after them."""
 
     pieces: tuple[Piece, ...]
     mark: Mark
 
     @property
     def from_seq(self) -> int:
-        """The first message that it holds, or holds a part of."""
+        """The number of the first message in the chunk, whole or in part."""
         return self.pieces[0].message.seq
 
     @property
     def to_seq(self) -> int:
-        """The last one."""
+        """The number of the last message in the chunk, whole or in part."""
         return self.pieces[-1].message.seq
 
     @property
     def tokens(self) -> int:
-        """How long its transcript is."""
+        """The length of the chunk's transcript in tokens."""
         return sum(piece.tokens for piece in self.pieces)
 
 
@@ -73,16 +74,17 @@ def chunks(
     longest: int,
     joins: Sequence[int] = (),
 ) -> Iterator[Chunk]:
-    """Cut `messages` into chunks of at most `limit` tokens; each holds at least one message.
+    """Split messages into chunks of at most `limit` tokens, each with at least one piece.
 
     Args:
-        messages: By their numbers, ascending, all of them after `since`.
-        since: Up to where the conversation is done.
-        until: The number up to which it is done after the last chunk, whatever has no words there.
+        messages: The messages after `since`, in ascending order.
+        since: The watermark before the first chunk.
+        until: The last chunk's watermark. It also passes messages without words.
         measure: Counts tokens.
-        limit: Of a chunk.
-        longest: Only a message with more tokens than this is cut; at least `limit`.
-        joins: After these messages somebody came in: a chunk ends there, too. Ascending.
+        limit: Tokens per chunk; a single longer message is a chunk of its own.
+        longest: A message with more tokens than this is split; at least `limit`.
+        joins: The numbers of the messages after which a person joined, ascending. A chunk ends
+            there, so that all its messages have the same audience.
     """
     held: list[Piece] = []
     size = group = 0
@@ -100,7 +102,10 @@ def chunks(
 
 
 def halves(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
-    """The chunk in two of about the same size, a lone message cut at a space; None if too small."""
+    """Split a chunk into two of about the same size; None if the chunk is too small.
+
+    A single message is split at a space if possible.
+    """
     if len(chunk.pieces) == 1:
         return _message_in_two(chunk)
     ends = list(accumulate(piece.tokens for piece in chunk.pieces))
@@ -124,7 +129,7 @@ def _message_in_two(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
 def _pieces(
     messages: Iterable[Message], since: Mark, measure: Measure, longest: int
 ) -> Iterator[Piece]:
-    """Each message as a whole or, where it alone is too long, in parts."""
+    """Yield each message as one piece, or as several if it has more than `longest` tokens."""
     for message in messages:
         start = since.characters if message.seq == since.seq + 1 else 0
         end = len(message.text)
@@ -137,7 +142,7 @@ def _pieces(
 
 
 def _part(piece: Piece, measure: Measure, longest: int) -> Piece:
-    """The beginning of a long message, as much of it as fits."""
+    """Cut from the start of a long message a part of at most `longest` tokens."""
     message, start = piece.message, piece.start
     length, tokens = piece.end - start, piece.tokens
     while True:
@@ -149,9 +154,9 @@ def _part(piece: Piece, measure: Measure, longest: int) -> Piece:
 
 
 def _at_a_space(text: str, start: int, end: int) -> int:
-    """Where a part that ends at `end` had better end; never in the middle of a word if avoidable.
+    """Move the end of a part back to a space, if there is one in the part's last tenth.
 
-    It never ends at the very end of the text, since that would be no part.
+    The result is always before the end of the text, so that the rest is never empty.
     """
     end = min(end, len(text) - 1)
     space = text.rfind(" ", start + int((end - start) * NEAR_THE_END), end)

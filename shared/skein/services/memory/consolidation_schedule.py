@@ -1,8 +1,9 @@
-"""When a chat is quiet enough for what was said in it to be remembered: the one rule.
+"""Consolidation schedule: the one rule for when a chat is due for consolidation.
 
-A chat is due for that from the first message after a consolidation on. Whoever finds it busy, or
-sees an attempt fail, leaves it due for later; only a worker that finds nothing left takes the mark
-away. Marks stand at full hours, since the finder comes hourly.
+The first message after a consolidation makes the chat due. If the chat is busy or an attempt fails,
+the worker makes the chat due again for later. The due pointer is cleared only by a worker that
+finds no messages left. Due times are full hours, because the finder runs hourly; only an operator's
+request makes a chat due at once.
 """
 
 from datetime import datetime, timedelta
@@ -17,21 +18,21 @@ from skein.settings import Settings
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-PATIENCE = 3  # failures in a row after which a chat is reported, and tried daily
+PATIENCE = 3  # consecutive failures after which a chat is reported, and retried daily
 
 
 class Marked(NamedTuple):
-    """A chat that comes to be due: what changes of it, and what is written beside it."""
+    """Change that makes a chat due: the chat's attributes, and the write of `Consolidation`."""
 
     change: dict[str, Any]
     write: Update
 
 
 def marked(chat: Chat, at: datetime | None, *, condition: Condition | None = None) -> Marked:
-    """Leave `chat` due for consolidation at `at`, or not at all.
+    """Build the change that makes a chat due for consolidation at `at`, or never if None.
 
-    Both are written together, on the version of the chat that was read; `condition` is on what
-    stands beside it.
+    The caller writes both parts in one transaction, conditional on the chat's version as read
+    (optimistic lock). `condition` applies to the `Consolidation` item.
     """
     beside = Consolidation(tenant=chat.tenant, chat_id=chat.id)
     change = {"consolidation_at": rfc3339(at) if at is not None else None}
@@ -39,7 +40,11 @@ def marked(chat: Chat, at: datetime | None, *, condition: Condition | None = Non
 
 
 def left_due(snapshot: ChatSnapshot, *, now: datetime, settings: Settings) -> Marked | None:
-    """What leaves a chat due that is not yet, if there is anything to be remembered."""
+    """Build the change that makes a chat due, if it has messages to consolidate.
+
+    Returns:
+        The change; None if the chat is due already or nothing is left to consolidate.
+    """
     if snapshot.chat.consolidation_at is not None:
         return None
     at = next_look(snapshot, requested_seq=None, now=now, settings=settings)
@@ -47,7 +52,7 @@ def left_due(snapshot: ChatSnapshot, *, now: datetime, settings: Settings) -> Ma
 
 
 def quiet_at(chat: Chat, settings: Settings) -> datetime:
-    """From when on the chat counts as quiet, unless something is said meanwhile."""
+    """Return when the chat counts as quiet, unless another message arrives before."""
     said_at = chat.last_message_at or chat.created_at
     return said_at + timedelta(seconds=settings.consolidation_idle_seconds)
 
@@ -55,13 +60,14 @@ def quiet_at(chat: Chat, settings: Settings) -> datetime:
 def next_look(
     snapshot: ChatSnapshot, *, requested_seq: int | None, now: datetime, settings: Settings
 ) -> datetime | None:
-    """When a chat is to be looked at next; None if there is nothing left to be remembered.
+    """Return when the consolidation of a chat is due next; None if nothing is left.
 
     Args:
-        snapshot: The chat and its members.
-        requested_seq: Up to where somebody wants it now.
-        now: The present.
-        settings: Of this deployment.
+        snapshot: The chat and its memberships.
+        requested_seq: The last message that an operator wants consolidated now; None without a
+            request.
+        now: The current time.
+        settings: The deployment's settings.
     """
     if snapshot.chat.discarded_at is not None:
         return None
@@ -79,26 +85,30 @@ def next_look(
 
 
 def wanted(agent: Membership, requested_seq: int | None) -> bool:
-    """Whether somebody has asked for what the agent has not remembered yet."""
+    """Tell whether an operator requested messages that the agent has not consolidated yet."""
     return requested_seq is not None and agent.remembered_seq < requested_seq
 
 
 def retry_at(agent: Membership) -> datetime | None:
-    """When the next attempt is to be made, if the newest one failed."""
+    """Return when the agent's next attempt is due; None unless the last attempt failed."""
     return agent.consolidation_retry_at if agent.consolidation_failures else None
 
 
 def after_failure(now: datetime, failures: int) -> datetime:
-    """When to try again after so many failures in a row: in the next hour, later the next day."""
+    """Return the time of the retry after a number of consecutive failures.
+
+    That is the next full hour for the first two failures. From the third failure on, it is the
+    first full hour after 23 hours.
+    """
     return next_hour(now if failures < PATIENCE else now + DAY - HOUR)
 
 
 def full_hour(moment: datetime) -> datetime:
-    """The first full hour that is not before `moment`."""
+    """Round a moment up to a full hour; a full hour is returned unchanged."""
     hour = moment.replace(minute=0, second=0, microsecond=0)
     return hour if hour == moment else hour + HOUR
 
 
 def next_hour(moment: datetime) -> datetime:
-    """The first full hour after `moment`."""
+    """Return the first full hour after a moment."""
     return moment.replace(minute=0, second=0, microsecond=0) + HOUR

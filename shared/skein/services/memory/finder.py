@@ -1,6 +1,6 @@
-"""Find what agents are to remember or are about to forget, and send the jobs.
+"""Finder of due chats and fading journal entries; sends the consolidation and reflection jobs.
 
-The cost depends on what is due, not on how many chats, agents or memories there are.
+The cost depends on the number of due items, not on the number of chats, agents or memories.
 """
 
 import threading
@@ -22,11 +22,13 @@ MemoryJob = ConsolidationJob | ReflectionJob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFinder:
-    """Sends one job for each chat or partition of an agent that is due.
+    """Finder that sends one job for each due chat, or for each agent's due partition.
 
     Attributes:
-        kind: `consolidation` finds chats, each hour; the worker looks whether they are quiet.
-            `fading` finds the partitions of agents in which something fades, each day.
+        kind: `consolidation` finds chats, hourly; the worker checks whether a chat is quiet.
+            `fading` finds partitions in which a journal entry fades, daily.
+        table: The table.
+        finder: The scanner of the due index.
     """
 
     kind: Literal["consolidation", "fading"]
@@ -34,18 +36,18 @@ class MemoryFinder:
     finder: DueScanner
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
-        """Send the jobs for what is due, until there is no more or `until` has come.
+        """Send the jobs of all due items, oldest first.
 
         Args:
-            until: When to stop.
-            shards: Which shards of the index to look at; an agent has entries in several, so as
-                many finders may send a job for it.
+            until: When to stop, even if items are left.
+            shards: The shards of the due index to scan. An agent has entries in several shards, so
+                finders on different shards can each send a job for the agent.
 
         Returns:
-            How many jobs were sent.
+            The number of jobs sent.
 
         Raises:
-            SkeinError: Some chats or entries could not be read; all others have been sent.
+            SkeinError: Some chats or entries could not be read; the jobs of all others were sent.
         """
         once = _Once()
 
@@ -58,26 +60,26 @@ class MemoryFinder:
 
 
 def _job_of(kind: DueKind, item: Item, now: datetime) -> tuple[MemoryJob, datetime]:
-    """The job for an item that is due, and when the item is due again."""
+    """Return the job for a due item, and the time at which the item is due again."""
     if kind == "consolidation":
         job = ConsolidationJob(tenant=item["tenant"], chat_id=item["chat_id"])
         return job, next_hour(now)
     fading = ReflectionJob(
         tenant=item["tenant"], agent_id=item["agent_id"], scope=item.get("scope")
     )
-    # A little less than a day on, so that tomorrow's finder, be it early, finds it again.
+    # An hour less than a day, so that tomorrow's finder finds the entry even if it runs early.
     return fading, now + timedelta(hours=23)
 
 
 class _Once:
-    """Knows which jobs there were; by a number each, as there may be a million."""
+    """Set of the jobs seen so far, kept as one hash each, because there can be a million."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
         self._lock = threading.Lock()
 
     def first(self, job: MemoryJob) -> bool:
-        """Whether this is the first of its like."""
+        """Tell whether this job is new, and remember it (thread-safe)."""
         number = stable_hash(job.model_dump_json())
         with self._lock:
             if number in self._seen:

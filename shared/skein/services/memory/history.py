@@ -1,4 +1,4 @@
-"""Consolidation and reflection as operators see them: ask for one, list what was done."""
+"""Operators' view of consolidation and reflection: request a consolidation, list the records."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,11 +26,11 @@ from skein.services.outbox.dispatch import Dispatch
 
 
 class Requested(Value):
-    """What was asked for.
+    """Requested consolidation of a chat.
 
     Attributes:
-        to_seq: Up to which message it is going to be remembered.
-        agents: How many agents have something to remember there.
+        to_seq: The last message that will be consolidated.
+        agents: The number of agents with messages to consolidate.
     """
 
     chat_id: str
@@ -40,18 +40,20 @@ class Requested(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationRequests:
-    """Has chats consolidated, and tells how that went."""
+    """Requests and records of the consolidation of chats."""
 
     table: Table
     clock: Clock
     dispatch: Dispatch
 
     def request(self, tenant: str, chat_id: str) -> Requested:
-        """Have what was said in a chat so far remembered now, quiet or not, consolidated or not.
+        """Request the consolidation of a chat's messages now.
+
+        The request also holds for a chat that is busy, or that is not consolidated automatically.
 
         Raises:
-            NotFound: There is no such chat.
-            Conflict: It is discarded.
+            NotFound: The chat does not exist.
+            Conflict: The chat is discarded.
         """
         requested = optimistic(self.clock, lambda: self._request_once(tenant, chat_id))
         if requested.agents:
@@ -78,11 +80,11 @@ class ConsolidationRequests:
     def history(
         self, tenant: str, chat_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[ConsolidationRecord]:
-        """A page of what was done, newest first; it is kept for 90 days.
+        """List a chat's consolidation records of the last 90 days, by page, newest first.
 
         Raises:
-            NotFound: There is no such chat.
-            Invalid: The cursor is not one of this list.
+            NotFound: The chat does not exist.
+            Invalid: The cursor does not belong to this list.
         """
         key = Chat.key_of(tenant, chat_id)
         if self.table.get(key) is None:
@@ -90,7 +92,7 @@ class ConsolidationRequests:
         first = ConsolidationRecord.key_of(tenant, chat_id, "").sk
         after = RowCursor.key_in(cursor, "consolidations")
         if after is not None and not after.startswith(first):
-            raise Invalid(FOREIGN)  # beside the records stand messages, runs and more
+            raise Invalid(FOREIGN)  # the partition also holds messages, runs and more
         page = self.table.query(
             key.pk, first=first, last=after or f"{first}~", limit=limit + 2, newest_first=True
         )
@@ -105,7 +107,7 @@ class ConsolidationRequests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflectionViews:
-    """Tells what agents have made of what they were about to forget."""
+    """Records of the agents' reflections."""
 
     table: Table
     clock: Clock
@@ -113,15 +115,15 @@ class ReflectionViews:
     def list(
         self, reach: Reach, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[ReflectionRecord]:
-        """A page of what was done in one partition, oldest first; it is kept for 90 days.
+        """List a partition's reflection records of the last 90 days, by page, oldest first.
 
         Args:
-            reach: Whose; its first scope counts.
-            limit: How many to read at most.
-            cursor: Where an earlier page ended.
+            reach: The agent and the partition; only the first scope is used.
+            limit: Maximum number of records to read.
+            cursor: Where the previous page ended.
 
         Raises:
-            Invalid: The cursor is not one of this list.
+            Invalid: The cursor does not belong to this list.
         """
         since = self.clock.now() - timedelta(days=HISTORY_DAYS)
 

@@ -1,4 +1,4 @@
-"""Finds memories by their words: BM25, the newest first where two are equally good."""
+"""Search for memories by their words: BM25, newest first among equal scores."""
 
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -10,36 +10,37 @@ from skein.models.ownership import Reach
 from skein.ports import Clock, Table
 from skein.services.memory.store import known_memories
 
-MAX_WORDS = 100  # of a question
-MIN_STEMMED = 3  # letters
-# Scripts that set no spaces between words, by the names of their characters.
+MAX_WORDS = 100  # words of a query that count
+MIN_STEMMED = 3  # letters; shorter words have no stem
+# Scripts without spaces between words, by the prefix of their characters' Unicode names.
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySearch:
-    """Searches what agents remember."""
+    """Search over the agents' memories."""
 
     table: Table
     clock: Clock
 
     def search(self, reach: Reach, query: str, *, limit: int) -> list[Memory]:
-        """The memories within reach that best answer a question, the best first.
+        """Find the memories within reach that best match a query, best first.
 
         Args:
-            reach: Whose, and where they are shown; what has faded is left out.
-            query: Words; each that stands in a memory counts, rare ones more.
-            limit: How many to return at most.
+            reach: The agent, the scopes and the readers; faded journal entries are left out.
+            query: The words to search for. Each word that a memory contains raises its score; rare
+                words raise the score more.
+            limit: Maximum number of memories to return.
         """
         memories = known_memories(self.table, reach, now=self.clock.now())
         return best_of(memories, query, limit)
 
 
 def best_of(memories: Sequence[Memory], query: str, limit: int) -> list[Memory]:
-    """Those of `memories` that share words with the question, the best first.
+    """Rank the memories that share words with a query, best first.
 
-    Behind them all come those that share no word with it, but the stem of one, in English: who asks
-    for `swimming` finds `swims`, too. So what a word finds is never worse for it.
+    Memories that share only an English stem follow after all of these: the query `swimming` also
+    finds `swims`. So stems never displace a match by word.
     """
     wanted = list(dict.fromkeys(words_of(query)))[:MAX_WORDS]
     words = [list(words_of(memory.text)) for memory in memories]
@@ -58,10 +59,10 @@ def best_of(memories: Sequence[Memory], query: str, limit: int) -> list[Memory]:
 def _ranked(
     memories: Sequence[Memory], words: Sequence[Sequence[str]], wanted: Sequence[str]
 ) -> list[int]:
-    """The places of those in which one of the words stands, the best first."""
+    """Return the indexes of the memories that contain a wanted word, best first."""
     if not wanted or not memories:
         return []
-    # Nothing else needs it, and a cold start should not wait for it.
+    # Imported here, because only searches need lunr and a cold start should not wait for it.
     from lunr.builder import Builder  # noqa: PLC0415
 
     builder = Builder()
@@ -78,18 +79,18 @@ def _ranked(
 
 
 class _Stems:
-    """The stems of English words, each found once; of words in other scripts there are none."""
+    """Cache of the stems of English words; words in other scripts have no stem."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
         self._stem: Callable[[str], str] | None = None
 
     def has(self, word: str) -> bool:
-        """Whether a word may have one; numbers and very short words are what they are."""
+        """Tell whether a word has a stem: ASCII letters only, at least 3 of them."""
         return len(word) >= MIN_STEMMED and word.isascii() and word.isalpha()
 
     def of(self, word: str) -> str:
-        """The stem of a word by Porter's rules, which is no word itself."""
+        """Return the stem of a word by Porter's algorithm; a stem need not be a word."""
         if self._stem is None:
             from lunr.stemmer import PorterStemmer  # noqa: PLC0415
 
@@ -100,9 +101,9 @@ class _Stems:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """The words and numbers of a text in any language, without case and width.
+    """Split a text in any language into words and numbers, ignoring case and width.
 
-    Where a script sets no spaces, every character is a word, and so is every two of them.
+    In scripts without spaces, each character and each pair of adjacent characters is a word.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     for kind, characters in groupby(folded, _kind_of):
@@ -115,7 +116,7 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def _kind_of(character: str) -> str:
-    """Whether a character belongs to a word, is one by itself, or stands between words."""
+    """Classify a character as part of a `word`, as `unspaced` script, or as `between` words."""
     if character.isascii():
         return "word" if character.isalnum() else "between"
     if unicodedata.category(character)[0] not in "LMN":

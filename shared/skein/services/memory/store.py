@@ -1,4 +1,4 @@
-"""Read what an agent remembers, and choose what a prompt shows of it."""
+"""Reads of an agent's memories, and the choice of those that a prompt shows."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,16 +11,16 @@ from skein.models.storage import Item
 from skein.ports import Table, TokenCounter
 from skein.services.common.quoting import on_one_line
 
-MAX_LIVE = 500  # of one partition in one reading: the constitutional, then the newest
-MAX_KNOWN = 5_000  # of one partition where every one of them counts; the same come first
-MAX_BESIDE = 500  # goals, plans and live runs that are read with them, hidden ones among them
+MAX_LIVE = 500  # memories per partition and query; see `live_items` for the order
+MAX_KNOWN = 5_000  # memories per partition for searches and duplicates, in the same order
+MAX_BESIDE = 500  # goals, plans and live runs read with the memories, including hidden ones
 
 
 def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
-    """What stands as remembered in one partition, faded entries included: one query.
+    """Read the live memories of one partition with one query, including faded journal entries.
 
-    The constitutional come first, then core memories, then journal entries, each the newest first.
-    Where there are more core memories than one reading holds, a second one has the journal.
+    Constitutional memories come first, then core memories, then journal entries, each newest first.
+    If the query ends before the first journal entry, a second query reads the journal.
     """
     partition = owned_partition(tenant, agent_id, scope)
     return _with_journal(table, partition, last=LIVE.last, limit=MAX_LIVE)
@@ -29,10 +29,17 @@ def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> S
 def owned_items(
     table: Table, tenant: str, agent_id: str, scope: str | None, *, memories: bool = True
 ) -> Sequence[Item]:
-    """All that a prompt may show of one partition, in one query: plans, live runs, goals, memories.
+    """Read the plans, live runs, goals and memories of one partition with one query.
 
-    The revision is among them, and is read before the memories that it is of. See `live_items` for
-    the order of the memories, which come last; or leave them out.
+    The revision is among the items and is read before its memories. Memories come last, in the
+    order of `live_items`.
+
+    Args:
+        table: The table.
+        tenant: The tenant of the agent.
+        agent_id: The agent.
+        scope: The scope of the partition.
+        memories: Whether to read the memories, too.
     """
     partition = owned_partition(tenant, agent_id, scope)
     if not memories:
@@ -53,12 +60,15 @@ def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Seq
 
 
 def live_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
-    """What an agent remembers now within reach, one query a partition; see `live_items`.
+    """Read an agent's live memories within reach, with one query per partition.
 
     Args:
-        table: Where.
-        reach: Whose, and where it is shown.
-        now: What has faded by then is left out.
+        table: The table.
+        reach: The agent, the scopes and the readers.
+        now: Journal entries that have faded by this time are left out.
+
+    Returns:
+        The memories of each partition in the order of `live_items`.
     """
     found = [
         Memory.from_item(item)
@@ -69,10 +79,10 @@ def live_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
 
 
 def known_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
-    """The same as `live_memories`, but all of it, up to 5,000 of each partition.
+    """Read all live memories within reach, up to 5,000 per partition.
 
-    For searches and for doubles: what a prompt has no room for is known all the same. One query a
-    partition for each 1 MB.
+    Searches and the check for duplicates need memories beyond those that `live_memories` reads for
+    a prompt. The cost is one query per partition and 1 MB.
     """
     found: list[Memory] = []
     for scope in reach.scopes:
@@ -94,20 +104,20 @@ def known_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]
 
 
 def line_of(memory: Memory) -> str:
-    """How a memory stands in a prompt: on one line, whatever its text holds."""
+    """Format a memory as one line of a prompt; line breaks in its text are removed."""
     day = f"[{memory.created_at:%Y-%m-%d}] " if memory.kind == "journal" else ""
     return f"  - {day}{on_one_line(memory.text)}"
 
 
 def within_budget(memories: Sequence[Memory], counter: TokenCounter, tokens: int) -> list[Memory]:
-    """Those that are shown where there is no room for all, the oldest first.
+    """Choose the memories that fit a token budget, in order from oldest to newest.
 
-    They are the constitutional, then the newest, as far as there is room.
+    Constitutional memories are always chosen, then the newest others until one does not fit.
 
     Args:
-        memories: Of one kind.
+        memories: Memories of one kind.
         counter: Counts tokens.
-        tokens: How many they may take together; constitutional ones may take more.
+        tokens: The budget for all lines together; constitutional memories may exceed it.
     """
     wanted = sorted(memories, key=lambda memory: (memory.constitutional, *memory.age))
     shown: list[Memory] = []
@@ -120,5 +130,5 @@ def within_budget(memories: Sequence[Memory], counter: TokenCounter, tokens: int
 
 
 def core_in_budget(live: Sequence[Memory], counter: TokenCounter, tokens: int) -> list[Memory]:
-    """The core memories among what an agent remembers, as far as it is shown them."""
+    """Choose the core memories among `live` that fit a token budget; see `within_budget`."""
     return within_budget([memory for memory in live if memory.kind == "core"], counter, tokens)

@@ -1,6 +1,6 @@
-"""A conversation as an agent is asked what to remember of it: one line a message, with its time.
+"""Transcript of a chat for the consolidation question: one line per message, with its time.
 
-Whatever a person typed stays inside its own quotes (DESIGN section 5, invariant 11).
+All text that a person typed stays inside its own quotes (DESIGN section 5, invariant 11).
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ from skein.services.memory.chunking import Chunk
 
 
 class Zones:
-    """In which time zone people speak: their own where it is known, else the agent's.
+    """Time zones of the senders: a person's own if known, else the agent's, else UTC.
 
     Args:
-        table: Where people's records are.
-        agent: Who listens.
+        table: The table with the users.
+        agent: The agent whose time zone is the default.
     """
 
     def __init__(self, table: Table, agent: Agent) -> None:
@@ -37,7 +37,10 @@ class Zones:
         self._known: dict[str, str] = {}
 
     def learn(self, messages: Sequence[Message]) -> None:
-        """Look up whoever speaks in `messages` and was not heard before: one batch of reads."""
+        """Look up the time zones of the messages' senders, except those known already.
+
+        The reads are batched.
+        """
         people = {m.sender.id for m in messages if m.sender.kind == "user"} - self._known.keys()
         missing = sorted(people)
         for start in range(0, len(missing), MAX_BATCH_GET_KEYS):
@@ -49,7 +52,7 @@ class Zones:
                 self._known[user_id] = (user and user.time_zone) or self._default
 
     def of(self, message: Message) -> ZoneInfo:
-        """The zone in which a message is to be understood."""
+        """Return the time zone of a message's sender; UTC if no valid zone is known."""
         name = self._known.get(message.sender.id) if message.sender.kind == "user" else None
         for candidate in (name, self._default):
             try:
@@ -62,14 +65,16 @@ class Zones:
 def line(
     message: Message, zone: ZoneInfo, *, start: int, end: int, me: MemberRef | None = None
 ) -> str:
-    """What was said, by whom and when, on one line.
+    """Format a message, or a part of it, as one line with its sender and time.
+
+    If only a part is shown, the line says which characters.
 
     Args:
-        message: What was said.
-        zone: In which the speaker's words about days and times are meant.
-        start: The first character that is shown.
-        end: The last one is before this; a message that is not shown whole says so.
-        me: Who reads; its own words are marked as its own.
+        message: The message.
+        zone: The sender's time zone, in which the message means days and times.
+        start: The first character to show, counted from 0.
+        end: The end of the characters to show (exclusive).
+        me: The agent that reads the line; its own messages show `You` as the sender.
     """
     sender = message.sender
     kind = "human" if sender.kind == "user" else "agent"
@@ -83,13 +88,13 @@ def line(
 
 
 def wall_clock(moment: datetime, zone: ZoneInfo) -> str:
-    """The moment as a clock and a calendar show it there: `Wednesday 2026-02-18 15:50 in ...`."""
+    """Format a moment as local date and time: `Wednesday 2026-02-18 15:50 in ...`."""
     return f"{moment.astimezone(zone):%A %Y-%m-%d %H:%M} in {zone.key}"
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Who remembers what of which chat."""
+    """Agent and chat of one consolidation, with the agent's membership."""
 
     chat: Chat
     agent: Agent
@@ -97,16 +102,19 @@ class Work:
     zones: Zones
 
     def line(self, message: Message, start: int, end: int) -> str:
-        """A message, or a part of it, in the transcript."""
+        """Format a message, or a part of it, as one line of the transcript."""
         me = self.agent.as_member.ref
         return line(message, self.zones.of(message), start=start, end=end, me=me)
 
     def transcript(self, chunk: Chunk) -> str:
-        """What is asked about."""
+        """Format the messages of a chunk, one per line."""
         return "\n".join(self.line(piece.message, piece.start, piece.end) for piece in chunk.pieces)
 
     def owner(self, chunk: Chunk) -> Owner:
-        """On whose behalf the agent remembers: of those who were there for all of the chunk."""
+        """Return the owner of the chunk's memories.
+
+        Their audience is the people who were present for all of the chunk.
+        """
         return Owner(
             tenant=self.chat.tenant,
             agent_id=self.agent.id,
@@ -117,7 +125,10 @@ class Work:
 
 
 def joins_of(chat: Chat) -> list[int]:
-    """After which messages people came into a private chat who are there now, ascending."""
+    """List the messages after which a private chat's current people joined late, ascending.
+
+    An open chat has none, because its messages may be shown to everyone in the tenant.
+    """
     if chat.visibility == "open":
         return []
     people = {str(member.ref) for member in chat.roster if member.kind == "user"}
@@ -125,6 +136,6 @@ def joins_of(chat: Chat) -> list[int]:
 
 
 def reach_of(owner: Owner) -> Reach:
-    """What the agent remembers that may be shown to those who were there."""
+    """Return the reach of the memories that may be shown to the owner's audience."""
     scopes = scopes_at(owner.scope)
     return Reach(tenant=owner.tenant, agent_id=owner.agent_id, scopes=scopes, place=owner.audience)
