@@ -1,4 +1,4 @@
-"""DynamoDB, SQS and Secrets Manager on this machine, with what the template declares in them."""
+"""Local DynamoDB, SQS and Secrets Manager, with the template's table, queues and secrets."""
 
 import json
 import logging
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 CONNECTIONS = 25
 TABLE_NAME = "skein"
-ENDPOINT_FILE = "endpoint"  # for tools that reach a running stack
+ENDPOINT_FILE = "endpoint"  # for tools that connect to a running stack
 SERVICES = ("dynamodb", "sqs", "secretsmanager")
 TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the name of it
 OPENAI_SECRET = "skein/openai"  # noqa: S105
 
 logger = logging.getLogger(__name__)
 
-# What every AWS client of this process finds, so that none can reach the real AWS by mistake.
+# Credentials for all AWS clients of this process, so that none can reach the real AWS by mistake.
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "local",
     "AWS_SECRET_ACCESS_KEY": "local",
@@ -48,10 +48,10 @@ CREDENTIALS = {
 
 
 class LocalAws:
-    """The emulator in a child process; its state is kept between clean stops.
+    """AWS emulator in a child process, whose state is kept between clean stops.
 
     Args:
-        folder: Where its state and log are kept.
+        folder: The folder of the emulator's state and log.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -70,9 +70,9 @@ class LocalAws:
         """Start the emulator and return when it answers.
 
         Raises:
-            ChildFailedError: It did not start.
-            DamagedDataError: Its state cannot be read; left to itself, it would begin afresh, and
-                write that over what there is.
+            ChildFailedError: The emulator did not start.
+            DamagedDataError: The emulator's state is damaged. Without this check, the emulator
+                would start empty and overwrite the old state.
         """
         for service in SERVICES:
             if (path := self._state(service)).exists():
@@ -92,7 +92,7 @@ class LocalAws:
                 "STATE_DIR": str(self._states),
                 "TMPDIR": str(temporary),
                 "SERVICES": ",".join(SERVICES),
-                # These would listen on every interface.
+                # Disabled because these services would listen on every network interface.
                 "IOT_MTLS_ENABLED": "0",
                 "SFTP_ENABLED": "0",
                 "LOG_LEVEL": "WARNING",
@@ -113,7 +113,7 @@ class LocalAws:
             return False
 
     def stop(self) -> None:
-        """Stop it; it saves its state on the way, and if it did not the user is told."""
+        """Stop the emulator, which saves its state; log an error if a service was not saved."""
         if self._child is None:
             return
         before = {service: _changed(self._state(service)) for service in SERVICES}
@@ -132,10 +132,10 @@ class LocalAws:
         return self._states / f"{service}.json"
 
     def provision(self, template: Template) -> dict[str, str]:
-        """Make the table, the queues and the secrets that are not there yet.
+        """Create the missing table, queues and secrets.
 
         Returns:
-            What the template's references to them stand for.
+            The values of the template's references to the table and the queues.
         """
         logical_id, schema = template.table
         with _unless("ResourceInUseException"):
@@ -147,11 +147,11 @@ class LocalAws:
         sqs = self.sqs()
         for queue in template.queues:
             try:
-                # The emulator would make a second queue of the same name, since it takes its own
-                # port, which changes from start to start, for a part of the first one's identity.
+                # Look the queue up first: the emulator's port is part of a queue's identity and
+                # changes at each start, so `create_queue` would create a second queue.
                 sqs.get_queue_url(QueueName=queue.logical_id)
             except sqs.exceptions.QueueDoesNotExist:
-                # Delays and redrives are the poller's, which keeps to the local clock.
+                # No delay or redrive policy: the poller applies both by the local clock.
                 sqs.create_queue(QueueName=queue.logical_id)
             names[queue.logical_id] = self.queue_url(queue.logical_id)
             names[f"{queue.logical_id}.Arn"] = queue_arn(queue.logical_id)
@@ -160,16 +160,16 @@ class LocalAws:
         return names
 
     def queue_url(self, logical_id: str) -> str:
-        """The URL of a queue."""
+        """Return the URL of a queue."""
         return f"{self.endpoint_url}/{ACCOUNT}/{logical_id}"
 
     def sqs(self) -> "SQSClient":
-        """A new client for the queues."""
+        """Create a client for the queues."""
         client: SQSClient = self._client("sqs")
         return client
 
     def dynamodb(self) -> "DynamoDBClient":
-        """A new client for the table."""
+        """Create a client for the table."""
         client: DynamoDBClient = self._client("dynamodb")
         return client
 
@@ -181,7 +181,7 @@ class LocalAws:
             )
 
     def twilio_account(self) -> Mapping[str, str]:
-        """The sandbox's `account_sid` and `auth_token`, made at the first start."""
+        """Return the sandbox's `account_sid` and `auth_token`, created at the first start."""
         answer = self._client("secretsmanager").get_secret_value(SecretId=TWILIO_SECRET)
         account: dict[str, str] = json.loads(answer["SecretString"])
         return account
@@ -196,7 +196,7 @@ class LocalAws:
 
 @contextmanager
 def _unless(code: str) -> Iterator[None]:
-    """Take one error code of AWS as success."""
+    """Treat one AWS error code as success."""
     try:
         yield
     except ClientError as error:
@@ -210,7 +210,7 @@ def _an_object(data: bytes) -> None:
 
 
 def _changed(path: Path) -> int:
-    """When a file was last written; 0 for one that is not there."""
+    """Return a file's modification time in nanoseconds; 0 if the file does not exist."""
     return path.stat().st_mtime_ns if path.exists() else 0
 
 

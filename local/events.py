@@ -1,4 +1,4 @@
-"""The events with which AWS calls functions, and the answers it takes, in their documented shapes.
+"""Lambda events and responses, in the shapes that AWS documents.
 
 HTTP API payload format 2.0:
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
@@ -25,16 +25,20 @@ TEXT_TYPES = ("application/json", "application/xml", "application/javascript")
 
 
 class BadResponseError(Exception):
-    """A handler returned what API Gateway would not take."""
+    """A handler returned a response that API Gateway would reject."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """An HTTP request; header names in lower case, repeated ones joined by commas.
+    """HTTP request.
 
     Attributes:
-        path: As sent, percent-escapes and all.
-        query: As sent, without the question mark.
+        method: The HTTP method in upper case.
+        path: The path as sent, with percent-escapes.
+        query: The query string as sent, without the question mark.
+        headers: Headers by lower-case name; the values of repeated headers are joined by commas.
+        body: The body's bytes.
+        source_ip: The client's IP address.
     """
 
     method: str
@@ -47,7 +51,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response."""
+    """HTTP response."""
 
     status: int
     headers: Sequence[tuple[str, str]] = ()
@@ -55,7 +59,7 @@ class Response:
 
 
 def json_response(status: int, body: object, *headers: tuple[str, str]) -> Response:
-    """A response in JSON."""
+    """Create a JSON response."""
     return Response(
         status, (("content-type", "application/json"), *headers), json.dumps(body).encode()
     )
@@ -69,7 +73,7 @@ def http_event(
     authorizer: Mapping[str, Any] | None,
     now: datetime,
 ) -> Event:
-    """The event of one HTTP request, payload format 2.0."""
+    """Create the event of an HTTP request (payload format 2.0)."""
     headers = {name: value for name, value in request.headers.items() if name != "cookie"}
     path = unquote(request.path)
     context: Event = {
@@ -120,7 +124,10 @@ def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def _body(request: Request) -> tuple[str, bool]:
-    """The body as text, or in base 64 unless its type is text; forms are not, to API Gateway."""
+    """Return a body and whether it is in base64.
+
+    Like API Gateway, this leaves only text types as text, and form fields are not a text type.
+    """
     kind = request.headers.get("content-type", "text/plain").split(";")[0].strip().lower()
     if kind.startswith("text/") or kind in TEXT_TYPES or kind.endswith(("+json", "+xml")):
         try:
@@ -131,13 +138,13 @@ def _body(request: Request) -> tuple[str, bool]:
 
 
 def http_response(result: Any) -> Response:
-    """The HTTP response that API Gateway makes of what a handler returned.
+    """Convert a handler's result to an HTTP response, as API Gateway does.
 
     Raises:
-        BadResponseError: API Gateway would answer 500 to this.
+        BadResponseError: The result is malformed; API Gateway would answer with status 500.
     """
     if not isinstance(result, Mapping) or "statusCode" not in result:
-        # Without a status, payload format 2.0 takes the whole result as the body.
+        # In payload format 2.0, a result without a status is the body.
         return json_response(200, result)
     body = result.get("body") or ""
     headers = {
@@ -155,7 +162,7 @@ def http_response(result: Any) -> Response:
 
 @dataclass(frozen=True)
 class QueueMessage:
-    """A message of a queue as a function gets to see it; times are of the local clock."""
+    """SQS message as a function receives it; times are of the local clock."""
 
     message_id: str
     receipt_handle: str
@@ -168,7 +175,7 @@ class QueueMessage:
 
 
 def sqs_event(queue_arn: str, messages: Sequence[QueueMessage]) -> Event:
-    """The event of one batch of messages."""
+    """Create the event of a batch of SQS messages."""
     return {
         "Records": [
             {
@@ -203,10 +210,10 @@ def sqs_event(queue_arn: str, messages: Sequence[QueueMessage]) -> Event:
 
 
 def failed_messages(result: Any, message_ids: Sequence[str]) -> set[str]:
-    """The ids that a handler reports as failed (`ReportBatchItemFailures`).
+    """Return the message ids that a handler reports as failed (`ReportBatchItemFailures`).
 
-    As with AWS, an answer that is not understood, or that names an unknown message, fails the
-    whole batch; an empty one fails nothing.
+    As on AWS, an empty result means that no message failed. A malformed result, or a result with an
+    unknown message id, fails the whole batch.
     """
     if not result:
         return set()
@@ -219,7 +226,7 @@ def failed_messages(result: Any, message_ids: Sequence[str]) -> set[str]:
 
 
 def schedule_event(rule: str, now: datetime) -> Event:
-    """The event of an EventBridge rule with a schedule."""
+    """Create the event of an EventBridge rule with a schedule."""
     return {
         "version": "0",
         "id": str(uuid.uuid4()),

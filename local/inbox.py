@@ -1,4 +1,4 @@
-"""Messages that were received and are held until they are due by the local clock."""
+"""Inbox of received SQS messages, held until they are due by the local clock."""
 
 import logging
 import threading
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
 RECEIVE_BATCH = 10
-# How long the queue keeps a held message from others; renewed well before it is over, so that
-# after a crash nothing stays out of sight for longer.
+# Visibility timeout of a held message, renewed every RENEW_SECONDS. After a crash, a message
+# therefore stays invisible for at most HOLD_SECONDS.
 HOLD_SECONDS = 120
 RENEW_SECONDS = 40.0
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Source:
-    """A queue and the function that takes its messages."""
+    """Queue and the function that handles its messages."""
 
     queue: Queue
     url: str
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass
 class Held:
-    """A message that was received and is not done."""
+    """Received message that is not finished."""
 
     source: Source
     message: QueueMessage
@@ -48,10 +48,10 @@ class Held:
 
 
 class Inbox:
-    """Receives the messages of all queues at once and gives them out when they are due.
+    """Inbox that receives all queues' messages immediately and returns them when they are due.
 
     Args:
-        sqs: A client that nothing else marks or delays.
+        sqs: A client without the hooks of `local.delays`.
         sources: The queues and their functions.
         dead_letters: URLs of the dead-letter queues by logical id.
         clock: The local clock.
@@ -74,7 +74,7 @@ class Inbox:
         self._renewed = time.monotonic()
 
     def receive(self) -> int:
-        """Hold whatever the queues have; returns how many messages those were."""
+        """Receive and hold all visible messages of the queues; return their number."""
         count = 0
         for source in self.sources:
             while True:
@@ -106,20 +106,20 @@ class Inbox:
                 known.message = replace(known.message, receipt_handle=message.receipt_handle)
 
     def renew(self) -> None:
-        """Keep what is held from coming back, if it is time for that."""
+        """Renew the visibility timeouts of held messages, at most every `RENEW_SECONDS`."""
         if time.monotonic() - self._renewed < RENEW_SECONDS:
             return
         self._renewed = time.monotonic()
         self._set_visibility(HOLD_SECONDS)
 
     def release(self) -> None:
-        """Give everything back to the queues."""
+        """Make all held messages visible in their queues again."""
         self._set_visibility(0)
 
     def _set_visibility(self, seconds: int) -> None:
         errors = self._sqs.exceptions
         for one in self._received():
-            # One that is done by now must not keep the others from being renewed.
+            # A message that has just been finished must not stop the renewal of the others.
             with suppress(errors.ReceiptHandleIsInvalid, errors.MessageNotInflight):
                 self._sqs.change_message_visibility(
                     QueueUrl=one.source.url,
@@ -128,17 +128,17 @@ class Inbox:
                 )
 
     def _received(self) -> list[Held]:
-        """What is held of what the queues have given out."""
+        """Return all held messages."""
         with self._lock:
             return list(self._held.values())
 
     def next_due(self) -> datetime | None:
-        """When the earliest message that waits is due; None when none waits."""
+        """Return when the earliest waiting message is due; None if no message waits."""
         with self._lock:
             return min((h.due_at for h in self._held.values() if not h.running), default=None)
 
     def take(self, source: Source) -> list[Held]:
-        """Take the next batch of a queue that is due, the longest due first; it may be empty."""
+        """Take a queue's next batch of due messages, earliest first; the batch may be empty."""
         now = self._clock.now()
         with self._lock:
             due = [
@@ -152,7 +152,7 @@ class Inbox:
         return batch
 
     def succeed(self, held: Held) -> None:
-        """The message is done."""
+        """Delete a handled message from its queue."""
         self._sqs.delete_message(
             QueueUrl=held.source.url, ReceiptHandle=held.message.receipt_handle
         )
@@ -160,7 +160,7 @@ class Inbox:
             del self._held[held.message.message_id]
 
     def fail(self, held: Held) -> None:
-        """The message comes again after its visibility time-out, or is a dead letter."""
+        """Hold a failed message for its visibility timeout, or move it to the dead-letter queue."""
         queue = held.source.queue
         count = held.message.receive_count
         if queue.max_receives is None or queue.dead_letters is None or count < queue.max_receives:

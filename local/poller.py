@@ -1,8 +1,8 @@
-"""Lambda's SQS pollers: gives the queues' messages to their functions when they are due.
+"""Emulation of Lambda's SQS pollers, which call functions with due messages.
 
-Every message is received as soon as it is there and held until it is due by the local clock; a
-failed one is held for its queue's visibility time-out, again by the local clock, and goes to the
-dead-letter queue when it has failed often enough.
+Every message is received immediately and held until it is due by the local clock. A failed message
+is held for its queue's visibility timeout, also by the local clock. After the queue's maximum
+number of receives, a failed message goes to the dead-letter queue.
 """
 
 import logging
@@ -24,13 +24,13 @@ logger = logging.getLogger(__name__)
 
 
 class Poller:
-    """Runs each function on its queue's messages, a few at a time.
+    """Poller that calls functions with the due messages of their queues, in batches.
 
     Args:
-        inbox: Where the messages come from.
-        functions: Where the functions run.
+        inbox: Provides the messages.
+        functions: Runs the functions.
         clock: The local clock.
-        most_at_once: How many batches of a queue are handled at once, at most.
+        most_at_once: The maximum number of batches of a queue that are handled at once.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Poller:
         self._changed = threading.Condition()
         self._woken = False
         self._stopping = False
-        # Sweeps through the queues: how many were asked for, and which of those are done.
+        # Sweeps through the queues: the number of the last requested and of the last finished.
         self._asked = 0
         self._swept = 0
         self._quiet = False
@@ -58,11 +58,15 @@ class Poller:
         self._thread = threading.Thread(target=self._loop, name="poller", daemon=True)
 
     def start(self) -> None:
-        """Begin to poll."""
+        """Start polling."""
         self._thread.start()
 
     def stop(self, *, seconds: float) -> None:
-        """Stop; wait a while for what is running, and leave everything else to the next start."""
+        """Stop polling and return unfinished messages to their queues for the next start.
+
+        Args:
+            seconds: The maximum real time to wait for running batches.
+        """
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -72,28 +76,28 @@ class Poller:
         self._inbox.release()
 
     def wake(self) -> None:
-        """Look at the queues and the clock now."""
+        """Check the queues and the clock immediately."""
         with self._changed:
             self._woken = True
             self._changed.notify_all()
 
     def next_due(self) -> datetime | None:
-        """When the earliest message that waits is due; None when none waits."""
+        """Return when the earliest waiting message is due; None if no message waits."""
         return self._inbox.next_due()
 
     @property
     def batches(self) -> int:
-        """How many batches were handed out so far."""
+        """The number of batches that were started so far."""
         return self._batches
 
     def settle(self, *, until: float) -> bool:
-        """Wait until nothing is running or due and no queue has anything to receive.
+        """Wait until no batch is running, no message is due and all queues are empty.
 
         Args:
             until: Moment of `time.monotonic` at which to give up.
 
         Returns:
-            Whether that came to be.
+            Whether this state was reached in time.
         """
         with self._changed:
             while (left := until - time.monotonic()) > 0 and not self._stopping:
@@ -112,7 +116,7 @@ class Poller:
         while not self._stopping:
             with self._changed:
                 asked = self._asked
-                # What runs may send to a queue that this sweep has already passed.
+                # A running batch may send to a queue that this sweep has already read.
                 busy = bool(self._running.total())
                 self._woken = False
             received = self._receive()
@@ -126,7 +130,10 @@ class Poller:
                     self._changed.wait_for(lambda: self._woken or self._stopping, self._pause())
 
     def _receive(self) -> int | None:
-        """How many messages have come; None where nobody knows, which is told once."""
+        """Receive messages and return their number; None if the queues cannot be read.
+
+        A failure is logged only once, until the queues can be read again.
+        """
         try:
             self._inbox.renew()
             received = self._inbox.receive()
@@ -141,7 +148,10 @@ class Poller:
         return received
 
     def _pause(self) -> float:
-        """Seconds until something may be due; whatever ends or arrives before wakes the loop."""
+        """Return the seconds until a message may be due, at most `POLL_SECONDS`.
+
+        Finished batches and sent messages wake the loop earlier.
+        """
         due = self._inbox.next_due()
         now = self._clock.now()
         if due is None or due <= now:
@@ -149,7 +159,7 @@ class Poller:
         return min(POLL_SECONDS, (due - now).total_seconds())
 
     def _start_due(self) -> int:
-        """Hand out what is due, as far as functions are free; returns the number of batches."""
+        """Start batches of due messages within the concurrency limits; return their number."""
         started = 0
         for source in self._inbox.sources:
             most = concurrency(source.function, self._most_at_once)
@@ -184,7 +194,7 @@ class Poller:
                 self._changed.notify_all()
 
     def _failed(self, source: Source, batch: Sequence[Held]) -> set[str]:
-        """Run the function on a batch; returns the ids of the messages that failed."""
+        """Call the function with a batch and return the ids of the failed messages."""
         ids = [held.message.message_id for held in batch]
         event = sqs_event(queue_arn(source.queue.logical_id), [held.message for held in batch])
         try:

@@ -1,9 +1,9 @@
-"""The whole of Skein on one machine, wired from `template.yaml`.
+"""Local stack: all of Skein on one machine, wired from `template.yaml`.
 
     with Stack(Config(port=0, data_dir=tmp_path, openai_base_url=model.base_url)) as stack:
         requests.get(f"{stack.url}/healthz")
 
-Only one stack can run in a process at a time: handlers find their app in `skein.bootstrap`.
+A process can run only one stack at a time, because handlers find their app in `skein.bootstrap`.
 """
 
 import fcntl
@@ -48,22 +48,22 @@ from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
 
 STOP_SECONDS = 3.0
-PRIVATE = 0o700  # the data holds keys
+PRIVATE = 0o700  # the folder contains keys
 NO_KEY = "none"
 
-TEXTS = "local.texts"  # the logger of what people text, which nobody keeps
+TEXTS = "local.texts"  # the logger of SMS texts, which only the console shows
 
 logger = logging.getLogger(__name__)
 texts = logging.getLogger(TEXTS)
 
 
 class Stack:
-    """A local stack; a context manager that starts it and stops it.
+    """Local stack, as a context manager that starts and stops the stack.
 
     Args:
-        config: How it is to be run.
-        inbox: Makes what holds the queues' messages.
-        most_at_once: How many batches of a queue are handled at once, at most.
+        config: The stack's configuration.
+        inbox: Creates the inbox that holds the queues' messages.
+        most_at_once: The maximum number of batches of a queue that are handled at once.
     """
 
     def __init__(
@@ -83,17 +83,19 @@ class Stack:
         self._answer: Callable[[Request], Response]
 
     def start(self) -> None:
-        """Start everything and return when requests are answered; on failure nothing is left.
+        """Start the stack and return when its server answers requests.
+
+        On failure, all parts that were already started are stopped.
 
         Raises:
-            LocalError: In one line, what is in the way.
+            LocalError: A part could not be started; the message is one line for the user.
         """
         with ExitStack() as parts:
             self._start(parts)
             self._parts = parts.pop_all()
 
     def stop(self) -> None:
-        """Stop everything, keeping its data; stopping twice is no error."""
+        """Stop the stack and keep its data (idempotent)."""
         self._parts.close()
 
     def __enter__(self) -> Self:
@@ -112,11 +114,14 @@ class Stack:
         return self._answer(request)
 
     def _functions(self, parts: ExitStack, aws: LocalAws, surroundings: Surroundings) -> Invoker:
-        """Where the handlers run; what must be stopped with it goes to `parts`."""
+        """Create the invoker that runs the handlers.
+
+        An override registers in `parts` everything that must stop with the stack.
+        """
         return Functions(self.template.functions)
 
     def _wired(self, aws: LocalAws, poller: Poller, clock: TurnableClock) -> None:
-        """Everything is there, and nothing has begun."""
+        """Hook for subclasses, called when all parts are wired and none is running."""
 
     def _start(self, parts: ExitStack) -> None:
         folder = self.config.data_dir
@@ -227,7 +232,7 @@ class Stack:
         make_demo(app)
         parts.callback(sandbox.stop)
         sandbox.start()
-        # The poller stops first: a drain that is at work gives up then, and lets the schedules go.
+        # The poller stops first: a running drain then fails and releases the schedules.
         parts.callback(schedules.stop)
         parts.callback(poller.stop, seconds=STOP_SECONDS)
         poller.start()
@@ -235,15 +240,15 @@ class Stack:
 
 
 def queue_delays(template: Template, surroundings: Surroundings) -> dict[str, int]:
-    """The queues' own delays in seconds, by their URLs."""
+    """Return the queues' own delays in seconds, by queue URL."""
     return {surroundings.names[queue.logical_id]: queue.delay for queue in template.queues}
 
 
 def _lock(path: Path, parts: ExitStack) -> None:
-    """Keep other stacks away from the data until the end.
+    """Lock the data folder against other stacks until `parts` is closed.
 
     Raises:
-        DataInUseError: Another one has it.
+        DataInUseError: Another stack has the lock.
     """
     file: IO[str] = parts.enter_context(path.open("w"))
     try:
@@ -255,7 +260,7 @@ def _lock(path: Path, parts: ExitStack) -> None:
 
 
 def _warm_up() -> None:
-    """Load now what the first answer would have to wait for.
+    """Load the OpenAI client and the tokenizer, so that the first run does not wait for them.
 
     Raises:
         SkeinError: The tokenizer's ranks are not installed.

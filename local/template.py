@@ -1,7 +1,7 @@
-"""Reads `template.yaml`, so that what runs here is what would be deployed.
+"""Reader of `template.yaml`, so that the local stack runs the deployed functions and queues.
 
-CloudFormation's short tags (`!Ref`, `!Sub` ...) become their long form (`{"Ref": ...}`); whoever
-needs a value has it resolved by `Template.resolve` against the names that things have locally.
+CloudFormation's short tags (`!Ref`, `!Sub` ...) become their long form (`{"Ref": ...}`).
+`Template.resolve` replaces references by the local names of resources.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,15 @@ TEMPLATE = ROOT / "template.yaml"
 
 @dataclass(frozen=True)
 class Queue:
-    """An SQS queue. Seconds are seconds; `dead_letters` is the logical id of its DLQ."""
+    """SQS queue.
+
+    Attributes:
+        logical_id: The queue's logical id in the template.
+        delay: The default delay of messages, in seconds.
+        visibility: The visibility timeout, in seconds.
+        max_receives: The number of receives before a message is dead-lettered; None for no limit.
+        dead_letters: The logical id of the queue's dead-letter queue, if there is one.
+    """
 
     logical_id: str
     delay: int
@@ -32,7 +40,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Route:
-    """One method and path of the HTTP API, and the scopes that the gateway itself asks for."""
+    """Method and path of the HTTP API, with the scopes that the gateway itself requires."""
 
     method: str
     path: str
@@ -42,7 +50,7 @@ class Route:
 
 @dataclass(frozen=True)
 class QueueSource:
-    """A queue that calls a function."""
+    """Event source of a function: a queue and its batch settings."""
 
     queue: str
     batch_size: int
@@ -52,7 +60,7 @@ class QueueSource:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A `rate(...)` that calls a function; `input` replaces the event if set."""
+    """Schedule of a function: a `rate(...)` expression; `input` replaces the event if set."""
 
     name: str
     expression: str
@@ -61,7 +69,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Function:
-    """A Lambda function: where its code is, its limits, and what calls it."""
+    """Lambda function: its code, its limits and its event sources."""
 
     logical_id: str
     code: Path
@@ -75,11 +83,11 @@ class Function:
 
 
 class Template:
-    """The parsed template.
+    """Parsed CloudFormation template.
 
     Args:
-        document: The template as data, short tags in their long form.
-        root: The folder that paths in it are relative to.
+        document: The template as data, with short tags in their long form.
+        root: The folder that the template's paths are relative to.
     """
 
     def __init__(self, document: Mapping[str, Any], root: Path = ROOT) -> None:
@@ -91,7 +99,7 @@ class Template:
         """Read a template from a file.
 
         Raises:
-            BadTemplateError: It is missing or no YAML.
+            BadTemplateError: The file is missing, is not valid YAML, or contains no mapping.
         """
         try:
             document = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506
@@ -102,19 +110,23 @@ class Template:
         return cls(document, path.parent)
 
     def resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """The logical ids and properties of all resources of one type."""
+        """Iterate over the logical ids and properties of all resources of a type."""
         for logical_id, resource in self.document.get("Resources", {}).items():
             if resource.get("Type") == kind:
                 yield logical_id, resource.get("Properties") or {}
 
     def parameters(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The parameters: what is given, else their defaults, else an empty text."""
+        """Return all parameters: the given value, else the default, else an empty string."""
         declared = self.document.get("Parameters", {})
         return {name: (given or {}).get(name, p.get("Default", "")) for name, p in declared.items()}
 
     @cached_property
     def table(self) -> tuple[str, dict[str, Any]]:
-        """The logical id of the one table, and what `create_table` needs besides its name."""
+        """The table's logical id, and the arguments of `create_table` except the name.
+
+        Raises:
+            BadTemplateError: The template does not declare exactly one table.
+        """
         tables = list(self.resources("AWS::DynamoDB::Table"))
         if len(tables) != 1:
             raise BadTemplateError(f"one table is expected, there are {len(tables)}")
@@ -131,7 +143,7 @@ class Template:
 
     @cached_property
     def queues(self) -> tuple[Queue, ...]:
-        """Every queue, DLQs included."""
+        """All queues, including dead-letter queues."""
         return tuple(
             Queue(
                 logical_id=logical_id,
@@ -147,7 +159,7 @@ class Template:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """Every function with what calls it."""
+        """All functions with their event sources."""
         return tuple(
             self._function(logical_id, properties)
             for logical_id, properties in self.resources("AWS::Serverless::Function")
@@ -197,7 +209,7 @@ class Template:
         )
 
     def _with_parameters(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """The properties of a queue's event with its numbers filled in."""
+        """Resolve the parameters in the properties of a queue's event source."""
         return {
             name: value if name == "Queue" else self.resolve(value, {})
             for name, value in properties.items()
@@ -213,22 +225,22 @@ class Template:
         return None if default is None else str(default)
 
     def resolve(self, value: Any, names: Mapping[str, Any]) -> Any:
-        """Replace references in a value by what they stand for here.
+        """Replace the references in a value by their local values.
 
         Args:
             value: Any part of the template.
-            names: Of `Ref` targets by logical id, and of attributes as `Id.Attribute`; parameters
-                and pseudo parameters that are not among them take their defaults.
+            names: Values of `Ref` targets by logical id, and of attributes as `Id.Attribute`.
+                Other parameters and pseudo parameters take their defaults.
 
         Raises:
-            BadTemplateError: It refers to something that has no local name.
+            BadTemplateError: A reference has no local value, or a function is not supported.
         """
         conditions = self.document.get("Conditions", {})
         return Resolver({**self.parameters(), **names}, conditions).of(value)
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that also takes CloudFormation's short tags."""
+    """Safe YAML loader that accepts CloudFormation's short tags."""
 
 
 def _short_tag(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
@@ -242,7 +254,7 @@ def _short_tag(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[st
 
 
 _Loader.add_multi_constructor("!", _short_tag)
-# A version such as 2012-10-17 is text to CloudFormation, not a date.
+# CloudFormation reads a version such as 2012-10-17 as text, not as a date.
 _Loader.yaml_implicit_resolvers = {
     first: [entry for entry in entries if entry[0] != "tag:yaml.org,2002:timestamp"]
     for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -250,7 +262,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def _target(reference: Any) -> str | None:
-    """The logical id that a `Ref` or an `Arn` points to."""
+    """Return the logical id that a `Ref` or an `Arn` refers to."""
     if not isinstance(reference, dict):
         return None if reference is None else str(reference)
     if "Ref" in reference:

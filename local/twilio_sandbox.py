@@ -1,7 +1,7 @@
-"""A sandbox that answers like Twilio's REST API, so that Twilio's own client can talk to it.
+"""Sandbox of Twilio's REST API for Twilio's own client.
 
-Texts go nowhere but into a log. Some numbers behave as Twilio's documented test numbers do:
-https://www.twilio.com/docs/iam/test-credentials.
+SMS are only stored in a log and never sent. Some numbers behave like Twilio's documented test
+numbers: https://www.twilio.com/docs/iam/test-credentials.
 """
 
 import base64
@@ -54,21 +54,21 @@ BAD_RECIPIENTS = {
 }
 BAD_SENDERS = {"+15005550001": 21212, "+15005550007": 21606, "+15005550008": 21611}
 
-# What a text goes through, each told to its status callback.
+# The statuses of an SMS, in order; each causes a status callback.
 STATUSES = ("queued", "sent", "delivered")
 
 logger = logging.getLogger(__name__)
 
 
 class TwilioSandbox:
-    """One Twilio account.
+    """Sandbox of one Twilio account.
 
     Args:
-        log: Keeps the texts.
+        log: Stores the SMS.
         account: `account_sid` and `auth_token`.
-        webhooks: Makes the status callbacks.
+        webhooks: Sends the status callbacks.
         clock: The local clock.
-        on_text: Called with each text that was taken.
+        on_text: Called with each accepted SMS.
     """
 
     def __init__(
@@ -93,22 +93,29 @@ class TwilioSandbox:
         self._thread = threading.Thread(target=self._call_back, name="twilio", daemon=True)
 
     def start(self) -> None:
-        """Begin to make status callbacks."""
+        """Start the thread that sends status callbacks."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Make no more of them."""
+        """Stop the thread of status callbacks after those already queued."""
         self._todo.put(None)
         if self._thread.is_alive():
             self._thread.join()
 
     def settle(self, *, until: float) -> bool:
-        """Wait until every status callback is made; returns whether that came to be."""
+        """Wait until all status callbacks are sent.
+
+        Args:
+            until: Moment of `time.monotonic` at which to give up.
+
+        Returns:
+            Whether all status callbacks were sent in time.
+        """
         with self._changed:
             return self._changed.wait_for(lambda: not self._left, until - time.monotonic())
 
     def answer(self, request: Request) -> Response:
-        """Answer a request to the REST API, its path with `PREFIX`."""
+        """Handle a request to the REST API, whose path starts with `PREFIX`."""
         if not self._authenticated(request.headers.get("authorization", "")):
             return _refusal(UNAUTHORIZED, 20003)
         messages = f"{PREFIX}/{API}/Accounts/{self._sid}/Messages"
@@ -148,7 +155,7 @@ class TwilioSandbox:
         return json_response(CREATED, self._resource(sms))
 
     def _objection(self, sender: str, recipient: str, body: str) -> int | None:
-        """The code with which Twilio would refuse this text; None if it would not."""
+        """Return Twilio's error code for an SMS; None if Twilio would accept the SMS."""
         checks = (
             (BAD_SENDERS.get(sender), sender in BAD_SENDERS),
             (21212, not E164.fullmatch(sender)),
@@ -235,7 +242,7 @@ class TwilioSandbox:
 
 
 def _in_time(sms: Sms, query: Mapping[str, str]) -> bool:
-    """Whether a text fits the filters by date, which are dates or moments."""
+    """Return whether an SMS matches the `DateSent` filters, which are dates or timestamps."""
     for name, value in query.items():
         sent = sms.created_at[: len(value)].rstrip("Z")
         wanted = value.rstrip("Z")
