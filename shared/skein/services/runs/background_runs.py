@@ -1,4 +1,4 @@
-"""Runs outside any chat, which plans and services start: each exactly once, by what started it."""
+"""Runs outside any chat, which plans and webhook services start exactly once per cause."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -14,14 +14,14 @@ from skein.settings import Settings
 
 
 class AgentRun(NamedTuple):
-    """A run to be created: its writes, the first of which fails if it was created before."""
+    """A run to be created, with its writes; the first fails if the run exists."""
 
     run: Run
     writes: tuple[Write, ...]
 
     @property
     def job(self) -> RunJob:
-        """What starts it once the writes are committed."""
+        """The job that starts the run once the writes are committed."""
         return self.run.job
 
 
@@ -36,17 +36,20 @@ def agent_run(
     audience: Audience = OPEN,
     scope: str | None = None,
 ) -> AgentRun:
-    """Make a run in its agent's own partition, with a pointer that lasts as long as it lives.
+    """Create a run in its agent's own partition, and a pointer to it.
+
+    The pointer exists until the run ends.
 
     Args:
-        tenant: Whose agent.
-        agent_id: The agent.
-        trigger: Why.
-        cause: What the run's id follows from; the same cause never starts a second run.
+        tenant: The agent's tenant.
+        agent_id: The id of the agent.
+        trigger: Why the run exists.
+        cause: The parts from which the run's id is derived; the same cause never starts a second
+            run.
         now: The present.
         settings: For the outbox grace.
-        audience: Whom the trigger may be shown to.
-        scope: Which of the agent's partitions holds what the run makes without a chat.
+        audience: The audience of the trigger.
+        scope: The scope of the items that the run makes while it shows no chat.
 
     Returns:
         The writes for the caller's transaction, and the run.

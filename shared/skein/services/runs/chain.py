@@ -1,4 +1,4 @@
-"""After a "respond now, then these agents": who is next, once the one before has ended."""
+"""The chain of agents that respond one after another when a person asks them to."""
 
 from datetime import datetime
 
@@ -14,9 +14,9 @@ from skein.settings import Settings
 def next_in_chain(
     table: Table, run: Run, *, ids: Ids, now: datetime, settings: Settings
 ) -> Enqueued | None:
-    """The run of the next agent after `run`, for the transaction that ends `run`.
+    """Queue the run of the next agent after `run`, in the transaction that ends `run`.
 
-    Agents that have left the chat meanwhile are passed over. None when nobody is left.
+    Agents that have left the chat since are skipped. The result is None if no agent remains.
     """
     if run.chat_id is None:
         return None

@@ -1,7 +1,7 @@
-"""How many runs of one agent may be at work at once, for agents that have a limit.
+"""The concurrency limit: how many runs of one agent may be at work at once.
 
-The count lives in an item of its own that no ingest, claim or finish touches. A permit lasts as
-long as its run's lease, so that a dead worker's is free again without anybody's doing.
+The count is in an item of its own, which no post, claim or completion writes. A permit expires with
+its run's lease, so the permit of a dead worker becomes free without any cleanup.
 """
 
 from dataclasses import dataclass
@@ -17,20 +17,24 @@ from skein.services.common.optimistic import optimistic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcurrencyLimit:
-    """Hands out permits to work."""
+    """The service that grants permits to work, for agents with a limit."""
 
     table: Table
     clock: Clock
 
     @staticmethod
     def key_of(tenant: str, agent_id: str) -> Key:
-        """The key of an agent's permits: behind everything that a prompt's query reads."""
+        """Return the key of an agent's permits.
+
+        The key sorts after all items that a prompt's query reads.
+        """
         return Key(agent_partition(tenant, agent_id), PERMITS)
 
     def take(self, run: Run, limit: int, *, until: datetime) -> bool:
-        """Let `run` work until `until`, unless `limit` other runs of its agent do already.
+        """Take a permit for `run`, unless `limit` other runs of its agent have one.
 
-        A run that has a permit keeps it, with its new end.
+        The permit expires at `until`. A run that has a permit already gets this new expiry. The
+        result tells whether `run` has a permit now.
         """
         return optimistic(self.clock, lambda: self._take_once(run, limit, until))
 
@@ -45,7 +49,7 @@ class ConcurrencyLimit:
         return True
 
     def give_back(self, run: Run) -> None:
-        """Let another run have the permit of `run`, if it has one."""
+        """Return the permit of `run`, if it has one."""
         optimistic(self.clock, lambda: self._give_back_once(run))
 
     def _give_back_once(self, run: Run) -> None:

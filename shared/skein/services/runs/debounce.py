@@ -1,8 +1,8 @@
-"""A person who sends several texts at once gets one answer that has read all of them.
+"""Debounce: one answer to several SMS that a person sends in quick succession.
 
-Each text lets the answer wait a little longer, but never longer than a while after the first. The
-end of that wait stands on the agent's membership, beside the slots and written with them, so that
-whoever would start the run sees it, however many jobs name the run.
+Each SMS delays the answer a little more, up to a maximum after the first one. The end of the delay
+is stored on the agent's membership and written together with the slots. So every worker that gets a
+job of the run sees it.
 """
 
 from datetime import datetime, timedelta
@@ -17,11 +17,11 @@ from skein.settings import Settings
 
 
 class Debounce(Value):
-    """How long an answer waits for more texts.
+    """The debounce of the answers in a chat, in seconds.
 
     Attributes:
-        seconds: After each text.
-        longest_seconds: After the first of them, however many follow.
+        seconds: The delay after each SMS.
+        longest_seconds: The maximum delay after the first SMS, however many follow.
     """
 
     seconds: int
@@ -29,12 +29,12 @@ class Debounce(Value):
 
     @property
     def first_seconds(self) -> int:
-        """How long the answer to a single text waits."""
+        """The delay, in seconds, of the answer to a single SMS."""
         return min(self.seconds, self.longest_seconds)
 
 
 def debounce_in(chat: Chat, settings: Settings) -> Debounce:
-    """How long answers in a chat wait, as its agent, line and tenant say."""
+    """Return the debounce of a chat, from the settings of its agent, line and tenant."""
     effective = effective_in(chat, settings)
     return Debounce(
         seconds=effective.reply_debounce_seconds,
@@ -43,15 +43,15 @@ def debounce_in(chat: Chat, settings: Settings) -> Debounce:
 
 
 def burst_with(place: Membership, debounce: Debounce | None, now: datetime) -> dict[str, Any]:
-    """The attributes of an agent's place after one more text of a person in its chat.
+    """Return the membership attributes that record one more SMS of a person.
 
-    A burst begins with the text that gives the agent something to answer. While the agent is busy
-    with an earlier answer nobody waits because of the burst, so its end is only fixed by then.
+    The burst keeps its latest end while an answer is pending and no run is running. Otherwise this
+    SMS sets a new latest end: while a run is running, nobody waits because of the debounce.
 
     Args:
         place: The agent's membership, freshly read.
-        debounce: How long to wait; None for what was not texted.
-        now: When the text came.
+        debounce: The debounce of the chat; None for a message that is not an SMS.
+        now: When the SMS arrived.
     """
     if debounce is None:
         return {}
@@ -65,7 +65,7 @@ def burst_with(place: Membership, debounce: Debounce | None, now: datetime) -> d
 
 
 def seconds_left(place: Membership | None, now: datetime) -> int:
-    """How many whole seconds an answer in that place still has to wait; 0 when it may begin."""
+    """Return how many whole seconds of debounce are left; 0 if the run may start."""
     if place is None or place.burst is None:
         return 0
     return max(0, ceil((place.burst.until - now).total_seconds()))

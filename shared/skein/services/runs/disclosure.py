@@ -1,7 +1,7 @@
 """Decide where a run may post, inside each transaction that posts (DESIGN section 5.8).
 
-An activation holds content: its prompt and the results of its tools. `Run.held` records who was
-present for all of it. The checks here compare that with the people who read the destination now.
+An activation holds content: its prompt and the results of its tools. `Run.held` records the
+audience of all that content. The checks here compare this audience with the destination's readers.
 """
 
 from skein.errors import Forbidden, NotFound, ReadersChanged
@@ -21,7 +21,7 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
     """Refuse a post that shows content to people who were not present for it.
 
     Args:
-        run: The run that posts, with what its activation holds.
+        run: The run that posts, with the content that its activation holds.
         snapshot: The destination, as the posting transaction expects it.
 
     Raises:
@@ -44,8 +44,8 @@ def check_readers(held: Held, chat: Chat) -> None:
     """Refuse to use an activation for people who joined after its prompt was built.
 
     Args:
-        held: What the activation holds.
-        chat: The chat that its prompt showed, as it is now.
+        held: The content that the activation holds.
+        chat: The chat that its prompt showed, as the chat is now.
 
     Raises:
         ReadersChanged: Someone joined.
@@ -75,16 +75,16 @@ def may_affect(run: Run, audience: Audience) -> bool:
 
 
 def may_tell(run: Run, readers: Audience, people: set[str]) -> bool:
-    """Return whether all that an activation holds may be shown to some readers.
+    """Return whether all content that an activation holds may be shown to `readers`.
 
     One exception: a person alone with the agent in a private chat may have it tell others where
     that person is a member, too. This holds only for a run that this person triggered there, and
     only if nobody else was present for anything private that the activation holds.
 
     Args:
-        run: With what its activation holds.
-        readers: Who would be shown it.
-        people: The ids of the people among them, those of an open chat included.
+        run: The run, with the content that its activation holds.
+        readers: The readers to whom the content would be shown.
+        people: The ids of the people among the readers, also those of an open chat.
     """
     held = run.held
     if held is None:

@@ -1,4 +1,4 @@
-"""A person asks agents of a chat to respond now, whatever the chat's policy."""
+"""The manual trigger: a person asks a chat's agents to respond, under any policy."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Respond:
-    """Starts runs by hand."""
+    """The service that starts runs on a person's request."""
 
     table: Table
     clock: Clock
@@ -27,21 +27,22 @@ class Respond:
     settings: Settings
 
     def now(self, tenant: str, chat_id: str, by: MemberRef, *, agent_id: str | None = None) -> Run:
-        """Let one agent respond, or all of them, one after another in the order of their ids.
+        """Start a run of one agent, or of all agents in turn, ordered by id.
 
-        An agent that has a run queued already is not given a second one: the wishes are merged.
+        An agent that has a queued run gets no second one: the request extends the queued run.
 
         Args:
-            tenant: Whose chat.
-            chat_id: Which chat.
-            by: The person who asks; must be in the chat.
-            agent_id: The agent; None for all, each of which sees the answers before its own.
+            tenant: The chat's tenant.
+            chat_id: The id of the chat.
+            by: The person who asks; must be a member of the chat.
+            agent_id: The id of the agent; None for all agents. Each of them sees the answers before
+                its own.
 
         Returns:
-            The run of the first agent; those of the others are made when their turn comes.
+            The run of the first agent; each further run is created when the one before it ends.
 
         Raises:
-            NotFound: No such chat, the person is not in it, or the agent is not.
+            NotFound: There is no such chat, or the person or the agent is not a member.
             Conflict: The chat is discarded.
             Unprocessable: There is no agent in the chat.
         """

@@ -1,4 +1,4 @@
-"""Read runs: for operators with all that they were given, for an agent what it may be shown."""
+"""Read runs: in full for operators, and filtered by audience for an agent."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -19,10 +19,10 @@ INDEX_ROWS = 50
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run with what it was given and what it did.
+    """A run with its steps and its newest prompt.
 
     Attributes:
-        prompt: What the newest activation was given; None before the first answer.
+        prompt: The prompt of the newest activation that has one; None before the first answer.
     """
 
     run: Run
@@ -32,13 +32,15 @@ class RunView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunViews:
-    """Reads runs for the API."""
+    """The service that reads runs for the API."""
 
     table: Table
     clock: Clock
 
     def get(self, tenant: str, run_id: str) -> RunView:
-        """A run, its steps and its newest prompt, in one query (two while it is queued).
+        """Return a run, its steps and its newest prompt.
+
+        This takes one query, and one more read while the run is queued.
 
         Raises:
             NotFound: There is no such run in this tenant.
@@ -65,14 +67,14 @@ class RunViews:
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Run]:
-        """A page of an agent's runs of one day, the newest first, without prompts and steps.
+        """List an agent's runs of one day, newest first, without prompts and steps.
 
         Args:
-            tenant: Whose agent.
-            agent_id: The agent, a deleted one, too.
+            tenant: The agent's tenant.
+            agent_id: The id of the agent, which may be deleted.
             day: The day in UTC on which the runs were created; None for today.
-            limit: How many to show at most.
-            cursor: Where an earlier page ended.
+            limit: The maximum number of runs on the page.
+            cursor: The cursor of the previous page.
 
         Raises:
             NotFound: There never was such an agent in this tenant.
@@ -91,7 +93,11 @@ class RunViews:
         )
 
     def _as_queued(self, run: Run) -> Run:
-        """Until a run is claimed, the agent's membership says what has joined it."""
+        """Return a queued run with the trigger, chain depth and chain of its slot.
+
+        Until a run is claimed, only the slot on the agent's membership records the messages that
+        extended the run.
+        """
         if run.status != "queued" or run.chat_id is None:
             return run
         agent = MemberRef(kind="agent", id=run.agent_id)
@@ -106,7 +112,7 @@ class RunViews:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRuns:
-    """Reads an agent's runs of today and yesterday."""
+    """The service that reads an agent's runs of today and yesterday (UTC)."""
 
     table: Table
     clock: Clock
@@ -120,15 +126,15 @@ class OwnRuns:
         status: RunStatus | None,
         limit: int,
     ) -> tuple[Run, ...]:
-        """The agent's newest runs, among its last 50 of each of two days.
+        """Return the agent's newest runs, from its last 50 runs of each of two days.
 
         Args:
-            tenant: Whose agent.
-            agent_id: The agent.
-            place: Where they are shown; what comes from elsewhere in private is left out, be it
-                a whole run or something that it sent.
-            status: Only runs in this state.
-            limit: How many at most.
+            tenant: The agent's tenant.
+            agent_id: The id of the agent.
+            place: The audience to which the runs are shown. Private runs and sent messages that
+                this audience may not see are left out.
+            status: Only runs with this status; None for all.
+            limit: The maximum number of runs.
         """
         today = self.clock.now().date()
         keys = [
@@ -151,10 +157,10 @@ class OwnRuns:
         return tuple(shown[:limit])
 
     def get(self, tenant: str, agent_id: str, run_id: str, *, place: Audience) -> Run:
-        """One run of the agent.
+        """Return one run of the agent.
 
         Raises:
-            NotFound: The agent has no such run, or it may not be shown here.
+            NotFound: The agent has no such run, or the run may not be shown here.
         """
         try:
             item = self.table.get(Run.key_of(tenant, run_id))
@@ -167,6 +173,6 @@ class OwnRuns:
 
 
 def _as_told(run: Run, place: Audience) -> Run:
-    """The run with those of its messages that may be shown at `place`."""
+    """Return the run with only those sent messages that may be shown to `place`."""
     sent = tuple(message for message in run.sent if may_show(message.audience, place))
     return run.model_copy(update={"sent": sent})

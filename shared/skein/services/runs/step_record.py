@@ -1,4 +1,4 @@
-"""A model's answer as it is written down, with what is noted of the prompt that it answers."""
+"""The record of a step: a model's answer, with facts about its prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from skein.services.runs.claim import Claim, stored_of
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """An answer that is to be written down, alone or together with all that follows from it.
+    """A step to be recorded, alone or in the transaction of its consequences.
 
     Attributes:
-        claim: The run's, as it is once that is done.
-        changes: Of the run's item.
-        beside: The writes of other items, which nobody else makes.
+        claim: The run's claim as it is after the write.
+        changes: The changes of the run's item.
+        beside: The writes of other items, which no other worker makes.
     """
 
     claim: Claim
@@ -37,17 +37,19 @@ def recording(
     thread: Thread | None = None,
     at_thread: Sequence[Write] = (),
 ) -> Recording:
-    """What writes a model's answer down.
+    """Build the writes that record a step.
+
+    `shown`, `held` and `thread` count only if the step is its activation's first.
 
     Args:
-        claim: The run's.
-        step: The answer, with the prompt if it is the activation's first.
-        shown: Of that prompt: which chat it showed, and how much of it; None for no chat.
-        held: Of that prompt: what it holds, and who was present for it.
-        borrowed: Of that prompt: the borrowed context that it held, if any.
-        marks: Of that prompt: what was noted of it.
-        thread: Of that prompt: the active one.
-        at_thread: What is noted of the run's work at it.
+        claim: The claim of the run.
+        step: The step, with the prompt if it is the activation's first.
+        shown: The chat that the prompt showed, and up to which message; None for no chat.
+        held: The content that the prompt held, with its audience.
+        borrowed: The borrowed context that the prompt held, if any.
+        marks: The marks of the prompt.
+        thread: The active thread of the prompt.
+        at_thread: The writes that record the run's work at the thread.
     """
     changed = claim.with_run(
         steps_taken=step.n,

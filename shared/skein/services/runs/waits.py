@@ -1,8 +1,8 @@
-"""A run that asked something and waits: the ways in which a wait ends.
+"""Waits: a run that has asked something pauses until a reply or a time-out.
 
-The message, the wait and the state `waiting` are one transaction (`asking`). The wait sits on the
-membership of the chat that is waited in; the reply and the time-out both condition on that very
-wait, so one of them ends it, once (DESIGN section 5).
+One transaction posts the question, writes the wait and sets the status `waiting` (`asking`). The
+wait is stored on the agent's membership in the chat where the run asked. The reply and the time-out
+are both conditional on that wait, so exactly one of them ends the wait (DESIGN section 5).
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from skein.settings import Settings
 
 
 class Resumed(NamedTuple):
-    """What lets a waiting run go on: the writes, and the job if it may start at once."""
+    """The writes that resume a waiting run, and its job if startable at once."""
 
     writes: tuple[Write, ...]
     job: RunJob | None
@@ -37,12 +37,13 @@ def resumed_by(
     now: datetime,
     settings: Settings,
 ) -> Resumed:
-    """What a message does to the wait of an agent in the chat it is posted to.
+    """Resume an agent's waiting run with a message posted to the chat where it waits.
 
-    The run goes on as deep in the chain as a run that the message had started: 0 by a person.
+    The run takes the chain depth of the message: 0 if a person posted it.
 
     Args:
-        table: To read the run's home, where it waits in another chat than its own.
+        table: The table from which the membership in the run's own chat is read, if the run waits
+            in another chat.
         member: The waiting agent's membership, freshly read.
         message: The reply.
         changes: Further attributes of the membership to set.
@@ -57,11 +58,11 @@ def resumed_by(
 
 
 def timed_out(table: Table, member: Membership, *, now: datetime, settings: Settings) -> Resumed:
-    """What the end of its time does to a wait; conditional on that very wait.
+    """Resume an agent's waiting run after a time-out; conditional on the wait as read.
 
     Args:
         table: See `resumed_by`.
-        member: The agent's membership in the chat that is waited in, freshly read.
+        member: The agent's membership in the chat where the run waits, freshly read.
         now: The present.
         settings: See `resumed_by`.
     """
@@ -71,14 +72,14 @@ def timed_out(table: Table, member: Membership, *, now: datetime, settings: Sett
 
 
 def let_go(table: Table, member: Membership, *, now: datetime, settings: Settings) -> Resumed:
-    """What becomes of a wait in a chat in which nobody can answer any more.
+    """Resume a run that waits in a chat where nobody can answer any more.
 
-    The run goes on in its own chat, told that its time ran out; if this is its own chat, its next
-    claim cancels it. The caller takes the wait away from `member` in the same transaction.
+    The run resumes in its own chat with a time-out. If the run waits in its own chat, its next
+    claim cancels the run. The caller clears the wait on `member` in the same transaction.
 
     Args:
         table: See `resumed_by`.
-        member: The membership that closes, or whose chat does.
+        member: The membership that closes, or whose chat closes.
         now: The present.
         settings: See `resumed_by`.
     """
@@ -114,7 +115,7 @@ def _resumed(
 def _going_on(
     member: Membership, resume: Resume, changes: Mapping[str, Any], due_at: datetime
 ) -> Update:
-    """The run that waited, queued again; holds while it waits this very wait."""
+    """Return the write that queues the waiting run again, conditional on this wait."""
     wait = _wait_of(member)
     key = Run.key_of(member.tenant, wait.run_id)
     change = {
@@ -137,7 +138,7 @@ def _unanswered(member: Membership) -> Resume:
 
 
 def _home(table: Table, member: Membership) -> Membership | None:
-    """The agent's membership in the chat that the waiting run belongs to, if it belongs to one."""
+    """Return the agent's membership in the waiting run's own chat; None for no chat."""
     home_id = Run.home_of(_wait_of(member).run_id)
     if home_id == member.chat_id:
         return member

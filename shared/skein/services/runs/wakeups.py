@@ -1,6 +1,6 @@
-"""Decide which agents a message wakes.
+"""Decide which agents a message triggers.
 
-The chat's `respond` policy names them (`woken_by`). Two limits end chatter between agents: the
+The chat's `respond` policy selects them (`woken_by`). Two limits end chatter between agents: the
 chain depth of a message (`woken_by`), and the number of runs per window (`paced`).
 """
 
@@ -17,14 +17,15 @@ from skein.settings import Settings
 def woken_by(
     message: Message, chat: Chat, agents: Sequence[Membership], *, max_chain_depth: int
 ) -> list[Membership]:
-    """The agent memberships that get a run for `message`, in the order in which they are sent.
+    """Return the memberships of the agents that `message` triggers, in dispatch order.
 
     Args:
-        message: What was said; keywords and notices wake nobody.
-        chat: Where; its policy decides: `every` agent but the sender, those whom the text
-            `mention`s in order of appearance (all of one name), or, with `manual`, none.
+        message: The message; keywords and notices trigger nobody.
+        chat: The message's chat. Its policy is `every` (all agents but the sender), `mention` (the
+            agents mentioned in the text, in order of appearance; all agents of a shared name) or
+            `manual` (none).
         agents: The chat's active agent memberships.
-        max_chain_depth: From this depth on, a message wakes nobody.
+        max_chain_depth: A message of this chain depth or more triggers nobody.
     """
     if message.kind != "text" or message.depth >= max_chain_depth or chat.respond == "manual":
         return []
@@ -38,10 +39,11 @@ def woken_by(
 
 
 def mentions(text: str, names: Iterable[str]) -> list[str]:
-    """The casefolded `names` that `text` mentions as `@name`, once each, in order of appearance.
+    """Return the casefolded `names` that `text` mentions as `@name`.
 
-    A mention is word-bounded on both sides: `me@ann.example` and `@Annabel` do not mention Ann. Of
-    names that begin alike the longest counts.
+    Each name is returned once, in order of appearance. A mention has word boundaries on both
+    sides: `me@ann.example` and `@Annabel` do not mention Ann. If names share a beginning, the
+    longest match counts.
     """
     longest_first = sorted(names, key=len, reverse=True)
     if not longest_first:
@@ -51,7 +53,7 @@ def mentions(text: str, names: Iterable[str]) -> list[str]:
 
 
 class Pace(NamedTuple):
-    """Whether a message may wake an agent, and what the agent's membership remembers of it."""
+    """Whether a message may start a run of an agent, and the membership's changes."""
 
     allowed: bool
     changes: dict[str, Any]
@@ -60,12 +62,19 @@ class Pace(NamedTuple):
 def paced(
     agent: Membership, message: Message, *, woken: bool, now: datetime, settings: Settings
 ) -> Pace:
-    """Judge whether `message` may start a run of `agent`, which it wakes or does not.
+    """Decide whether `message` may start a run of `agent` under the pace limit.
 
-    A person's message always may, and ends a pause even where it wakes nobody. Agents' messages
-    may start at most `max_agent_runs` runs within `agent_runs_window_seconds`; then the agent
-    pauses in this chat until a person writes. A message that only widens a queued run, or lets a
-    waiting one go on, starts none.
+    A person's message always may. The message also ends a pause, even if it triggers nobody.
+    Agents' messages may start at most `max_agent_runs` runs within `agent_runs_window_seconds`.
+    Then the agent pauses in this chat until a person writes. A message that extends a queued run
+    or resumes a waiting run starts no run, so the limit does not count it.
+
+    Args:
+        agent: The agent's membership, freshly read.
+        message: The message.
+        woken: Whether the message triggers the agent (`woken_by`).
+        now: The present.
+        settings: For the limit and its window.
     """
     if message.sender.kind == "user":
         changes: dict[str, Any] = {}
