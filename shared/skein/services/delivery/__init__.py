@@ -1,4 +1,4 @@
-"""Deliver messages to phones as SMS, each part once."""
+"""Deliver messages to phones as SMS, each part once as far as possible."""
 
 __all__ = [
     "enqueue",

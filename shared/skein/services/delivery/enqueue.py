@@ -1,4 +1,4 @@
-"""Whose phones a message goes to, and what is written so that it gets there."""
+"""Deliveries of a new message: one for each person of a direct chat who is on SMS."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -26,14 +26,17 @@ class Outgoing(NamedTuple):
 def outgoing(
     snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids, settings: Settings
 ) -> Iterator[Outgoing]:
-    """The deliveries of an agent's message, one to each person of a direct chat who is on SMS.
+    """Yield the deliveries of an agent's message to the people of a direct chat on SMS.
+
+    Only active members with a phone number who have not opted out get a delivery.
 
     Args:
-        snapshot: The chat, as it was read; the writes hold while people's texts go where they went.
-        message: Numbered.
-        now: The present.
-        ids: Where the deliveries' ids come from.
-        settings: For the outbox grace.
+        snapshot: The chat snapshot. The writes are conditional on each person's phone number,
+            opt-out and last delivery in the snapshot (optimistic lock).
+        message: The message, with its seq.
+        now: The current time.
+        ids: Generates the ids of the deliveries.
+        settings: The settings, for `outbox_grace_seconds`.
     """
     if snapshot.chat.kind != "direct" or message.sender.kind != "agent":
         return
@@ -62,7 +65,7 @@ def outgoing(
 
 
 def _as_read(person: Membership) -> Condition:
-    """Holds while a person's texts go where they went, behind the one that they went behind."""
+    """Return the condition that a person's number, opt-out and last delivery are unchanged."""
     stored = person.attributes()
     names = ("sms", "sms_opted_out_at", "last_delivery")
     return all_of(*(Is(name, stored.get(name)) for name in names))

@@ -1,11 +1,12 @@
-"""Decide when a text is sent again, and how long a worker holds its delivery.
+"""Delivery policy: when to retry an SMS, and how long the lease of a delivery lasts.
 
-This module holds every constant and rule of the policy, as pure functions. Some numbers stay
-elsewhere, because others need them too. `tests/unit/delivery/test_policy.py` checks that they fit:
+This module holds the constants and rules of the policy, as pure functions. Some numbers are
+elsewhere, because other code needs them too. `tests/unit/delivery/test_policy.py` checks that all
+of them fit together:
 
 - `settings.py`: `delivery_order_seconds`, `ambiguous_post_seconds` and `outbox_grace_seconds`,
   which operators can change;
-- `services/outbox/tick.py`: `BACKOFF_MINUTES`, the waits before the tick sends any job again;
+- `services/outbox/tick.py`: `BACKOFF_MINUTES`, the minutes until the tick sends any job again;
 - `adapters/twilio_sms.py`: `CONNECT_SECONDS` and `READ_SECONDS`, the time-outs of one request;
 - `template.yaml`: the `Timeout` of `SmsDelivery`, at which an invocation ends, and the
   `VisibilityTimeout` and `maxReceiveCount` of `DeliveriesQueue`.
@@ -20,25 +21,25 @@ from skein.settings import Settings
 RETRY_WAITS = (timedelta(minutes=5), timedelta(minutes=30))
 MAX_TRIES = len(RETRY_WAITS) + 1
 
-LEASE_MARGIN = timedelta(seconds=2)  # the lease outlives the invocation, never the other way round
+LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
 ORDER_CHECK_SECONDS = 2
 MAX_DELAY_SECONDS = 900  # SQS
-POST_TIME = timedelta(seconds=30)  # the time-outs of a look-up and a post, and the writes around
+POST_TIME = timedelta(seconds=30)  # time-outs of a look-up and a post, plus the writes
 CLOCK_SKEW = timedelta(seconds=10)  # between us and Twilio
-PATIENCE = timedelta(hours=1)  # after that a text rather fails than be sent twice
+PATIENCE = timedelta(hours=1)  # after that, an unclear SMS fails, so that it is not sent twice
 
 OPTED_OUT = 21610  # the person answered STOP: https://www.twilio.com/docs/api/errors/21610
 
-# Twilio's errors that may pass by themselves (https://www.twilio.com/docs/api/errors).
+# Twilio's temporary errors (https://www.twilio.com/docs/api/errors).
 PASSING_ERRORS = frozenset(
     {
-        20003,  # the credentials are wrong, as while they are being changed
+        20003,  # the credentials are wrong, for example during a rotation
         20429,  # too many requests
-        21611,  # too many texts wait on this number
+        21611,  # too many SMS are queued on this number
         30001,  # the queue is full
-        30003,  # the phone is switched off or out of reach
-        30005,  # the phone is unknown, or not active now
-        30008,  # the carrier does not say what went wrong
+        30003,  # the phone is off or unreachable
+        30005,  # the phone is unknown or inactive
+        30008,  # the carrier gives no reason
         30017,  # the carrier's network is congested
         30022,  # over the carrier's rate
         30410,  # the provider did not answer in time
@@ -47,7 +48,7 @@ PASSING_ERRORS = frozenset(
 
 
 def lease_end(deadline: datetime) -> datetime:
-    """Return when the lease of a worker ends, given the end of its invocation."""
+    """Return the end of a worker's lease, given the end of its invocation."""
     return deadline + LEASE_MARGIN
 
 
@@ -59,18 +60,18 @@ def time_for_another_post(deadline: datetime, now: datetime) -> bool:
 def waits_for(
     predecessor: Delivery | None, delivery: Delivery, now: datetime, settings: Settings
 ) -> bool:
-    """Tell whether a delivery still waits for the one before it to the same phone."""
+    """Tell whether a delivery still waits for the previous delivery to the same phone."""
     order_ends = delivery.created_at + timedelta(seconds=settings.delivery_order_seconds)
     return predecessor is not None and not predecessor.settled and now < order_ends
 
 
 def queue_delay(wait: timedelta) -> int:
-    """Return the delay of a job that comes back after `wait`, in whole seconds."""
+    """Return the queue delay of a job for a wait, in whole seconds, at most 900."""
     return min(int(wait.total_seconds()) + 1, MAX_DELAY_SECONDS)
 
 
 def next_try(part: DeliveryPart, now: datetime) -> datetime | None:
-    """Return when a failed part is posted again; None after its last try."""
+    """Return the time of a failed part's next try; None after its last try."""
     return None if tries_are_over(part) else now + RETRY_WAITS[part.tries - 1]
 
 
@@ -80,25 +81,25 @@ def tries_are_over(part: DeliveryPart) -> bool:
 
 
 def may_pass(error_code: int | None) -> bool:
-    """Tell whether a text that failed with this error may succeed later."""
+    """Tell whether an SMS that failed with this error may succeed later."""
     return error_code in PASSING_ERRORS
 
 
 def grace_end(now: datetime, settings: Settings) -> datetime:
-    """Return when the tick sends a job that should have been sent at once."""
+    """Return the time at which the tick sends a job that its commit did not send."""
     return now + timedelta(seconds=settings.outbox_grace_seconds)
 
 
 def next_look_up(now: datetime, settings: Settings) -> datetime:
-    """Return when to look up a post whose outcome is unclear."""
+    """Return the time of the next look-up of a post whose outcome is unclear."""
     return now + timedelta(seconds=settings.ambiguous_post_seconds)
 
 
 def look_up_from(posted_at: datetime) -> datetime:
-    """Return the earliest time at which Twilio can have taken a text, by its own clock."""
+    """Return the earliest time at which Twilio, by its own clock, can have accepted an SMS."""
     return posted_at - CLOCK_SKEW
 
 
 def may_look_up_again(posted_at: datetime, now: datetime) -> bool:
-    """Tell whether an unclear post is looked up once more after a failed look-up."""
+    """Tell whether to look up an unclear post again after a failed look-up."""
     return now < posted_at + PATIENCE

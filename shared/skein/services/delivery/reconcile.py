@@ -1,4 +1,4 @@
-"""What became of a post whose answer was lost: looked up at Twilio, by from, to, body and time."""
+"""Reconciliation of unclear posts: look up the SMS at Twilio by from, to, body and time."""
 
 import logging
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """Settles unclear posts."""
+    """Look-up of posts whose outcome is unclear."""
 
     book: DeliveryStore
     clock: Clock
@@ -34,10 +34,11 @@ class Lookup:
     settings: Settings
 
     def settle(self, hold: DeliveryLease, index: int) -> bool:
-        """Find out what became of an unclear post.
+        """Look up the outcome of an unclear post, and write the outcome.
 
         Returns:
-            Whether that is settled, or has to wait; False when the part must be posted again.
+            True if the outcome is known, or if the part has to wait for the next look-up. False if
+            the part must be posted again.
         """
         delivery, part, now = hold.delivery, hold.delivery.parts[index], self.clock.now()
         posted_at = part.intent_at or delivery.created_at
@@ -67,9 +68,11 @@ class Lookup:
     def _unowned(
         self, delivery: Delivery, index: int, found: Sequence[SentSms]
     ) -> list[SentSms] | None:
-        """Those of the texts `found` that no other part is known to be.
+        """Return the SMS in `found` that belong to no known part.
 
-        None while an earlier delivery looks for the very same words: it chooses first.
+        Returns:
+            The SMS; None while an earlier delivery has an unclear part with the same text, because
+            the earlier delivery chooses first.
         """
         if not found:
             return []
@@ -87,7 +90,7 @@ class Lookup:
 
 
 def outgoing(delivery: Delivery, index: int, settings: Settings) -> OutgoingSms:
-    """One part as it is handed over; its callback names delivery and part."""
+    """Build the SMS of one part, with a status callback that names the delivery and the part."""
     names = {
         "tenant": delivery.tenant,
         "chat": delivery.chat_id,

@@ -1,7 +1,7 @@
-"""How long a text is on the air, and where a long one is cut.
+"""SMS segments: count the segments of a text, and split a long text into parts.
 
-A text is sent in GSM-7 when that holds all of its characters, else in UCS-2; one segment holds 160
-septets or 70 UTF-16 code units, and 153 or 67 where several are joined
+An SMS is sent in GSM-7 if GSM-7 has all of its characters, else in UCS-2. A single segment holds
+160 septets or 70 UTF-16 code units. Each of several joined segments holds 153 or 67
 (https://www.twilio.com/docs/glossary/what-sms-character-limit).
 """
 
@@ -13,8 +13,8 @@ from itertools import takewhile
 
 from gsm0338 import Codec
 
-# Twilio refuses bodies over 1,600 characters (error 21617), and says that some count as several
-# without saying how. Here each counts as the most it can cost in either encoding.
+# Twilio refuses bodies over 1,600 characters (error 21617). Some characters count as several, but
+# Twilio does not say how many. Here each character counts as its highest cost in either encoding.
 MAX_PART_UNITS = 1_599
 
 GSM_SINGLE, GSM_JOINED = 160, 153
@@ -32,7 +32,7 @@ _gsm = Codec()
 
 
 def segment_count(text: str) -> int:
-    """How many segments `text` is billed as; no character is torn between two of them."""
+    """Count the segments that `text` is billed as; no character spans two segments."""
     septets = _septets(text)
     if septets is not None:
         return _packed(septets, GSM_SINGLE, GSM_JOINED)
@@ -40,21 +40,22 @@ def segment_count(text: str) -> int:
 
 
 def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
-    """Cut `text` into parts that can each be sent as one message, in order.
+    """Split `text` into parts, each of which fits in one SMS, in order.
 
-    It is cut after a sentence where that leaves a part at least half full, else at the end of a
-    line, else between words, else between characters; a character is what a reader takes for one,
-    so accents, skin tones and joined emoji stay whole unless one alone is longer than a part.
-    White space at a cut, and around the whole, is left out, and so are control characters, which
-    no phone can show; nothing else is.
+    A cut is made after a sentence, else at the end of a line, if the part is then more than half
+    full. Otherwise a cut is made between words, else between characters. A character is one symbol
+    as a reader sees it: accents, skin tones and joined emoji stay whole, unless one alone is longer
+    than a part.
+    White space at cuts and at both ends is removed. So are control characters, which no phone can
+    show. All other text is kept.
 
     Args:
-        text: What is to be sent.
-        limit: The most units of a part, at least 2: a UTF-16 code unit is one, and a character of
-            GSM-7's extension table is two.
+        text: The text of the message.
+        limit: The most units of a part, at least 2. A UTF-16 code unit counts as one unit, and a
+            character of GSM-7's extension table as two.
 
     Returns:
-        At least one part, unless there is nothing but white space.
+        The parts; none if `text` is only white space and control characters.
     """
     parts = []
     rest = CONTROL.sub("", text).strip()
@@ -67,7 +68,7 @@ def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
 
 
 def _septets(text: str) -> list[int] | None:
-    """What each character takes in GSM-7; None when it does not hold all of them."""
+    """Return the septets of each character in GSM-7; None if GSM-7 lacks one of them."""
     if ESCAPE in text:
         return None
     try:
@@ -98,7 +99,7 @@ def _packed(sizes: Iterable[int], single: int, joined: int) -> int:
 
 
 def _fitting(text: str, limit: int) -> int:
-    """How many characters from the start of `text` are at most `limit` units."""
+    """Count the characters from the start of `text` that fit in `limit` units."""
     used = 0
     for position, character in enumerate(text):
         used += _most_units(character)
@@ -108,7 +109,7 @@ def _fitting(text: str, limit: int) -> int:
 
 
 def _cut(text: str, longest: int) -> int:
-    """The best place to cut, from 1 to `longest`, in a text that goes on after it."""
+    """Return the best place to cut, from 1 to `longest`, in a text longer than `longest`."""
     window = text[: longest + 1]
     for ends in (SENTENCE_END, LINE_END, WORD_END):
         found = _last_end(ends, window, longest)
@@ -124,12 +125,12 @@ def _last_end(ends: re.Pattern[str], window: str, longest: int) -> int:
 
 
 def _character_boundary(text: str, longest: int) -> int:
-    """The last place up to `longest` that tears no character; `longest` when there is none."""
+    """Return the last place up to `longest` between two characters; else `longest`."""
     return next((place for place in range(longest, 0, -1) if not _torn(text, place)), longest)
 
 
 def _torn(text: str, place: int) -> bool:
-    """Whether a cut at `place` goes through a character, as far as is cheap to tell (UAX 29)."""
+    """Tell whether a cut at `place` splits a character, by a cheap subset of UAX 29."""
     before, after = text[place - 1], text[place]
     return (
         ZERO_WIDTH_JOINER in {before, after}
@@ -142,7 +143,7 @@ def _torn(text: str, place: int) -> bool:
 
 
 def _regional(character: str) -> bool:
-    """Whether it is a half of a country's flag."""
+    """Tell whether a character is one half of a country's flag."""
     return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 

@@ -1,8 +1,8 @@
-"""Texts on their way out: each part of each delivery reaches Twilio, once as far as that goes.
+"""SMS sender: hand over each part of each delivery to Twilio, once as far as possible.
 
-Twilio's create is not idempotent, so the intent is written before the post. Who finds an intent
-without an outcome waits for its status callback, then looks the text up, and only then posts again
-(DESIGN section 5).
+Twilio's create is not idempotent, so the sender writes an intent before each post. A worker that
+finds an intent without an outcome waits for the status callback, then looks up the SMS at Twilio,
+and only then posts the part again (DESIGN section 5).
 """
 
 import logging
@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 
 class SmsSender:
-    """Hands texts to Twilio, and hears what becomes of them."""
+    """Sender of SMS and receiver of their status reports."""
 
     def __init__(
         self,
@@ -81,18 +81,19 @@ class SmsSender:
 
     @correlated()
     def deliver(self, job: DeliveryJob, *, deadline: datetime) -> None:
-        """Do what can be done for a delivery now.
+        """Post the parts of a delivery that can be posted now.
 
-        Nothing is done while another worker holds it, before its time, or once it has ended; and
-        while the text before it to the same phone is on its way, it is put off by two seconds, for
-        30 in all.
+        Nothing happens while another worker has the lease, before the delivery is due, or after the
+        delivery has ended. While the previous delivery to the same phone is unsettled, the job is
+        sent again with a delay of 2 seconds, until `delivery_order_seconds` (default 30) after the
+        delivery was created.
 
         Args:
-            job: Which delivery.
-            deadline: When this invocation ends, at which the lease ends, too.
+            job: Names the delivery.
+            deadline: The end of this invocation. The lease ends 2 seconds later.
 
         Raises:
-            Transient: The table failed; what is left undone is due when the lease ends.
+            Transient: The table failed; the delivery is due again when the lease ends.
         """
         try:
             found = self._book.read(job.tenant, job.chat_id, job.delivery_id)
@@ -125,11 +126,11 @@ class SmsSender:
 
     @correlated()
     def report(self, report: StatusReport) -> None:
-        """Record what Twilio says of a part, in whatever order and however often it says it.
+        """Record Twilio's status report for a part (idempotent, in any order).
 
         Raises:
-            NotFound: There is no such part.
-            Contention: 20 tries were lost to other writers.
+            NotFound: The delivery or the part does not exist.
+            Contention: The optimistic lock failed 20 times.
         """
         delivery = self._book.read(report.tenant, report.chat_id, report.delivery_id)
         follow(delivery.followed_by)
@@ -151,7 +152,7 @@ class SmsSender:
         self._book.save(delivery, change, owned=False)
 
     def _around(self, delivery: Delivery) -> tuple[Message | None, Recipient, Delivery | None]:
-        """The message, the recipient and the delivery before it."""
+        """Read a delivery's message, its recipient and the previous delivery."""
         keys = [Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq)]
         if delivery.after is not None:
             keys.append(Delivery.key_of(delivery.tenant, delivery.chat_id, delivery.after))
@@ -164,7 +165,7 @@ class SmsSender:
         )
 
     def _withhold(self, hold: DeliveryLease, job: DeliveryJob) -> None:
-        """Give up a text to a number that was taken away, unless its person only changed ids."""
+        """Cancel a delivery to a number that its user lost, unless the user's id has changed."""
         user_id = hold.delivery.user_id
         give_up = _canceled("the number is not theirs any more")
         hold.save(lambda found: give_up(found) if found.user_id == user_id else _released(found))
@@ -174,7 +175,7 @@ class SmsSender:
     def _carry_on(
         self, hold: DeliveryLease, known: Recipient, job: DeliveryJob, deadline: datetime
     ) -> None:
-        """Post part after part, until all are handed over or the next one has to wait."""
+        """Post part after part, until all are handed over or the next part has to wait."""
         if not known.owns_phone:
             self._withhold(hold, job)
             return
@@ -204,14 +205,15 @@ class SmsSender:
                 return
             if part.status != "sending" or not self._lookup.settle(hold, index):
                 self._post(hold, index, part)
-                # Read again before the next part: STOP may have come, or the number be gone.
+                # Read again before the next part: the person may have opted out or lost the number.
                 recipient = None
                 posted = True
 
     def _post(self, hold: DeliveryLease, index: int, part: DeliveryPart) -> None:
-        """Write the intent, post the part, and write what came of it.
+        """Write the intent, post the part, and write the outcome.
 
-        Nothing is posted when a callback has meanwhile changed the part: the text was taken before.
+        If a status callback has changed the part in the meantime, Twilio has accepted an earlier
+        post, and nothing is posted.
         """
         now = self._clock.now()
         intent = intended(part, now, next_look_up(now, self._settings))
@@ -249,7 +251,7 @@ class SmsSender:
 
 
 def _free(delivery: Delivery, now: datetime) -> bool:
-    """Whether no other worker holds it, and its time has come."""
+    """Tell whether no worker has a lease on the delivery, and the delivery is due."""
     if delivery.lease_until is not None:
         return delivery.lease_until <= now
     index = next_part(delivery)
@@ -258,7 +260,7 @@ def _free(delivery: Delivery, now: datetime) -> bool:
 
 
 def _no_text_for(place: Membership | None) -> str | None:
-    """Why nothing may be sent to the person any more, if that is so."""
+    """Return the reason why no SMS may be sent to the person; None if SMS are allowed."""
     if place is None or not place.active:
         return "the person has left"
     return OPTED_OUT_REASON if place.sms_opted_out_at is not None else None
@@ -269,7 +271,7 @@ def _released(delivery: Delivery) -> Delivery:
 
 
 def _canceled(reason: str) -> Change:
-    """Give the delivery up, unless all of it has been handed over by now."""
+    """Return a change that cancels a delivery, unless all its parts are handed over."""
 
     def cancel(delivery: Delivery) -> Delivery:
         if delivery.parts and all(part.handed_over for part in delivery.parts):

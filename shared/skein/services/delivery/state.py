@@ -1,7 +1,7 @@
-"""What becomes of a text: how each event moves a part on, and what the parts make of a delivery.
+"""State machine of a delivery: how events change a part, and the status that follows.
 
-Pure functions from what was known to what is known now. A part's status only moves forward within
-one try; a new try is counted in `tries`.
+All functions are pure. Within one try, the status of a part only moves forward. A new try raises
+`tries`.
 """
 
 from collections.abc import Callable
@@ -27,12 +27,12 @@ PartChange = Callable[[DeliveryPart], DeliveryPart]
 
 
 def parts_of(text: str) -> tuple[DeliveryPart, ...]:
-    """The parts of a message that has not been sent yet; none for white space alone."""
+    """Split a message into unsent parts; an empty message has none."""
     return tuple(DeliveryPart(body=body, segments=segment_count(body)) for body in split_text(text))
 
 
 def intended(part: DeliveryPart, now: datetime, look_at: datetime) -> DeliveryPart:
-    """The part as it is about to be posted; its outcome is looked for at `look_at`."""
+    """Return the part with the intent of a new try, to be looked up at `look_at`."""
     earlier = (*part.earlier_sids, part.sid) if part.sid else part.earlier_sids
     return part.model_copy(
         update={
@@ -48,10 +48,10 @@ def intended(part: DeliveryPart, now: datetime, look_at: datetime) -> DeliveryPa
 
 
 def answered(part: DeliveryPart, sent: SentSms, now: datetime) -> DeliveryPart:
-    """The part after Twilio took it and said under which id.
+    """Return the part after Twilio accepted it and returned its id.
 
-    A callback may have been quicker. If it spoke of another id, that is an earlier post of this
-    part which had taken effect after all; the newest id is the part's own.
+    A status callback may have come before. If the callback named another id, an earlier post of the
+    part took effect after all; that id moves to `earlier_sids`, and `sid` is the newest id.
     """
     if part.sid is not None and part.sid != sent.sid:
         part = part.model_copy(update={"earlier_sids": (*part.earlier_sids, part.sid)})
@@ -60,7 +60,7 @@ def answered(part: DeliveryPart, sent: SentSms, now: datetime) -> DeliveryPart:
 
 
 def reported(part: DeliveryPart, report: StatusReport, now: datetime) -> DeliveryPart:
-    """The part after a status callback, which may be late, early, or there twice."""
+    """Return the part after a status callback, which may be late, early or repeated."""
     if report.sid == part.sid:
         return _moved(part, report.status, report.error_code, now)
     if report.sid in part.earlier_sids:
@@ -72,36 +72,36 @@ def reported(part: DeliveryPart, report: StatusReport, now: datetime) -> Deliver
 
 
 def refused(part: DeliveryPart, code: int | None, now: datetime) -> DeliveryPart:
-    """The part after Twilio refused it with this error."""
+    """Return the part after Twilio refused it with this error code."""
     return _moved(part, "failed", code, now)
 
 
 def not_taken(part: DeliveryPart, now: datetime) -> DeliveryPart:
-    """The part after Twilio was out of reach or too busy, so that another try is safe."""
+    """Return the part after Twilio was unreachable or too busy, so that a retry is safe."""
     return _while_unclear(part, {"status": "failed", "next_at": next_try(part, now)})
 
 
 def given_up(part: DeliveryPart) -> DeliveryPart:
-    """The part when nobody can find out any more what became of it."""
+    """Return the part as failed, because its outcome stayed unknown."""
     return _while_unclear(part, {"status": "failed", "next_at": None})
 
 
 def looked_at_later(part: DeliveryPart, at: datetime) -> DeliveryPart:
-    """The part when it could not be found out yet what became of it."""
+    """Return the part with its next look-up at `at`, because its outcome is still unknown."""
     return _while_unclear(part, {"next_at": at})
 
 
 def with_part(delivery: Delivery, index: int, change: PartChange) -> Delivery:
-    """The delivery after one of its parts has changed."""
+    """Return the delivery with one part changed."""
     parts = list(delivery.parts)
     parts[index] = change(parts[index])
     return delivery.model_copy(update={"parts": tuple(parts)})
 
 
 def status_of(delivery: Delivery) -> DeliveryStatus:
-    """What the parts make of the delivery.
+    """Return the status of a delivery, derived from its parts.
 
-    Parts are posted one after another, so behind one that is lost nothing follows.
+    Parts are posted one after another, so no part is posted after a lost part.
     """
     if delivery.status == "canceled":
         return "canceled"
@@ -116,9 +116,10 @@ def status_of(delivery: Delivery) -> DeliveryStatus:
 
 
 def next_part(delivery: Delivery) -> int | None:
-    """The part that something is to be done for; None when there is none.
+    """Return the index of the part to handle next; None if no part needs handling.
 
-    An unclear one comes first; else the first that is not handed over, unless one is lost.
+    A part with an unclear outcome comes first. Otherwise it is the first part that is not handed
+    over, unless a part is lost.
     """
     parts = list(enumerate(delivery.parts))
     unclear = [index for index, part in parts if part.status == "sending"]
@@ -128,11 +129,11 @@ def next_part(delivery: Delivery) -> int | None:
 
 
 def next_look(delivery: Delivery, otherwise: datetime) -> datetime | None:
-    """When something must be done for the delivery; None when nothing need be done any more.
+    """Return when the delivery is due next; None if the delivery is settled.
 
     Args:
-        delivery: With its status as `status_of` has it.
-        otherwise: When to look at a part that may be posted at once.
+        delivery: The delivery, with its status from `status_of`.
+        otherwise: The due time of a part that may be posted at once.
     """
     if delivery.settled:
         return None
@@ -145,7 +146,7 @@ def next_look(delivery: Delivery, otherwise: datetime) -> datetime | None:
 def _moved(
     part: DeliveryPart, status: SmsStatus, error_code: int | None, now: datetime
 ) -> DeliveryPart:
-    """The part after Twilio told its status, unless that is old news."""
+    """Return the part with a new status from Twilio, unless the status is older or the same."""
     if RANKS[status] <= RANKS[part.status]:
         return part
     if status not in {"failed", "undelivered"}:
@@ -160,5 +161,5 @@ def _moved(
 
 
 def _while_unclear(part: DeliveryPart, change: dict[str, Any]) -> DeliveryPart:
-    """The changed part, unless a callback has told by now what became of it."""
+    """Return the changed part, unless a status callback has already set its outcome."""
     return part.model_copy(update=change) if part.status == "sending" else part

@@ -1,4 +1,4 @@
-"""Deliveries in the table: read, and written so that worker and status callbacks never collide."""
+"""Delivery store: reads and writes that keep workers and status callbacks from colliding."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -19,7 +19,8 @@ from skein.services.delivery.policy import grace_end
 from skein.services.delivery.state import PartChange, next_look, status_of, with_part
 from skein.settings import Settings
 
-# How many of a chat's deliveries a look-up compares with; the ones of the last minutes matter.
+# The number of a chat's newest deliveries that a look-up compares with. Only those of the last
+# minutes matter.
 NEIGHBOURS = 50
 
 Change = Callable[[Delivery], Delivery]
@@ -28,11 +29,11 @@ logger = logging.getLogger(__name__)
 
 
 class Recipient(NamedTuple):
-    """The person whom a delivery is for, as they stand now.
+    """The recipient of a delivery, as read now.
 
     Attributes:
-        place: Their membership of the chat.
-        owns_phone: Whether the number still leads to them.
+        place: The recipient's membership of the chat; None if there is none.
+        owns_phone: Whether the phone number still belongs to the recipient.
     """
 
     place: Membership | None
@@ -40,7 +41,7 @@ class Recipient(NamedTuple):
 
     @classmethod
     def found_in(cls, found: Mapping[Key, Item], delivery: Delivery) -> "Recipient":
-        """The recipient, from the items under `recipient_keys`."""
+        """Build the recipient from the items of `recipient_keys`."""
         place_at, owner_at = recipient_keys(delivery)
         place, owner = found.get(place_at), found.get(owner_at)
         return cls(
@@ -51,7 +52,7 @@ class Recipient(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStore:
-    """Keeps deliveries, their status, their due marks and the count of the failed."""
+    """Store of deliveries, with their status, due pointers and the metric of failures."""
 
     table: Table
     clock: Clock
@@ -62,7 +63,7 @@ class DeliveryStore:
         """Read a delivery.
 
         Raises:
-            NotFound: There is none.
+            NotFound: The delivery does not exist.
         """
         item = self.table.get(Delivery.key_of(tenant, chat_id, delivery_id))
         if item is None:
@@ -70,20 +71,20 @@ class DeliveryStore:
         return Delivery.from_item(item)
 
     def save(self, known: Delivery, change: Change, *, owned: bool) -> Delivery:
-        """Change a delivery; its status, its end and its due mark follow from what it is then.
+        """Change a delivery, and derive its status, end and due pointer from the change.
 
         Args:
             known: The delivery as it was last read or written.
-            change: Made again on a fresh reading whenever somebody else wrote in between.
-            owned: Whether the caller works on it under a lease, and must stop when that is lost.
+            change: The change. It is applied again to a fresh read if another writer was faster.
+            owned: Whether the caller holds a lease on the delivery, and must stop if it is lost.
 
         Returns:
-            The delivery as it stands now.
+            The delivery as stored.
 
         Raises:
-            LostLease: `owned`, but another worker has claimed it.
-            NotFound: It is gone.
-            Contention: 20 tries were lost to others.
+            LostLease: `owned` is true, but another worker has claimed the delivery.
+            NotFound: The delivery does not exist any more.
+            Contention: The optimistic lock failed 20 times.
         """
         readings = [known]
 
@@ -107,7 +108,7 @@ class DeliveryStore:
         return optimistic(self.clock, attempt)
 
     def neighbours(self, delivery: Delivery) -> tuple[Delivery, ...]:
-        """The chat's newest other deliveries."""
+        """Read the other deliveries among the chat's newest 50."""
         page = self.table.query(
             chat_partition(delivery.tenant, delivery.chat_id),
             first=Delivery.PREFIX,
@@ -124,7 +125,7 @@ class DeliveryStore:
         return Recipient.found_in(found, delivery)
 
     def opt_out(self, delivery: Delivery) -> None:
-        """Record that the person wants no texts, as the carrier says."""
+        """Record an opt-out that the carrier reported."""
         change = {"sms_opted_out_at": rfc3339(self.clock.now())}
         try:
             self.table.write(Update(place_key(delivery), set=change, condition=Exists()))
@@ -135,7 +136,7 @@ class DeliveryStore:
         return self.read(known.tenant, known.chat_id, known.id)
 
     def _completed(self, before: Delivery, changed: Delivery) -> Delivery:
-        """The changed delivery with all that follows, in the precision that is stored."""
+        """Return the changed delivery with its derived fields, in the stored precision."""
         follows: dict[str, Any] = {"status": status_of(changed)}
         settled = changed.model_copy(update=follows).settled
         follows["ended_at"] = (before.ended_at or self.clock.now()) if settled else None
@@ -171,7 +172,7 @@ class DeliveryStore:
 
 
 class DeliveryLease:
-    """One worker's hold on one delivery; its first write is the claim."""
+    """A worker's lease on a delivery; the first write claims the lease."""
 
     def __init__(self, book: DeliveryStore, found: Delivery, claim: Change) -> None:
         self.delivery = claim(found)
@@ -180,7 +181,11 @@ class DeliveryLease:
         self._claim: Change | None = claim
 
     def save(self, change: Change) -> None:
-        """Write a change; raises `LostLease` once another worker holds the delivery."""
+        """Write a change, on condition that the lease still holds.
+
+        Raises:
+            LostLease: Another worker has claimed the delivery.
+        """
         claim = self._claim
         self._known = self._book.save(
             self._known, lambda d: change(claim(d) if claim else d), owned=True
@@ -188,16 +193,16 @@ class DeliveryLease:
         self.delivery, self._claim = self._known, None
 
     def save_part(self, index: int, change: PartChange) -> None:
-        """Write a change of one part."""
+        """Write a change of one part; see `save`."""
         self.save(lambda d: with_part(d, index, change))
 
 
 def recipient_keys(delivery: Delivery) -> tuple[Key, Key]:
-    """The keys of the recipient's membership and of the number's owner."""
+    """Return the keys of the recipient's membership and of the phone number's owner."""
     return place_key(delivery), PhoneOwner.key_of(delivery.tenant, delivery.to.phone)
 
 
 def place_key(delivery: Delivery) -> Key:
-    """The key of the membership of the person whom the delivery is for."""
+    """Return the key of the recipient's membership."""
     person = MemberRef(kind="user", id=delivery.user_id)
     return Membership.key_of(delivery.tenant, delivery.chat_id, person)

@@ -1,4 +1,4 @@
-"""Keep agents, users and lines, with their display names and phone numbers."""
+"""Manage agents, users and lines, with their display names and phone numbers."""
 
 __all__ = [
     "agents",

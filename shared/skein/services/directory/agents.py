@@ -1,4 +1,4 @@
-"""The agents of a tenant: made, changed, listed, and let go without breaking what mentions them."""
+"""Agents of a tenant: create, change, list and delete them."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relatio
 from skein.services.directory.display_names import Renaming
 
 if TYPE_CHECKING:
-    # Only the API makes these, and only it loads them.
+    # Only the API creates these models, so only the API imports them.
     from skein.models.api.directory import AgentChange, NewAgent
 
 NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
@@ -23,7 +23,7 @@ NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agents:
-    """Keeps the agents' records."""
+    """Agents and their records."""
 
     table: Table
     clock: Clock
@@ -31,7 +31,7 @@ class Agents:
     renaming: Renaming
 
     def create(self, tenant: str, new: "NewAgent") -> Agent:
-        """Make an agent."""
+        """Create an agent."""
         agent = Agent(
             tenant=tenant,
             id=f"agt_{self.ids.ulid()}",
@@ -42,10 +42,10 @@ class Agents:
         return agent
 
     def get(self, tenant: str, agent_id: str) -> Agent:
-        """One agent.
+        """Return an agent.
 
         Raises:
-            NotFound: No such agent, or it was deleted.
+            NotFound: The agent does not exist or was deleted.
         """
         agent = self._find(tenant, agent_id)
         if agent.deleted_at is not None:
@@ -55,10 +55,17 @@ class Agents:
     def reach(
         self, tenant: str, agent_id: str, *, user_id: str | None = None, chat_id: str | None = None
     ) -> Reach:
-        """What an agent keeps openly, or for one person or one private chat, for operators.
+        """Return an operator's reach into one scope of an agent.
+
+        Args:
+            tenant: The agent's tenant.
+            agent_id: The agent.
+            user_id: The person whose scope to use.
+            chat_id: The private chat whose scope to use. Without a person or a chat, the scope is
+                open.
 
         Raises:
-            NotFound: There is no such agent, or no such person or chat.
+            NotFound: The agent, the person or the chat does not exist.
         """
         keys = [Agent.key_of(tenant, agent_id)]
         if user_id is not None:
@@ -76,10 +83,10 @@ class Agents:
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[Agent]:
-        """A page of a tenant's agents, the oldest first, without deleted ones.
+        """List a page of a tenant's agents, oldest first, without deleted agents.
 
         Raises:
-            Invalid: The cursor is not one of this list.
+            Invalid: The cursor does not belong to this list.
         """
         return list_relation(
             self.table,
@@ -92,10 +99,10 @@ class Agents:
         )
 
     def change(self, tenant: str, agent_id: str, change: "AgentChange") -> Agent:
-        """Change some of an agent's fields; its chats come to call it by a new name.
+        """Change some of an agent's fields; a new name is copied into the rosters of its chats.
 
         Raises:
-            NotFound: No such agent, or it was deleted.
+            NotFound: The agent does not exist or was deleted.
         """
 
         def attempt() -> Agent:
@@ -114,12 +121,12 @@ class Agents:
         return optimistic(self.clock, attempt)
 
     def delete(self, tenant: str, agent_id: str) -> None:
-        """Let an agent go: it is listed no more, and its runs are canceled when they are claimed.
+        """Delete an agent (idempotent); its runs are canceled when they are claimed.
 
-        Chats keep it in their rosters. Doing it again changes nothing.
+        A deleted agent is not listed any more, but stays in the rosters of its chats.
 
         Raises:
-            NotFound: There never was such an agent.
+            NotFound: The agent never existed.
         """
 
         def attempt() -> None:
@@ -138,5 +145,5 @@ class Agents:
 
 
 def agent_is_there(tenant: str, agent_id: str) -> Check:
-    """Lets a transaction fail unless there is such an agent."""
+    """Return a check that fails a transaction unless the agent exists and is not deleted."""
     return Check(Agent.key_of(tenant, agent_id), all_of(Exists(), Absent("deleted_at")))

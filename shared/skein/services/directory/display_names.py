@@ -1,6 +1,6 @@
-"""Read the names of members from their own records, and update the copies in rosters.
+"""Display names: read members' names from their records, and update the copies in rosters.
 
-A member's own record holds the name. Each chat's roster holds a copy.
+A member's own record holds the name. The roster of each chat holds a copy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ from skein.ports import Table
 from skein.services.common.pagination import rows_after
 from skein.services.outbox.dispatch import Dispatch
 
-MAX_CHATS = 100  # that hear of a new name at once
-SEEN_AFTER_SECONDS = 30  # longer than a call of the API may take
+MAX_CHATS = 100  # whose rosters are updated soon after a new name
+SEEN_AFTER_SECONDS = 30  # longer than an API request may take
 
 
 class NoSuchAgent(NotFound):
@@ -29,23 +29,23 @@ class NoSuchAgent(NotFound):
 def named_members(
     table: Table, tenant: str, members: Sequence[MemberRef], *, caller: NamedMember, now: datetime
 ) -> tuple[NamedMember, ...]:
-    """The members with their names, in the order given: one batch of reads.
+    """Read the members' names in one batch, in the given order.
 
-    The caller gets a record, with the name that the sign-in knows, if they have none. Everybody
-    else must exist.
+    If the signed-in person is among the members and has no record, this function creates the record
+    with the name from the sign-in. All other members must exist.
 
     Args:
-        table: Where the records live.
-        tenant: Whose members.
-        members: Up to 100 of them.
-        caller: The person who is signed in.
-        now: The present, for the records of new people.
+        table: The table with the records.
+        tenant: The members' tenant.
+        members: Up to 100 members.
+        caller: The signed-in person.
+        now: The current time, for a new record.
 
     Raises:
-        NoSuchAgent: There is no such agent; `details` has the ids.
-        NotFound: There is no such person; `details` has the ids.
+        NoSuchAgent: An agent does not exist or was deleted; `details` has the ids.
+        NotFound: A person does not exist; `details` has the ids.
         Conflict: One of the people is being erased.
-        ConditionFailed: The caller's record was made meanwhile; try again.
+        ConditionFailed: Another request created the signed-in person's record; try again.
     """
     keys = {member: _record_key(tenant, member) for member in members}
     found = table.get_many(list(keys.values())) if keys else {}
@@ -82,17 +82,17 @@ def named_members(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renaming:
-    """Has new names of people and agents copied into the rosters of their chats."""
+    """Sends the jobs that copy a member's new name into the rosters of its chats."""
 
     table: Table
     dispatch: Dispatch
 
     def announce(self, tenant: str, member: MemberRef) -> None:
-        """Have the newest chats of a member looked through, once the change is surely made.
+        """Send upkeep jobs, delayed by 30 seconds, for a member's newest 100 chats.
 
-        It is called before that: whoever dies in between leaves nothing undone, and where the
-        change is not made after all, nothing is found to do. All other chats, an agent's private
-        ones among them, follow when something is said there.
+        Call this before the new name is written: then a crash in between loses no update, and the
+        jobs find nothing to do if the write fails. All other chats, including an agent's private
+        chats, are updated when a message is posted there.
         """
         rows = rows_after(
             self.table,
@@ -106,17 +106,19 @@ class Renaming:
 
 
 def record_keys(chat: Chat) -> list[Key]:
-    """Where the records of those who are in a chat stand."""
+    """Return the keys of the records of a chat's members."""
     return [_record_key(chat.tenant, member) for member in chat.roster]
 
 
 def as_called_now(chat: Chat, member: NamedMember, found: Mapping[Key, Item]) -> NamedMember:
-    """A member under the name in their record; as before where there is none.
+    """Return a member with the name in its record; unchanged without a usable record.
+
+    A user who is being erased stays unchanged too.
 
     Args:
-        chat: Where they are.
-        member: As they are called there.
-        found: What was read of `record_keys`.
+        chat: The member's chat.
+        member: The member as in the chat's roster.
+        found: The items that were read under `record_keys`.
     """
     item = found.get(_record_key(chat.tenant, member))
     if item is None:

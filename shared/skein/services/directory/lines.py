@@ -1,4 +1,4 @@
-"""The lines of a tenant: phone numbers, each of which leads to one agent."""
+"""Lines of a tenant: phone numbers, each of which belongs to one agent."""
 
 from dataclasses import dataclass
 
@@ -15,17 +15,17 @@ from skein.services.directory.agents import agent_is_there
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """Keeps the lines' records; a number belongs to one tenant only."""
+    """Lines and their records; a phone number is a line of one tenant only."""
 
     table: Table
     clock: Clock
 
     def create(self, tenant: str, new: NewLine) -> Line:
-        """Connect a number with an agent.
+        """Create a line: connect a phone number to an agent.
 
         Raises:
-            Conflict: The number is connected already, perhaps by another tenant.
-            Unprocessable: There is no such agent.
+            Conflict: The number is already a line, perhaps of another tenant.
+            Unprocessable: The agent does not exist.
         """
         line = Line(
             tenant=tenant,
@@ -45,10 +45,10 @@ class Lines:
         return line
 
     def get(self, tenant: str, phone: str) -> Line:
-        """One line.
+        """Return a line.
 
         Raises:
-            NotFound: This number is no line of this tenant.
+            NotFound: The number is not a line of this tenant.
         """
         item = self.table.get(Line.key_of(phone))
         if item is None or item["tenant"] != tenant:
@@ -58,10 +58,10 @@ class Lines:
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[Line]:
-        """A page of a tenant's lines, by number.
+        """List a page of a tenant's lines, by phone number.
 
         Raises:
-            Invalid: The cursor is not one of this list.
+            Invalid: The cursor does not belong to this list.
         """
         return list_relation(
             self.table,
@@ -74,11 +74,11 @@ class Lines:
         )
 
     def change(self, tenant: str, phone: str, change: LineChange) -> Line:
-        """Lead a line to another agent, or change its settings.
+        """Connect a line to another agent, or change its settings.
 
         Raises:
-            NotFound: This number is no line of this tenant.
-            Unprocessable: There is no such agent.
+            NotFound: The number is not a line of this tenant.
+            Unprocessable: The agent does not exist.
         """
         return optimistic(self.clock, lambda: self._change_once(tenant, phone, change))
 
@@ -102,10 +102,10 @@ class Lines:
         return revised
 
     def delete(self, tenant: str, phone: str) -> None:
-        """Disconnect a number; the chats that came over it stay.
+        """Delete a line; its chats stay.
 
         Raises:
-            NotFound: This number is no line of this tenant.
+            NotFound: The number is not a line of this tenant.
         """
         line = self.get(tenant, phone)
         try:

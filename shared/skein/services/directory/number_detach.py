@@ -1,7 +1,7 @@
-"""Stop texts to phone numbers that were taken away from a person.
+"""Detach phone numbers: stop SMS to numbers that a user has lost.
 
-A membership says to which number its person's texts go (`sms`). Each delivery checks besides that
-the number is still theirs, so a membership that is cleared late sends nothing there.
+A membership holds the number to which its user's SMS go (`sms`). Each delivery also checks that the
+user still has the number, so a membership that is cleared late sends no SMS there.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -24,19 +24,19 @@ from skein.services.common.pagination import pages_of_relation
 
 
 def take_away(table: Table, user: User, phones: Collection[str], writes: Sequence[Write]) -> None:
-    """Commit `writes`, which take numbers away, and clear the chats that they lead to.
+    """Commit `writes`, which detach numbers from a user, and clear the numbers' memberships.
 
-    The transaction clears as many chats as it holds. The others follow one by one. After a crash in
-    between, `silence_elsewhere` clears the rest.
+    The transaction clears as many memberships as fit. The others follow one by one. After a crash
+    in between, `silence_elsewhere` clears the rest.
 
     Args:
-        table: Where they are kept.
-        user: Whose numbers they are, as read.
-        phones: The numbers that are taken away.
-        writes: At most 100.
+        table: The table.
+        user: The user with the numbers, as read.
+        phones: The numbers to detach.
+        writes: At most 100 writes.
 
     Raises:
-        ConditionFailed: Something has changed since it was read; nothing was written.
+        ConditionFailed: An item has changed since it was read; nothing was written.
     """
     updates = [update for phone in phones for update in _silenced(table, user, phone)]
     fitting = MAX_TRANSACTION_ITEMS - len(writes)
@@ -45,7 +45,7 @@ def take_away(table: Table, user: User, phones: Collection[str], writes: Sequenc
 
 
 def silence_elsewhere(table: Table, user: User, phones: Collection[str]) -> None:
-    """Clear numbers from all chats of a person (idempotent)."""
+    """Clear numbers from all memberships of a user (idempotent)."""
     if not phones:
         return
     person = MemberRef(kind="user", id=user.id)
@@ -56,7 +56,7 @@ def silence_elsewhere(table: Table, user: User, phones: Collection[str]) -> None
 
 
 def _silenced(table: Table, user: User, phone: str) -> Iterator[Update]:
-    """The updates that clear `phone` from the chats that it leads to, one with each line."""
+    """Return the updates that clear `phone` from its chats, of which there is one per line."""
     page = table.query(
         phone_partition(user.tenant, phone), first=PhoneChat.PREFIX, last=PhoneChat.PREFIX.last
     )
@@ -79,5 +79,5 @@ def _silenced_in(
 
 def _write_each(table: Table, updates: Iterable[Update]) -> None:
     for update in updates:
-        with suppress(ConditionFailed):  # they have written from another number meanwhile
+        with suppress(ConditionFailed):  # the membership has another number meanwhile
             table.write(update)

@@ -1,4 +1,4 @@
-"""Phone numbers in the one form in which they are stored: E.164."""
+"""Phone numbers in E.164, the only form in which they are stored."""
 
 import phonenumbers
 
@@ -6,11 +6,11 @@ from skein.errors import Unprocessable
 
 
 def e164(number: str) -> str:
-    """The number in E.164, e.g. `+15005550006`.
+    """Convert a phone number to E.164, for example `+15005550006`.
 
     Raises:
-        Unprocessable: It is no full international number: a short code, a name, another channel's
-            address, or of a length that its country does not know.
+        Unprocessable: The text is not a full international number. It is, for example, a short
+            code, a name, an address of another channel, or a number of an impossible length.
     """
     text = number.strip()
     try:

@@ -1,4 +1,4 @@
-"""The people of a tenant, and the phone numbers by which they are known."""
+"""Users of a tenant: their records, phone numbers and profiles."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Users:
-    """Keeps people's records and, in the same transactions, whose number is whose."""
+    """Users and, changed in the same transactions, the owner of each phone number."""
 
     table: Table
     clock: Clock
@@ -33,10 +33,10 @@ class Users:
     renaming: Renaming
 
     def create(self, tenant: str, new: NewUser) -> User:
-        """Make a person.
+        """Create a user.
 
         Raises:
-            Conflict: The id or one of the numbers is taken.
+            Conflict: The id or one of the phone numbers is taken.
         """
         user = User(
             tenant=tenant,
@@ -57,10 +57,10 @@ class Users:
         return user
 
     def get(self, tenant: str, user_id: str) -> User:
-        """One person.
+        """Return a user.
 
         Raises:
-            NotFound: There is no such person.
+            NotFound: The user does not exist or is being erased.
         """
         item = self.table.get(User.key_of(tenant, user_id))
         user = User.from_item(item) if item is not None else None
@@ -69,7 +69,7 @@ class Users:
         return user
 
     def me(self, tenant: str, person: NamedMember) -> User:
-        """The person who is signed in, recorded or not; nothing is written."""
+        """Return the signed-in user, from the sign-in if there is no record; write nothing."""
         try:
             return self.get(tenant, person.id)
         except NotFound:
@@ -79,25 +79,25 @@ class Users:
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[User]:
-        """A page of a tenant's people, by id.
+        """List a page of a tenant's users, by id.
 
         Raises:
-            Invalid: The cursor is not one of this list.
+            Invalid: The cursor does not belong to this list.
         """
         return list_relation(
             self.table, users_relation(tenant), User, of="users", limit=limit, cursor=cursor
         )
 
     def change(self, tenant: str, user_id: str, change: UserChange) -> User:
-        """Change some of a person's fields; their chats come to call them by a new name.
+        """Change some of a user's fields (idempotent).
 
-        Texts stop going to numbers that are taken away. A call that died in between is completed by
-        the same call again.
+        A new name is copied into the rosters of the user's chats. SMS to numbers that the user
+        loses stop. If a call crashes halfway, the same call again completes the change.
 
         Raises:
-            NotFound: There is no such person.
-            Conflict: One of the numbers is somebody else's.
-            Unprocessable: The profile as a whole would hold too much.
+            NotFound: The user does not exist or is being erased.
+            Conflict: One of the phone numbers belongs to another user.
+            Unprocessable: The profile as a whole would be too large.
         """
         user = optimistic(self.clock, lambda: self._change_once(tenant, user_id, change))
         if change.phones is not None:
@@ -143,7 +143,7 @@ class Users:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles:
-    """Writes down what agents learn of people."""
+    """Profiles of users, as agents write them."""
 
     table: Table
     clock: Clock
@@ -159,20 +159,20 @@ class Profiles:
         effect: str,
         guard: Check,
     ) -> None:
-        """Set one field of a person's profile, their name or their time zone.
+        """Set a user's name, time zone or one field of the profile (idempotent per effect).
 
         Args:
-            tenant: Whose person.
-            person: As they stand in the chat; they get a record if they have none.
-            field: Which.
-            value: What it is to hold; None takes it away, which a name does not allow.
-            agent_id: Who notes it.
-            effect: The id of the run's effect; the same one again changes nothing.
-            guard: A check on the run.
+            tenant: The user's tenant.
+            person: The user as a member of the chat; a user without a record gets one.
+            field: The name of the field.
+            value: The new value; None removes the field, except for the name.
+            agent_id: The agent that sets the field.
+            effect: The id of the run's effect; a second call with the same id changes nothing.
+            guard: The check on the run's fencing token.
 
         Raises:
-            Unprocessable: The value does not fit the field, or is too much.
-            LostLease: The guard does not hold.
+            Unprocessable: The value is invalid or too large, or the field cannot be removed.
+            LostLease: The guard failed: another worker has claimed the run.
         """
         fields = {field: value} if field in OWN_FIELDS else {"profile": {field: value}}
         try:
@@ -208,10 +208,10 @@ class Profiles:
 
 
 def changes_of(user: User, change: UserChange) -> dict[str, Any]:
-    """The fields of a person that a change gives new values; a profile is changed field by field.
+    """Return the changed fields of a user; a profile is merged field by field.
 
     Raises:
-        Unprocessable: The profile as a whole would hold too much.
+        Unprocessable: The profile as a whole would be too large.
     """
     given = change.given
     if "profile" in given:
@@ -225,6 +225,6 @@ def changes_of(user: User, change: UserChange) -> dict[str, Any]:
 
 
 def _number_taken(phones: Iterable[str], failure: ConditionFailed) -> Conflict:
-    """Names the numbers whose look-ups, the second write and those behind it, were refused."""
+    """Build the error that names the taken numbers, whose writes start at position 1."""
     taken = [phone for place, phone in enumerate(phones, 1) if place in failure.failed]
     return Conflict("a phone number is somebody else's", details={"phones": taken})

@@ -1,4 +1,4 @@
-"""Sends jobs to their queues after a commit; what cannot be sent is due a little later anyway."""
+"""Dispatch: send jobs to their queues after a commit. The tick sends jobs that failed."""
 
 import logging
 from collections import defaultdict
@@ -14,16 +14,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """The quick half of the outbox; the slow half is the tick, which finds what was not sent."""
+    """The fast path of the outbox; the tick is the slow path and repairs failed sends."""
 
     queues: Queues
     metrics: Metrics
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
-        """Send jobs of any kinds, to be seen after `delay_seconds`.
+        """Send jobs of any kinds to their queues, with a delay of `delay_seconds`.
 
-        Never raises `Transient`: the work is committed, so a caller who gave up now would be
-        told of a failure that did not happen. The item's due mark brings it back.
+        This method never raises `Transient`. The work is already committed, so an error would tell
+        the caller of a failure that did not happen. The tick finds an unsent job by the due pointer
+        of its item.
         """
         by_queue: dict[QueueName, list[Job]] = defaultdict(list)
         for job in jobs:

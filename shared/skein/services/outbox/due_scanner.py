@@ -1,8 +1,8 @@
-"""Finds what is due, moves its mark on and sends its job: what the tick and the finders do alike.
+"""Due scanner: find due items, advance their due pointers, and send their jobs.
 
-Each mark is moved on by a conditional write before anybody hears of it, so that two finders at once
-find each item once, and what then gets lost is found again. Neither a partition of the index that
-cannot be read nor an item that is broken holds up the others.
+The tick and the functions that look for background work share it. A conditional write advances each
+due pointer before the job is sent. So concurrent scanners handle each item once, and an item whose
+job is lost is due again. An unreadable index partition or a broken item does not stop the others.
 """
 
 import logging
@@ -22,19 +22,19 @@ from skein.services.common.parallel import ParallelMap, map_threads
 from skein.services.outbox.dispatch import Dispatch
 
 ALL_SHARDS = tuple(range(DUE_SHARDS))
-PAGE = 400  # marks of a kind and shard that are read at once; some 100 KB
-# So that two pages, all that a tick finds if one kind has piled up, give all threads work.
+PAGE = 400  # due pointers of a kind and shard per query; about 100 KB
+# Small enough that two pages, all that a tick reads if one kind piles up, keep all threads busy.
 BATCH = 50
 
 Handle = Callable[[DueKind, Item, datetime], Job | None]
-"""Takes what one item is due for in hand, and moves or clears its mark on condition that it is as
-it was read; gives the job that is to be sent, if there is one."""
+"""Handles one due item: moves or clears its due pointer on condition that the due pointer is
+unchanged, and returns the job to send; None if there is no job."""
 
 logger = logging.getLogger(__name__)
 
 
 class Place(NamedTuple):
-    """Where in the index marks are still to be read, and behind which one."""
+    """The next page of due pointers to read: kind, shard and start of the page."""
 
     kind: DueKind
     shard: int
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What the index says of one due item."""
+    """A due pointer of one item, as read from the index."""
 
     kind: DueKind
     pointer: Item
@@ -50,14 +50,14 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueScanner:
-    """Finds due items and has their jobs sent.
+    """Scanner for due items.
 
     Args:
-        table: Where they are.
-        clock: The time.
+        table: The table with the due index.
+        clock: The clock.
         dispatch: Sends the jobs.
-        metrics: Counts the items that could not be taken in hand.
-        at_once: How several batches are worked on.
+        metrics: Counts the items that could not be handled.
+        at_once: Maps over pages and batches, in parallel by default.
     """
 
     table: Table
@@ -74,16 +74,22 @@ class DueScanner:
         until: datetime,
         shards: Sequence[int] = ALL_SHARDS,
     ) -> int:
-        """Take in hand what is due now, oldest first, until there is no more or `until` has come.
+        """Handle the items that are due now, oldest first, until none is left or `until`.
 
-        Of each kind and shard a page is read, all of them are taken together by age, and then the
-        next pages follow. So each kind and shard has its turn, however much is due of another.
+        Each round reads one page of each kind and shard, and handles these items by age. So each
+        kind and shard has its turn, even if many items of another kind are due.
+
+        Args:
+            kinds: The kinds of due items to handle.
+            handle: Handles one item.
+            until: When to stop.
+            shards: The shards of the index to read.
 
         Returns:
-            How many jobs were sent.
+            The number of jobs that were sent.
 
         Raises:
-            SkeinError: Some marks or items could not be read; all others have been taken in hand.
+            SkeinError: Some due pointers or items could not be read; all others were handled.
         """
         now, sent = self.clock.now(), 0
         failures: list[SkeinError] = []
@@ -141,30 +147,30 @@ class DueScanner:
                 break
             item = items.get(key_of(mark.pointer))
             if item is None or item.get("gsi2sk") != mark.pointer["gsi2sk"]:
-                continue  # the index lags behind
+                continue  # the index is stale
             job = self._job(handle, mark.kind, item, now)
             jobs.extend([job] if job else [])
         self.dispatch.send(jobs)
         return len(jobs)
 
     def _job(self, handle: Handle, kind: DueKind, item: Item, now: datetime) -> Job | None:
-        """What one item calls for; None when it is no longer due, calls for nothing, or fails."""
+        """Handle one item; return its job, or None if the item has no job, is not due, or fails."""
         try:
             return handle(kind, item, now)
         except ConditionFailed:
             return None
         except Exception:
-            # Whatever is wrong with one item, the others are due all the same.
+            # A broken item must not stop the other items.
             logger.exception("a due item could not be sent", extra={"key": str(key_of(item))})
             self.metrics.count("DueFailed")
             return None
 
 
 def shards_of(event: Mapping[str, Any]) -> Sequence[int]:
-    """Which shards a schedule asks for: those that its input names, else all.
+    """Return the shards that a schedule's event names; all shards if it names none.
 
     Raises:
-        ValueError: It names one that is none.
+        ValueError: The event names a shard that does not exist.
     """
     shards = event.get("shards", ALL_SHARDS)
     if not set(shards) <= set(ALL_SHARDS):
@@ -173,20 +179,28 @@ def shards_of(event: Mapping[str, Any]) -> Sequence[int]:
 
 
 def key_of(item: Item) -> Key:
-    """The key of an item, or of the item that an index points at."""
+    """Return the key of an item, also from an index entry."""
     return Key(item["pk"], item["sk"])
 
 
 def move_on(
     table: Table, kind: DueKind, item: Item, at: datetime, *, tries: int | None = None
 ) -> None:
-    """Make an item due at `at`, if its mark is as it was read; its job may be sent then.
+    """Move an item's due pointer to `at`, if it is as read; then the caller may send the job.
 
-    So it may when it is unclear whether the mark has moved: if it has, nobody else sends the job;
-    if not, it is sent twice, which does no harm.
+    The caller may also send the job if the outcome of the write is unclear, in which case this
+    function returns normally. If the due pointer did not move, the job is sent twice, which is
+    harmless.
+
+    Args:
+        table: The table.
+        kind: The kind of the due item.
+        item: The item as it was read.
+        at: The new due time.
+        tries: The new value of `due_tries`; None leaves the value alone.
 
     Raises:
-        ConditionFailed: Somebody else has moved or cleared the mark.
+        ConditionFailed: Another writer has moved or cleared the due pointer.
     """
     mark = due_mark(kind, key_of(item), at) | ({} if tries is None else {"due_tries": tries})
     try:

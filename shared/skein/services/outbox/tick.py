@@ -1,9 +1,9 @@
-"""The tick: every minute it finds what is due and was not done, and sends it again.
+"""Tick: every minute, find the items that are due, and send their jobs again.
 
-It repairs whatever a crash left behind anywhere: a job that was never sent or got lost, a worker
-that died, a text that must be tried again. Two ticks at once do no harm, since each due mark is
-moved on by a conditional write before its job is sent. What is not sent again but fires, as a plan
-does, brings a function of its own, whose transaction moves or clears the mark.
+The tick repairs the results of a crash: a job that was never sent or was lost, a worker that died,
+or an SMS that must be retried. Concurrent ticks are harmless, because a conditional write advances
+each due pointer before its job is sent. Some kinds, such as plans, fire instead: each has its own
+function, whose transaction moves or clears the due pointer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
 BACKOFF_MINUTES = (1, 2, 4, 8, 15)
 
 Fire = Callable[[Item, datetime], Job | None]
-"""Carries out what an item is due for, once however often it is called, and moves its mark."""
+"""Fires a due item (idempotent), and moves or clears its due pointer."""
 
 JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "run": lambda item: RunJob(tenant=item["tenant"], run_id=item["id"], agent_id=item["agent_id"]),
@@ -35,13 +35,13 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """Sends again, or fires, whatever is due.
+    """Sender of overdue jobs, which also fires plans and other kinds that fire.
 
     Args:
-        table: Where it is found.
-        finder: Finds it, and has its jobs sent.
-        metrics: Counts them.
-        firing: The kinds that fire, each with its function.
+        table: The table.
+        finder: Finds the due items and sends their jobs.
+        metrics: Counts the jobs.
+        firing: The function of each kind that fires.
     """
 
     table: Table
@@ -50,17 +50,17 @@ class Tick:
     firing: Mapping[DueKind, Fire]
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
-        """Send what is due now, oldest first, until there is no more or `until` has come.
+        """Send or fire the items that are due now, oldest first, until none is left or `until`.
 
         Args:
             until: When to stop.
-            shards: Which shards of the index to look at; other ticks look at the others.
+            shards: The shards of the index to read; other ticks read the other shards.
 
         Returns:
-            How many jobs were sent.
+            The number of jobs that were sent.
 
         Raises:
-            SkeinError: Some of it could not be read; all else has been sent.
+            SkeinError: Some due pointers or items could not be read; all others were handled.
         """
         kinds = (*JOBS, *self.firing)
         sent = self.finder.run(kinds, self._handle, until=until, shards=shards)
@@ -78,7 +78,7 @@ class Tick:
         except ConditionFailed:
             raise
         except Exception:
-            # Let it come later, so that it is not the first in line each time.
+            # Move the due pointer, so that a failing item is not the first in line each time.
             with suppress(SkeinError):
                 self._move_on(kind, item, now)
             raise
