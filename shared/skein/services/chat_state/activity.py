@@ -1,7 +1,7 @@
-"""When a person was last active, from what is stored anyway: nothing is written for it.
+"""Estimate when a person was last active, from memberships and messages, without extra writes.
 
-A person's SEEN watermark moves when they post and when they say what they have read. So they were
-active no earlier than the message at the watermark was written.
+A person's SEEN watermark moves when the person posts or marks messages as read. So the person was
+active at or after the creation of the message at the watermark.
 """
 
 from datetime import datetime
@@ -15,9 +15,13 @@ NEWEST_CHATS = 50
 
 
 def last_activity(table: Table, tenant: str, user_id: str) -> datetime | None:
-    """A lower bound of when a person last posted or read, from their 50 newest chats.
+    """Return a lower bound of when a person last posted or read a message.
 
-    Takes three reads. None where nothing is known: no chats, or their messages have expired.
+    The function looks at the person's 50 newest chats, in three reads.
+
+    Returns:
+        The time; None if the person has no chats, has seen no message, or the messages have
+        expired.
     """
     relation = member_relation(tenant, MemberRef(kind="user", id=user_id))
     page = table.query_index("gsi1", relation, limit=NEWEST_CHATS, newest_first=True)

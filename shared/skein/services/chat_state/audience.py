@@ -1,4 +1,4 @@
-"""Who is where: the audience of a chat, and where an agent keeps what it learns there."""
+"""Derive the audience of a chat, and the scope of an agent's items there."""
 
 from skein.models.audience import OPEN, Audience
 from skein.models.chat import Chat
@@ -7,9 +7,9 @@ from skein.models.run import Run
 
 
 def audience_of(chat: Chat, *, since_seq: int) -> Audience:
-    """Who has been in `chat` for everything from message `since_seq` on.
+    """Return the people present in `chat` for all messages from `since_seq` on.
 
-    Someone who joined later was not there for all of it, and someone who left is not there now.
+    The audience of a private chat leaves out people who joined later, and people who have left.
     """
     if chat.visibility == "open":
         return OPEN
@@ -22,10 +22,10 @@ def audience_of(chat: Chat, *, since_seq: int) -> Audience:
 
 
 def everybody_since(chat: Chat) -> int:
-    """The first message of a private chat for which all who are there now were there.
+    """Return the seq from which on all current people of a private chat were present.
 
-    What is derived from a private chat starts afresh when somebody joins (DESIGN 5.8); in an open
-    one there is nothing to hide.
+    Summaries and other content derived from a private chat start over when a person joins (DESIGN
+    5.8). An open chat has nothing to hide, so the result is 1.
     """
     if chat.visibility == "open":
         return 1
@@ -35,12 +35,17 @@ def everybody_since(chat: Chat) -> int:
 
 
 def destination_of(chat: Chat | None) -> Audience:
-    """Who will read what is said in `chat`; a run without a chat is like an open one."""
+    """Return the readers of `chat`; a run without a chat counts as open."""
     return chat.readers if chat is not None else OPEN
 
 
 def scope_of(chat: Chat | None) -> str | None:
-    """Which of an agent's partitions holds what it derives in `chat`; see `owned_partition`."""
+    """Return the scope of the items that an agent derives in `chat`; see `owned_partition`.
+
+    Returns:
+        None for an open chat, or no chat; `user:{id}` for a private direct chat with one person;
+        else `chat:{id}`.
+    """
     if chat is None or chat.visibility == "open":
         return None
     people = [member.id for member in chat.roster if member.kind == "user"]
@@ -50,11 +55,14 @@ def scope_of(chat: Chat | None) -> str | None:
 
 
 def own_scope_of(run: Run, chat: Chat | None) -> str | None:
-    """Which of its agent's partitions holds what a run makes while it looks at `chat`.
+    """Return the scope of the items that a run makes while its prompt shows `chat`.
 
-    A run that looks at no chat, and whose plan was set in private, uses the plan's partition. A run
-    that was stored without one uses that of its only person, else that of the plan's chat. None for
-    a private audience: there is no partition for it.
+    A run with a private audience that shows no chat uses its plan's scope (`Run.scope`). A run that
+    was stored without a scope uses that of its only person, else that of its plan's chat.
+
+    Returns:
+        The scope. None means open, or, if the run's audience is private, that there is no scope for
+        the run.
     """
     if chat is not None:
         return scope_of(chat)

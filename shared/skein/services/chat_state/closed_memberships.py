@@ -1,8 +1,8 @@
-"""Closed memberships: moved out of the range that each post reads, and moved back on a re-join.
+"""Move closed memberships out of the range that posts read, and back on a re-join.
 
-Both are one transaction that holds only while the item is as it was read, so no write in between is
-lost, and there is always exactly one membership of a member in a chat. Attributes that this version
-does not know are kept.
+Each move is one transaction, on the condition that the item is as it was read (optimistic lock). So
+no concurrent write is lost, and a member always has exactly one membership in a chat. Attributes
+that this version does not know are kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,13 +31,13 @@ KEYS = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk"})
 
 
 def read_place(table: Table, tenant: str, chat_id: str, ref: MemberRef) -> Membership | None:
-    """Read a membership, open or closed; None for somebody who was never in the chat."""
+    """Read a membership, open or closed; None if there never was one."""
     items = (table.get(key) for key in place_keys(tenant, chat_id, ref))
     return next((Membership.from_item(item) for item in items if item is not None), None)
 
 
 def place_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:
-    """The keys under which a membership lies: while it is open, and once it is closed."""
+    """Return the two keys of a membership: the open one first, then the closed one."""
     return [
         Membership.key_of(tenant, chat_id, ref),
         Membership.left_key_of(tenant, chat_id, ref),
@@ -45,10 +45,10 @@ def place_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:
 
 
 def item_at(table: Table, key: Key) -> Item:
-    """Read an item that a move rests on.
+    """Read the item that a move will replace.
 
     Raises:
-        ConditionFailed: It is gone; read the chat again.
+        ConditionFailed: The item is gone; read the chat again.
     """
     item = table.get(key)
     if item is None:
@@ -57,11 +57,11 @@ def item_at(table: Table, key: Key) -> Item:
 
 
 def closing(item: Item, changes: Mapping[str, Any]) -> list[Write]:
-    """The writes that close a membership and move it out of the posts' way.
+    """Return the writes that close a membership and move its item.
 
     Args:
         item: The membership as it was read.
-        changes: Attributes to set, `left_seq` among them; None removes one.
+        changes: The attributes to set, including `left_seq`; None removes an attribute.
     """
     attributes = _attributes(item) | dict(changes)
     closed = Membership.from_item({name: v for name, v in attributes.items() if v is not None})
@@ -70,12 +70,12 @@ def closing(item: Item, changes: Mapping[str, Any]) -> list[Write]:
 
 
 def opening(item: Item, chat: Chat, changes: Mapping[str, Any]) -> list[Write]:
-    """The writes that open a closed membership again, with all that its item holds.
+    """Return the writes that reopen a closed membership, with all attributes of its item.
 
     Args:
-        item: The closed membership as it was read, wherever it lies.
-        chat: Its chat, by which it is listed.
-        changes: Attributes to set; None removes one.
+        item: The closed membership as it was read, under either key.
+        chat: The chat, from which the attributes of the member's list of chats come.
+        changes: The attributes to set; None removes an attribute.
     """
     place = Membership.from_item(item)
     opened = dict(changes) | {"left_seq": None} | place.relation(chat, chat.activity_hour)
@@ -90,12 +90,13 @@ def opening(item: Item, chat: Chat, changes: Mapping[str, Any]) -> list[Write]:
 
 
 def move_closed(table: Table, places: Sequence[Membership]) -> int:
-    """Move closed memberships that older versions left among the open ones.
+    """Move closed memberships that older versions left among the open ones (idempotent).
 
-    What changes meanwhile stays where it is; doing it again is safe.
+    If a membership changes at the same time, its whole batch of up to half a transaction stays in
+    place; a later call moves it.
 
     Returns:
-        How many were moved.
+        The number of memberships that were moved.
     """
     keys = [place.key for place in places if place.unmoved]
     moved = 0
@@ -121,6 +122,6 @@ def _attributes(item: Item) -> dict[str, Any]:
 
 
 def _as_read(item: Item) -> Condition:
-    """Every attribute is as it was read, and none that is known has come to it."""
+    """Return the condition that no attribute has changed, and no known attribute was added."""
     names = sorted((Membership.model_fields.keys() | _attributes(item).keys()) - {"unmoved"})
     return all_of(*(Is(name, item.get(name)) for name in names))

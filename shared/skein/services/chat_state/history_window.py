@@ -1,4 +1,4 @@
-"""Which of a chat's messages a prompt holds, and the summary that stands for those before."""
+"""Compute a prompt's history window, and the chat summary for the messages before the window."""
 
 from skein.models.chat import Chat
 from skein.models.summary import PinnedSummary, Summary
@@ -6,33 +6,34 @@ from skein.services.chat_state.sessions import first_of_session
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
-MAX_WINDOWS = 2  # how many windows of messages a prompt holds while it waits for a summary
-STAYING_SHARE = 3  # a third of a window stays when its start moves on,
-MIN_STAYING = 3  # and no fewer messages than these
+MAX_WINDOWS = 2  # the most messages in a prompt whose summary is late, in windows
+STAYING_SHARE = 3  # when the start of a window moves, one third of the window stays,
+MIN_STAYING = 3  # and at least this many messages
 
 
 def window_of(chat: Chat, settings: Settings) -> int:
-    """How many of a chat's newest messages a prompt may hold."""
+    """Return the maximum number of messages in the history window."""
     return effective_in(chat, settings).message_history_limit
 
 
 def block_of(window: int) -> int:
-    """By how many messages the start of a window moves on at once."""
+    """Return the number of messages by which the start of a window moves at once."""
     return max(window - max(window // STAYING_SHARE, MIN_STAYING), 1)
 
 
 def window_start(last_seq: int, window: int, first: int = 1, *, block: int | None = None) -> int:
-    """The first message of a window of at most `window` messages that ends with `last_seq`.
+    """Return the seq of the first message in a history window that ends with `last_seq`.
 
-    It moves in blocks, and between two moves the prompts of consecutive turns begin alike, so that
-    a provider's prefix cache can serve them. What stays at a move is charged anew, and what is
-    shown is charged each time, if for less: that is why two thirds of it go at once.
+    The start moves in blocks. Between two moves, the prompts of consecutive runs begin alike, so a
+    provider's prefix cache can serve them. A move drops two thirds of the window at once, to
+    balance two costs: messages that stay after a move are charged in full again, and every message
+    shown is charged at the lower cached price each time.
 
     Args:
-        last_seq: The newest message.
-        window: How many messages there may be.
-        first: The first message of the session, before which no window begins.
-        block: By how many messages it moves; `block_of` the window, if not given.
+        last_seq: The seq of the newest message.
+        window: The maximum number of messages in the window.
+        first: The first message of the session; no window begins before that.
+        block: The number of messages by which the start moves; by default `block_of(window)`.
     """
     block = block or block_of(window)
     over = max(last_seq - first + 1 - window, 0)
@@ -40,11 +41,12 @@ def window_start(last_seq: int, window: int, first: int = 1, *, block: int | Non
 
 
 def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> int:
-    """The first message that a prompt shows, if `before` is the summary that it shows.
+    """Return the seq of the first message that a prompt shows after the summary `before`.
 
-    Within the session, the window does not pass what that summary covers, so that no message is in
-    neither. Where the summary stays behind, it goes on without it once it would hold twice as many
-    as it should; nothing stands for what it leaves then, so a whole window stays.
+    Within the session, the window begins no later than right after the messages that the summary
+    covers. So each message is in the summary or in the window. If the summary is late, the window
+    grows to at most twice its size. Then the start of the window moves past the summary. No summary
+    covers the messages that leave, so at least a whole window stays.
     """
     first, window = first_of_session(chat), window_of(chat, settings)
     start, most = max(before.start if before else first, first), MAX_WINDOWS * window
@@ -54,10 +56,11 @@ def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> 
 
 
 def pinned(chat: Chat, record: Summary | None, settings: Settings) -> PinnedSummary | None:
-    """The summary that prompts show from now on: a new one only where the window can move on.
+    """Return the chat summary that prompts show from now on.
 
-    So between two moves neither of them changes. A session begins with whatever summary there is of
-    what was said before; a fuller one takes its place when it is made.
+    The pinned summary changes only when the window can move, so between two moves both stay the
+    same. The exception is the start of a session. A session begins with the newest summary of the
+    messages before, and a more complete summary replaces that one as soon as one is written.
     """
     first = first_of_session(chat)
     start = window_start(chat.last_seq, window_of(chat, settings), first)
@@ -78,7 +81,7 @@ def pinned(chat: Chat, record: Summary | None, settings: Settings) -> PinnedSumm
 
 
 def pin_of(record: Summary, start: int) -> PinnedSummary:
-    """A summary as prompts show it, before a window that begins with `start`."""
+    """Build the pinned summary of a window that begins with message `start`."""
     return PinnedSummary(
         text=record.text,
         seq=record.seq,

@@ -1,4 +1,4 @@
-"""Where a session of a direct chat begins, and what that means for all that is derived from it."""
+"""Find where a session of a direct chat begins, and which messages summaries may cover."""
 
 from datetime import timedelta
 
@@ -17,13 +17,13 @@ CLOSING = " \t\r\n.,;:!?\u2026\u3002\uff01\uff1f"  # the last three: an ideograp
 def brought_up(
     table: Table, snapshot: ChatSnapshot, sender: Membership, said: ChatOverrides | None
 ) -> ChatSnapshot:
-    """The room with the settings that a person's message in a direct chat brings along.
+    """Return the snapshot with current overrides, if a person posts in a direct chat.
 
     Args:
-        table: Where they are read, if they have not been.
-        snapshot: As it was read.
-        sender: Whose message it is; an agent's brings nothing.
-        said: What the agent, the line and the tenant say, where that is known.
+        table: The table, from which the overrides are read if `said` is None.
+        snapshot: The chat as it was read.
+        sender: The sender's membership; for an agent, the snapshot is returned unchanged.
+        said: The overrides of the agent, the line and the tenant, if they have been read.
     """
     if snapshot.chat.kind != "direct" or sender.member.kind != "user":
         return snapshot
@@ -33,10 +33,10 @@ def brought_up(
 
 
 def message_in_session(message: Message, chat: Chat, settings: Settings) -> Message:
-    """The message, marked if it asks to start anew.
+    """Return the message, marked as a reset if the text is a reset phrase.
 
-    That is a person's whole text in a direct chat, if it is one of the phrases that hold there;
-    case, white space and closing punctuation do not matter.
+    Only a person's message in a direct chat can be a reset. The whole text must equal one of the
+    chat's `context_reset_phrases`. Case, white space and closing punctuation do not matter.
     """
     personal = chat.kind == "direct" and message.sender.kind == "user" and message.kind == "text"
     if not personal:
@@ -53,15 +53,15 @@ def _plain(text: str) -> str:
 def session_with(
     chat: Chat, message: Message, effective: EffectiveSettings, ids: Ids
 ) -> Session | None:
-    """The session that `message` belongs to, which it may begin; None in a group.
+    """Return the session of `message`, which can be a new one; None in a group.
 
-    A gap of exactly the setting's length begins one.
+    A session begins with a reset, or after a gap of at least `conversation_gap_minutes`.
 
     Args:
-        chat: As it was before the message.
-        message: Numbered, and dated.
-        effective: What holds in the chat.
-        ids: Where a new session's id comes from.
+        chat: The chat before the message.
+        message: The message, with its seq and its time.
+        effective: The effective settings of the chat.
+        ids: The source of a new session's id.
     """
     if chat.kind != "direct":
         return None
@@ -82,15 +82,15 @@ def session_with(
 
 
 def first_of_session(chat: Chat) -> int:
-    """The first message of a chat's session; a group is one session."""
+    """Return the seq of the first message of the session; a group is one session."""
     return chat.session.first_seq if chat.session is not None else 1
 
 
 def reset_in(chat: Chat) -> int:
-    """The newest message by which somebody began anew; 0 if nobody ever did."""
+    """Return the seq of the newest reset in a chat; 0 if there was none."""
     return chat.session.reset_seq if chat.session is not None else 0
 
 
 def summed_up_from(chat: Chat) -> int:
-    """The first message that a summary of the chat may rest on."""
+    """Return the seq of the first message that a summary of the chat may use."""
     return max(everybody_since(chat), reset_in(chat))

@@ -1,4 +1,4 @@
-"""A chat and who is in it, read together."""
+"""Read a chat snapshot: a chat and its memberships, in one query."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,26 +11,26 @@ from skein.ports import Table
 
 
 class ChatSnapshot(NamedTuple):
-    """A chat and its active memberships; closed ones only where they were asked for.
+    """A chat and its active memberships; with `closed`, the closed ones too.
 
-    Closed memberships of older versions, which lie among the active ones, may be there, too.
+    Closed memberships that older versions stored among the active ones can be included as well.
     """
 
     chat: Chat
     members: tuple[Membership, ...]
 
     def member(self, ref: MemberRef) -> Membership | None:
-        """The active membership of `ref`, if there is one."""
+        """Return the active membership of `ref`; None if there is none."""
         for membership in self.members:
             if membership.active and membership.member.ref == ref:
                 return membership
         return None
 
     def seen_by(self, ref: MemberRef) -> "ChatSnapshot":
-        """This room, as it is to a member.
+        """Return this snapshot, if `ref` is a member of the chat.
 
         Raises:
-            NotFound: `ref` is none; to them there is no such chat.
+            NotFound: `ref` is not a member, so the chat must look as if it did not exist.
         """
         if self.member(ref) is None:
             raise NotFound("there is no such chat")
@@ -43,16 +43,17 @@ class ChatSnapshot(NamedTuple):
 
 
 def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = False) -> ChatSnapshot:
-    """Read a chat and its members in one query, whatever the chat's length.
+    """Read a chat snapshot in one query, independent of the number of messages.
 
     Args:
-        table: Where.
-        tenant: Whose chat.
-        chat_id: Which chat.
-        closed: Read the closed memberships, too; the query then grows with those who have left.
+        table: The table.
+        tenant: The chat's tenant.
+        chat_id: The chat.
+        closed: Whether to read closed memberships too; the query then grows with each member who
+            has left.
 
     Raises:
-        NotFound: There is no such chat in this tenant.
+        NotFound: The chat does not exist in this tenant.
     """
     first = Membership.LEFT_PREFIX if closed else Membership.PREFIX
     page = table.query(chat_partition(tenant, chat_id), first=first, last=META)
@@ -63,11 +64,15 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
 
 
 def keys_of_snapshot(chat: Chat | None, member: Membership | None) -> list[Key]:
-    """What a direct chat lacks of a room where its agent's place is known; a group is read whole.
+    """Return the keys that a direct chat's snapshot needs besides the chat and its agent.
 
     Args:
-        chat: As it was read.
-        member: The agent's place there.
+        chat: The chat as it was read.
+        member: The agent's membership.
+
+    Returns:
+        The keys of the other memberships. The list is empty for a group, whose snapshot is read by
+        query, and if `chat` or `member` is None.
     """
     if chat is None or member is None or chat.kind != "direct":
         return []
@@ -78,7 +83,11 @@ def keys_of_snapshot(chat: Chat | None, member: Membership | None) -> list[Key]:
 def found_snapshot(
     chat: Chat | None, member: Membership | None, found: Mapping[Key, Item]
 ) -> ChatSnapshot | None:
-    """Return a direct chat's snapshot from items found by `keys_of_snapshot`, or None."""
+    """Build a direct chat's snapshot from the items found under `keys_of_snapshot`.
+
+    Returns:
+        The snapshot; None for a group, or if a membership was not found.
+    """
     keys = keys_of_snapshot(chat, member)
     if chat is None or member is None or not keys or any(key not in found for key in keys):
         return None

@@ -171,7 +171,11 @@ class ChatAdministration:
         return jobs
 
     def _released(self, place: Membership, now: datetime) -> tuple[tuple[Write, ...], list[Job]]:
-        """Return the writes and jobs that resume a run whose wait nobody can answer any more."""
+        """Resume the run that waits in a membership where nobody can reply any more.
+
+        Returns:
+            The writes for the caller's transaction, and the jobs to send after the commit.
+        """
         if place.wait is None:
             return (), []
         released = let_go(self.table, place, now=now, settings=self.settings)
@@ -189,7 +193,7 @@ class ChatAdministration:
         return optimistic(self.clock, lambda: self._add_once(tenant, chat_id, by, member, admit))
 
     def _admission(self, tenant: str, by: MemberRef) -> Callable[[], None]:
-        """Return a function that charges one change to the limit of `by`, on its first call."""
+        """Return a function whose first call charges one change to the limit of `by`."""
         admitted = False
 
         def admit() -> None:

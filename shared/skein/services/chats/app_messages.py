@@ -1,4 +1,4 @@
-"""What people post in the app: within their limits, and never twice."""
+"""Post people's messages from the app, within their rate limits."""
 
 from dataclasses import dataclass
 
@@ -11,21 +11,21 @@ from skein.services.quotas.rate_limits import RateLimiter, admission_keys
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """Lets people post."""
+    """The service that posts messages from the app."""
 
     table: Table
     chats: Chats
     limits: RateLimiter
 
     def post(self, new: NewMessage) -> Posted:
-        """Post a person's message, if their limit and the tenant's let it in.
+        """Post a person's message, if the limits of the person and the tenant allow it.
 
-        A message that was posted before is returned as it is, and takes nothing from any limit. The
-        limits and the settings of the chat are read together, and the chat only once.
+        A message that was posted before is returned unchanged, without charging any limit. The
+        limits and the chat's settings are read in one batch, and the chat is read only once.
 
         Raises:
             RateLimited: A limit is used up; nothing was stored.
-            Rejected: As `Chats.post_message`.
+            Rejected: As in `Chats.post_message`.
         """
         snapshot = read_snapshot(self.table, new.tenant, new.chat_id)
         sender = snapshot.member(new.sender)

@@ -1,4 +1,4 @@
-"""A chat's counters as one more message leaves them, and what is behind because of it."""
+"""Count a message in its chat, and schedule the upkeep and consolidation that follow."""
 
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ SUMMARIES = ("record", "record_state", "pinned")
 
 
 class Counted(NamedTuple):
-    """The writes that count a message, and the jobs that may be done at once after it."""
+    """The writes that count a message, and the jobs that follow the commit."""
 
     writes: tuple[Write, ...]
     jobs: tuple[Job, ...]
@@ -28,20 +28,23 @@ class Counted(NamedTuple):
 def counted(
     snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids, settings: Settings
 ) -> Counted:
-    """Raise a chat's counters, and leave it due for whatever `message` puts behind.
+    """Count a message in its chat, and schedule upkeep and consolidation.
 
-    The mark is only ever brought forward here; upkeep alone takes it away. Where the message moves
-    the window on, and the chat's summary covers what falls out of it, that summary is pinned. Where
-    it asks to start anew, the summaries of what was said before go. The first message after a
-    consolidation leaves the chat due for the next one; later ones change nothing of that, unless
-    failures have put it off for longer.
+    - Upkeep: the due pointer only moves to an earlier time here. Only upkeep itself removes it.
+    - Chat summary: it is pinned if the message moves the history window, and the summary covers the
+      messages that leave the window. A reset removes the chat's summaries.
+    - Consolidation: the first message after a consolidation schedules the next one. A later message
+      only brings it forward if failures have postponed it.
 
     Args:
-        snapshot: As it was read, with the settings that a person's message brings along.
-        message: Numbered.
-        now: The present.
-        ids: Where a new session's id comes from.
-        settings: Of the deployment.
+        snapshot: The chat as it was read, with the settings that a person's message updates.
+        message: The message, with its seq.
+        now: The current time.
+        ids: The source of a new session's id.
+        settings: The settings of the deployment.
+
+    Returns:
+        The writes, on the version of the chat that was read, and the jobs.
     """
     chat = snapshot.chat
     busier, change = _with(chat, message, ids=ids, settings=settings)
@@ -73,7 +76,7 @@ def counted(
 def _with(
     chat: Chat, message: Message, *, ids: Ids, settings: Settings
 ) -> tuple[Chat, dict[str, Any]]:
-    """The chat with one message more, and the attributes that change."""
+    """Return the chat with one more message, and the attributes that change."""
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
     busier = chat.model_copy(
         update={
@@ -88,7 +91,7 @@ def _with(
     if chat.kind == "direct":
         names += ["session", "overrides"]
     if message.resets:
-        # A summary that is being made right now is not kept either: its claim is gone.
+        # This also drops a summary that is being written now: its claim is removed.
         busier = busier.model_copy(update=dict.fromkeys(SUMMARIES))
         names += SUMMARIES
     pin = pinned(busier, busier.record, settings)

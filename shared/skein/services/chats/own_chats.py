@@ -1,4 +1,4 @@
-"""An agent's look at its own chats, as far as they may be shown where it works."""
+"""Read an agent's chats and messages, and check that readers elsewhere may see them."""
 
 from dataclasses import dataclass
 
@@ -13,20 +13,20 @@ from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.runs.claim import Claim
 
-ROWS_READ = 50  # at least, since some are keywords and notices
+ROWS_READ = 50  # the minimum per query, since some rows are keywords and notices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnChats:
-    """Reads an agent's chats, and stages what the agent borrows from one of them."""
+    """The service that reads an agent's chats and stages borrowed context."""
 
     table: Table
 
     def snapshot(self, tenant: str, chat_id: str) -> ChatSnapshot:
-        """Read a chat with its members.
+        """Read a chat's snapshot.
 
         Raises:
-            NotFound: There is no such chat in this tenant.
+            NotFound: The chat does not exist in this tenant.
         """
         return read_snapshot(self.table, tenant, chat_id)
 
@@ -34,8 +34,8 @@ class OwnChats:
         """Read one of an agent's chats, and the agent's membership in it.
 
         Raises:
-            NotFound: The agent is in no such chat.
-            Conflict: The chat was discarded.
+            NotFound: The chat does not exist, or the agent is not a member.
+            Conflict: The chat is discarded.
         """
         try:
             snapshot = self.snapshot(tenant, chat_id)
@@ -51,17 +51,20 @@ class OwnChats:
     def newest_messages(
         self, chat: Chat, limit: int, *, place: Audience | None, before: int | None = None
     ) -> tuple[list[Message], Audience]:
-        """Read a chat's newest messages, and who was there for all of them.
+        """Read a chat's newest messages, and their audience.
 
         Args:
-            chat: As it was just read; what has been said since then is left out, since it is not
-                known who was there for that.
-            limit: How many messages at most.
-            place: Who will be shown them; None in the chat itself.
-            before: Only messages before this number.
+            chat: The chat as it was just read. Later messages are left out, because their audience
+                is not known.
+            limit: The maximum number of messages.
+            place: The readers to whom the messages will be shown; None in the chat itself.
+            before: Only messages with a lower `seq`.
+
+        Returns:
+            The messages of kind `text`, oldest first, and the people present for all of them.
 
         Raises:
-            Forbidden: They must not be shown there.
+            Forbidden: The messages are private, and the readers may not see them.
         """
         end = chat.last_seq if before is None else min(before - 1, chat.last_seq)
         page = self.table.query(
@@ -79,7 +82,7 @@ class OwnChats:
         return messages, audience
 
     def stage(self, borrowed: Borrowed, claim: Claim) -> None:
-        """Keep borrowed messages for the agent's next prompt in a chat.
+        """Stage borrowed context for the agent's next prompt in a chat.
 
         Raises:
             LostLease: Another worker has taken the run over.

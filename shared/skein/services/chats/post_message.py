@@ -157,7 +157,7 @@ class Chats:
         extra_writes: ExtraWrites | None = None,
         known: ChatSnapshot | None = None,
     ) -> Posted:
-        """Post a message into a chat, and queue runs of the agents that the message wakes.
+        """Post a message into a chat, and queue runs of the agents it wakes.
 
         When this returns, the message, its runs and its deliveries are committed. The call is
         idempotent: with the same sender and `client_id` it changes nothing and returns the same
@@ -219,7 +219,7 @@ class Chats:
         return Posted(message, created=True)
 
     def _posted_while_open(self, new: NewMessage, sender: Membership | None) -> Message:
-        """Return the same message if it was posted while the chat was open to its sender.
+        """Find the same message, posted while the chat was open to its sender.
 
         Raises:
             NotFound: The message was not posted before, and the sender is not a member.
@@ -370,7 +370,7 @@ class Chats:
 
 
 def marks_of(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
-    """Return the keys of a message's idempotency records, for each id of its sender in the chat."""
+    """Return the keys of a message's idempotency records under all ids of its sender."""
     own = DedupeMark.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
     return [own, *_former_marks(new, formerly)]
 

@@ -54,7 +54,7 @@ class OwnChat(NamedTuple):
 
 
 class ChatsCursor(Cursor):
-    """A cursor inside a window of index rows, or at the start of the next window.
+    """A cursor inside a window of index rows, or at the next window.
 
     Attributes:
         after: The sort key after which the window's rows begin.
@@ -238,8 +238,8 @@ class ChatViews:
 
 
 def _just_above(row: Item) -> str:
-    """Return a sort key right above `row`, so that a window after the key begins with `row`.
+    """Return a sort key right above `row`, after which a window begins.
 
-    Rows that are added above later do not change that.
+    The window begins with `row`, whichever rows are added above later.
     """
     return f"{row['gsi1sk']}~"

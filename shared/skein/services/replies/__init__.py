@@ -1,4 +1,4 @@
-"""Post what a run has to say: final messages, questions, notices."""
+"""Post the messages of a run: final messages, questions and notices."""
 
 __all__ = [
     "ask_and_wait",

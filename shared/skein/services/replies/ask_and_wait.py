@@ -1,4 +1,4 @@
-"""Sending a message and waiting for the answer, in one transaction."""
+"""Post a message and start waiting for the reply, in one transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,12 +27,12 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What became of a question.
+    """The outcome of a question.
 
     Attributes:
-        claim: As it is now; no longer this worker's own while the run waits.
-        seq: The number of the message that asked.
-        waiting: False when an answer that the agent had not seen was there already.
+        claim: The claim after the transaction. While the run waits, it is no longer this worker's.
+        seq: The seq of the message that asked.
+        waiting: Whether the run waits; False if a reply that the agent had not seen existed.
     """
 
     claim: Claim
@@ -42,7 +42,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Lets runs ask and wait."""
+    """The service by which a run asks something and waits for a reply."""
 
     table: Table
     clock: Clock
@@ -59,25 +59,26 @@ class Asking:
         audience: Audience,
         sent: Sequence[SentMessage],
     ) -> Asked:
-        """Post `new` and let the run wait for a reply, all or nothing.
+        """Post `new` and make the run wait for a reply, in one transaction.
 
-        The slot in the run's own chat is freed meanwhile. A reply that is there already lets the
-        run go on at once, as a new activation: in the chat that its prompt showed, any message of
-        somebody else that came after; in another one, any that came after what this run said
-        there and that the agent has not been shown.
+        While the run waits, its slot in its own chat is free. If a reply exists already, the run
+        resumes at once, as a new activation. A reply is a message of another member:
+
+        - In the chat that the run's prompt showed: any message after the prompt's last one.
+        - In another chat: any message after this run's first one there that the agent has not seen.
 
         Args:
-            claim: The run's.
+            claim: The run's claim.
             new: The message.
-            audience: Who was there for what the message is made from.
-            sent: What else this step has sent, to be remembered with it.
+            audience: The audience of the content that the message is made from.
+            sent: Other messages that this step sent, which are recorded on the run as well.
 
         Raises:
-            Conflict: The run has waited often enough, or another run waits in this chat.
-            LostLease: The run waits already, and what was read of it is out of date.
-            RiderFailed: Another worker has taken the run over.
+            Conflict: The run has waited `MAX_WAITS` times, or another run waits in this chat.
+            LostLease: The run waits already, so the claim is out of date.
+            ExtraWriteFailed: Another worker has taken the run over.
             ReadersChanged: Someone joined the chat that the prompt showed; nothing was posted.
-            Rejected: As `post_message`.
+            Rejected: As in `post_message`.
         """
         if claim.run.waits >= MAX_WAITS:
             raise Conflict(f"a run waits at most {MAX_WAITS} times")
@@ -105,7 +106,7 @@ class Asking:
 
         posted = self.chats.post_message(new, extra_writes=extra_writes)
         if posted.message.seq != asked.seq:
-            # It was committed without our being told, and what we know of the run is out of date.
+            # An earlier attempt committed the message, so the claim is out of date.
             raise LostLease(claim.run.id)
         self.dispatch.send(jobs)
         if asked.waiting:
@@ -113,10 +114,13 @@ class Asking:
         return asked
 
     def _check_readers(self, claim: Claim) -> None:
-        """Look again at a chat elsewhere before the SEEN watermark moves there.
+        """Check the readers of the chat that the prompt showed, if elsewhere.
+
+        The run's own chat needs no check here. The check comes before the SEEN watermark moves in
+        the other chat.
 
         Raises:
-            ReadersChanged: Someone joined it after the prompt was built.
+            ReadersChanged: Someone joined that chat after the prompt was built.
         """
         held = claim.run.held
         if held is None or held.chat_id in {None, claim.run.chat_id}:
@@ -153,7 +157,7 @@ class Asking:
     def _reply(
         self, claim: Claim, snapshot: ChatSnapshot, place: Membership, sent: Sequence[SentMessage]
     ) -> Message | None:
-        """The first message of somebody else that this activation could not know of."""
+        """Find the first message of another member that this activation has not seen."""
         shown, chat = claim.run.shown, snapshot.chat
         *earlier, _ = [s.seq for s in (*claim.run.sent, *sent) if s.chat_id == chat.id]
         if shown is not None and shown.chat_id == chat.id:
@@ -209,7 +213,10 @@ class Asking:
         seq: int,
         changes: dict[str, Any],
     ) -> tuple[Asked, list[Write], list[RunJob]]:
-        """A reply is there: the run goes on at once, and its SEEN mark moves as at a wait."""
+        """Resume the run at once with an existing reply.
+
+        The SEEN watermark moves as it does when the run waits.
+        """
         run, now = claim.run, self.clock.now()
         resume = Resume(status="reply", chat_id=place.chat_id, asked_seq=seq, seq=reply.seq)
         changes |= {

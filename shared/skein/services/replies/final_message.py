@@ -1,4 +1,4 @@
-"""The end of a run: what its agent says last, and that the run is over, all or nothing."""
+"""Post a run's final message and end the run, in one transaction where possible."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from skein.services.runs.step_record import Recording
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalMessages:
-    """Ends runs well, with or without a word."""
+    """The service that ends runs as `done`, with or without a final message."""
 
     chats: Chats
     completion: RunCompletion
@@ -30,23 +30,24 @@ class FinalMessages:
         *,
         snapshot: ChatSnapshot | None = None,
     ) -> None:
-        """End a run that has come to its end, and post what its agent says last.
+        """Post a run's final message, and end the run as `done`.
 
-        In the run's own chat both are one transaction, and the answer that it comes from may be
-        written down in it, too. Elsewhere the words are posted first.
+        In the run's own chat, one transaction posts the message and ends the run; it can also
+        record the model's last answer. In another chat, or if other agents follow in the chain, the
+        message is posted first.
 
         Args:
-            claim: The run's; that of `answer`, if there is one.
-            said: The words; None for silence.
-            answer: The model's last, if it is still to be written down and `all_one` says that it
-                may be here.
-            snapshot: The chat of the words and its members, where they have been read.
+            claim: The run's claim; that of `answer`, if there is one.
+            said: The final message; None to end the run without one.
+            answer: The model's last answer, if it is not recorded yet and `all_one` allows
+                recording it here.
+            snapshot: The snapshot of the message's chat, if the caller has read one.
 
         Raises:
             LostLease: Another worker has taken the run over.
             ReadersChanged: Someone joined the chat that the prompt showed; nothing was written.
-            Rejected: The chat does not take the words; nothing was written.
-            Contention: Too many others wrote the chat at once; nothing was written.
+            Rejected: The chat does not accept the message; nothing was written.
+            Contention: Too many other writers changed the chat at once; nothing was written.
         """
         if said is None:
             self.completion.end(claim, "done", answer=answer)
@@ -75,18 +76,19 @@ class FinalMessages:
             return
         if together and posted.created:
             self.completion.over(claim.run, "done", jobs)
-        else:  # the words stand alone: as they were posted here, or by an earlier attempt
+        else:  # the message is posted, here or by an earlier attempt; the run is not ended yet
             self.completion.end(claim, "done", answer=answer)
 
 
 def all_one(claim: Claim, said: NewMessage | None) -> bool:
-    """Whether a run's last answer may be written down by the transaction that ends the run.
+    """Return whether the transaction that ends a run can also record the run's last answer.
 
-    Not where the end takes several writes: the answer stands before the first of them.
+    The answer must be recorded before any other write of the end. So if the end takes several
+    writes, the answer is recorded on its own first.
 
     Args:
-        claim: The run's, as it is with the answer.
-        said: What the agent says last; None for silence.
+        claim: The run's claim, with the answer.
+        said: The final message; None for none.
     """
     shown = claim.run.shown
     at_home = shown is None or shown.chat_id == claim.run.chat_id
@@ -94,8 +96,9 @@ def all_one(claim: Claim, said: NewMessage | None) -> bool:
 
 
 def _one_transaction(claim: Claim, said: NewMessage) -> bool:
-    """Whether words can be posted by the transaction that ends the run.
+    """Return whether the transaction that ends the run can also post the final message.
 
-    The next agent of a chain may be one that they wake: an item is written once in a transaction.
+    The message must be in the run's own chat, and no agent may follow in the run's chain. The
+    message could wake that agent, and a transaction can write an item (its membership) only once.
     """
     return said.chat_id == claim.run.chat_id and not claim.run.then

@@ -1,9 +1,9 @@
-"""Tell a person who waits for an answer why there is none.
+"""Post notices that tell a waiting person why there is no answer.
 
-- `Notices`: a limit is used up. One notice in a direct chat for each time over the limit.
-- `Apologies`: the model is down. One apology by SMS per outage. As a person sees it, an outage
-  lasts until the agent has answered them again; the agent's membership remembers that it has said
-  so (`late_since`).
+- `Notices`: a limit is used up. A direct chat gets one notice each time the limit is exceeded.
+- `Apologies`: the model is down. A person on SMS gets one apology per outage. For this person, the
+  outage lasts until the agent answers again. `late_since` on the agent's membership records that
+  the apology was posted.
 """
 
 import logging
@@ -37,14 +37,14 @@ from skein.settings import Settings
 MINUTE_SECONDS = 60
 HOUR_MINUTES = 60
 SINGULAR = 1
-PATIENT_PUT_OFFS = 2  # by then half a minute has gone by, so it is no passing fault
+PATIENT_PUT_OFFS = 2  # deferrals before an apology: after half a minute, the fault is not brief
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
-    """Tells people why there is silence."""
+    """The service that posts notices about exceeded limits."""
 
     chats: Chats
     limits: RateLimiter
@@ -60,18 +60,20 @@ class Notices:
         user_id: str,
         extra_writes: ExtraWrites | None = None,
     ) -> None:
-        """Say in a direct chat, once for each time over a limit, that nobody answers, and how long.
+        """Post a notice that a limit is used up, with the time until answers resume.
+
+        A direct chat gets one notice for each time the limit is exceeded.
 
         Args:
-            over: Since when, and until when.
-            tenant: Whose chat.
-            chat_id: Which chat.
-            agent: Who says it; must be in the chat.
+            over: The period over the limit: its start, its end, and the chats with a notice.
+            tenant: The chat's tenant.
+            chat_id: The chat.
+            agent: The agent that posts the notice; must be a member.
             user_id: The person.
             extra_writes: See `Chats.post_message`.
 
         Raises:
-            Rejected, RiderFailed: As `Chats.post_message`.
+            Rejected, ExtraWriteFailed: As in `Chats.post_message`.
         """
         if chat_id in over.told:
             return
@@ -90,9 +92,10 @@ class Notices:
         self.limits.told(tenant, user_id, over, chat_id)
 
     def out_of_tokens(self, claim: Claim, refusal: Refusal) -> None:
-        """Say in a direct chat, once, that a run is not worked at because of a limit.
+        """Post a notice in a direct chat that a token limit holds up a run.
 
-        Nobody is told of a run that no person waits for: a plan's, or one by an agent's message.
+        The chat gets one notice for each time the limit is exceeded. A run that no person waits
+        for, such as that of a plan or of an agent's message, gets no notice.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -117,7 +120,10 @@ class Notices:
 
 
 def in_words(wait: timedelta) -> str:
-    """A while as people say it: `a minute`, `12 minutes`, `an hour`, `5 hours`."""
+    """Format a duration in words: `a minute`, `12 minutes`, `an hour`, `5 hours`.
+
+    Durations are rounded up, to full minutes below an hour and to full hours from an hour on.
+    """
     minutes = max(SINGULAR, ceil(wait.total_seconds() / MINUTE_SECONDS))
     if minutes < HOUR_MINUTES:
         return "a minute" if minutes == SINGULAR else f"{minutes} minutes"
@@ -126,18 +132,18 @@ def in_words(wait: timedelta) -> str:
 
 
 class _NobodyToTell(SkeinError):
-    """Nobody is on SMS here, or they were told already."""
+    """No person in the chat is on SMS, or the apology was posted already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Apologies:
-    """Says sorry, once.
+    """The service that posts one apology per outage of the model.
 
     Args:
-        chats: By which it is said.
-        clock: The time.
+        chats: The service that posts the apology.
+        clock: The clock.
         metrics: Counts the apologies.
-        settings: Whether, and in which words.
+        settings: Whether apologies are on, and their text.
     """
 
     chats: Chats
@@ -146,11 +152,12 @@ class Apologies:
     settings: Settings
 
     def late(self, claim: Claim) -> None:
-        """Say sorry for a run that is about to be put off because the model is down.
+        """Post an apology for a run that is about to be deferred.
 
-        Only where a person on SMS asked in a direct chat, the settings allow it, and the run was
-        put off `PATIENT_PUT_OFFS` times before. What goes wrong is no reason to hold the run up:
-        the next put-off tries again.
+        The run is deferred because the model is down. There is an apology only if a person on SMS
+        triggered the run in a direct chat, the settings allow apologies, and the run was deferred
+        at least `PATIENT_PUT_OFFS` times before. If the post is rejected or fails temporarily, the
+        error is logged, and the run is not held up. The next deferral tries again.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -189,10 +196,10 @@ class Apologies:
             self.metrics.count("Apologies")
 
     def _once(self, claim: Claim, snapshot: ChatSnapshot) -> Sequence[Write]:
-        """The run is still the worker's, and the agent says it for the first time.
+        """Return extra writes that hold if the run is still claimed, and record the apology.
 
         Raises:
-            _NobodyToTell: There is nobody to tell, or it was said.
+            _NobodyToTell: No person in the chat is on SMS, or the apology was posted already.
         """
         agent = snapshot.member(claim.agent)
         if agent is None or agent.late_since is not None:
