@@ -1,6 +1,7 @@
-"""Consolidation of one chat for one agent: ask the model about each chunk, store its memories.
+"""Consolidation of one chat for one agent, chunk by chunk.
 
-If a chunk fails, the agent's watermark stays before that chunk.
+The agent's model is asked about each chunk, and the resulting memories are stored. If a chunk
+fails, the agent's watermark stays before that chunk.
 """
 
 import logging

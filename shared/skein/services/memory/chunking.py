@@ -102,9 +102,12 @@ def chunks(
 
 
 def halves(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
-    """Split a chunk into two of about the same size; None if the chunk is too small.
+    """Split a chunk into two of about the same size.
 
     A single message is split at a space if possible.
+
+    Returns:
+        Both chunks; None if the chunk is too small.
     """
     if len(chunk.pieces) == 1:
         return _message_in_two(chunk)
@@ -129,7 +132,7 @@ def _message_in_two(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
 def _pieces(
     messages: Iterable[Message], since: Mark, measure: Measure, longest: int
 ) -> Iterator[Piece]:
-    """Yield each message as one piece, or as several if it has more than `longest` tokens."""
+    """Yield each message as one piece; split messages of more than `longest` tokens."""
     for message in messages:
         start = since.characters if message.seq == since.seq + 1 else 0
         end = len(message.text)
@@ -154,9 +157,10 @@ def _part(piece: Piece, measure: Measure, longest: int) -> Piece:
 
 
 def _at_a_space(text: str, start: int, end: int) -> int:
-    """Move the end of a part back to a space, if there is one in the part's last tenth.
+    """Move the end of a part back to a space in its last tenth.
 
-    The result is always before the end of the text, so that the rest is never empty.
+    Without such a space, the part ends at `end`. The result is always before the end of the text,
+    so that the rest is never empty.
     """
     end = min(end, len(text) - 1)
     space = text.rfind(" ", start + int((end - start) * NEAR_THE_END), end)

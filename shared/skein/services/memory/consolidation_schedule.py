@@ -29,7 +29,7 @@ class Marked(NamedTuple):
 
 
 def marked(chat: Chat, at: datetime | None, *, condition: Condition | None = None) -> Marked:
-    """Build the change that makes a chat due for consolidation at `at`, or never if None.
+    """Build the change that makes a chat due for consolidation at `at`; None clears it.
 
     The caller writes both parts in one transaction, conditional on the chat's version as read
     (optimistic lock). `condition` applies to the `Consolidation` item.

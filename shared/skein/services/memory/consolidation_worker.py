@@ -144,10 +144,11 @@ class Consolidator:
     def _settle(
         self, job: ConsolidationJob, claim: _Claim, not_before: datetime | None = None
     ) -> None:
-        """Release the lease and set when the chat is due next; clear the due pointer if never.
+        """Release the lease and set when the chat is due next.
 
-        The chat is left unchanged if another worker took over the lease. A new job is sent at once
-        if an operator requested more messages meanwhile.
+        The due pointer is cleared if no messages are left. A new job is sent at once if an operator
+        requested more messages meanwhile. The chat is left unchanged if another worker took over
+        the lease.
         """
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         chat, now = snapshot.chat, self.clock.now()

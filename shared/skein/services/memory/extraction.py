@@ -163,9 +163,9 @@ def entries_in(answer: str, core: Sequence[Memory]) -> list[Entry] | None:
 
 
 def _parts(value: Any) -> tuple[str | None, object]:
-    """Split an entry into its text and the number that it replaces; invalid entries have no text.
+    """Split an entry into its text and the number that it replaces.
 
-    A number is taken as text, and null as an empty text.
+    An invalid entry has no text. A number is taken as text, and null as an empty text.
     """
     if isinstance(value, dict):
         text = value.get("text")
@@ -176,7 +176,7 @@ def _parts(value: Any) -> tuple[str | None, object]:
 
 
 def _numbered(core: Sequence[Memory], number: object) -> str | None:
-    """Return the id of the memory that was shown under `number`; None if there is none."""
+    """Return the id of the memory shown under `number`; None if there is none."""
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(core):
         return None
     return core[number - 1].id

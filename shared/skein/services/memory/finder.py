@@ -60,7 +60,7 @@ class MemoryFinder:
 
 
 def _job_of(kind: DueKind, item: Item, now: datetime) -> tuple[MemoryJob, datetime]:
-    """Return the job for a due item, and the time at which the item is due again."""
+    """Return the job for a due item, and when the item is due again."""
     if kind == "consolidation":
         job = ConsolidationJob(tenant=item["tenant"], chat_id=item["chat_id"])
         return job, next_hour(now)
@@ -72,7 +72,7 @@ def _job_of(kind: DueKind, item: Item, now: datetime) -> tuple[MemoryJob, dateti
 
 
 class _Once:
-    """Set of the jobs seen so far, kept as one hash each, because there can be a million."""
+    """Set of jobs seen; stores one hash per job, because there can be a million."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()

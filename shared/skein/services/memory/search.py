@@ -90,7 +90,7 @@ class _Stems:
         return len(word) >= MIN_STEMMED and word.isascii() and word.isalpha()
 
     def of(self, word: str) -> str:
-        """Return the stem of a word by Porter's algorithm; a stem need not be a word."""
+        """Return a word's stem by Porter's algorithm; a stem need not be a word."""
         if self._stem is None:
             from lunr.stemmer import PorterStemmer  # noqa: PLC0415
 

@@ -104,7 +104,7 @@ def known_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]
 
 
 def line_of(memory: Memory) -> str:
-    """Format a memory as one line of a prompt; line breaks in its text are removed."""
+    """Format a memory as one line of a prompt, without the text's line breaks."""
     day = f"[{memory.created_at:%Y-%m-%d}] " if memory.kind == "journal" else ""
     return f"  - {day}{on_one_line(memory.text)}"
 

@@ -65,7 +65,7 @@ class Zones:
 def line(
     message: Message, zone: ZoneInfo, *, start: int, end: int, me: MemberRef | None = None
 ) -> str:
-    """Format a message, or a part of it, as one line with its sender and time.
+    """Format a message or a part of it as one line with sender and time.
 
     If only a part is shown, the line says which characters.
 

@@ -98,7 +98,7 @@ def gives_way(old: Memory, new: Memory) -> bool:
 
 
 def double_of(kind: MemoryKind, text: str, live: Sequence[Memory]) -> Memory | None:
-    """Find a live memory with the same words that is core or of the same kind."""
+    """Find a live memory with the same words, core or of that kind."""
     words = normalised(text)
     same = [memory for memory in live if memory.kind in {"core", kind}]
     return next((memory for memory in same if normalised(memory.text) == words), None)

@@ -1,7 +1,7 @@
-"""Renews agents' notes: at most one model call for each and cooldown, however many messages come.
+"""Renewal of agent summaries: at most one model call per summary and cooldown.
 
-The cooldown is claimed by a conditional write before the model is asked, and the chat stays due
-for upkeep as long as a note is behind; so a crash forfeits at most that cooldown.
+A conditional write claims the cooldown before the model is asked. The chat stays due for upkeep as
+long as a summary is stale, so a crash delays the renewal by at most one cooldown.
 """
 
 import logging
@@ -25,14 +25,14 @@ from skein.services.summaries.staleness import MIN_MESSAGES, agent_renewal_at
 from skein.settings import Settings
 
 NEWEST_MESSAGES = 10
-ROWS_READ = 50  # of which some are keywords and notices
+ROWS_READ = 50  # more than the messages wanted, because some are keywords and notices
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSummaries:
-    """Keeps each agent's own two lines on each of its chats."""
+    """Renewal of the agent summaries of chats."""
 
     table: Table
     clock: Clock
@@ -40,11 +40,15 @@ class AgentSummaries:
     settings: Settings
 
     def renew(self, job: SummaryJob, ref: MemberRef) -> None:
-        """Renew an agent's note on a chat, if it is behind and its cooldown is over.
+        """Renew an agent summary, if it is stale and its cooldown is over.
 
-        A model that fails, or answers something unfit, leaves the old note as it is; the next
-        attempt is made once the cooldown is over. Over the day's budget nothing is changed, and the
-        chat stays due.
+        If the model fails or its answer is invalid, the old summary stays, and the next attempt
+        follows after the cooldown. If the tenant's budget of the day is spent, nothing changes and
+        the chat stays due.
+
+        Args:
+            job: The chat.
+            ref: The agent.
         """
         try:
             snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
@@ -77,7 +81,10 @@ class AgentSummaries:
         return agent if agent and agent.deleted_at is None else None
 
     def _newest(self, chat: Chat, since: int) -> list[Message]:
-        """What was said last, as far as the chat goes whose members were read."""
+        """Read the newest messages from `since` up to the chat's `last_seq` as read.
+
+        Newer messages are left out, because the members were read with that state of the chat.
+        """
         page = self.table.query(
             chat.key.pk,
             first=Message.key_of(chat.tenant, chat.id, since).sk,
@@ -90,7 +97,11 @@ class AgentSummaries:
     def _change_state(
         self, member: Membership, change: Mapping[str, object]
     ) -> SummaryState | None:
-        """Write how far this has come; None if somebody else has come further."""
+        """Write a change of the summary state (optimistic lock).
+
+        Returns:
+            The new state; None if another writer changed the state or the agent left the chat.
+        """
         changed = (member.summary_state or SummaryState()).model_copy(update=change)
         was = Is("summary_state", stored_state(member.summary_state))
         write = Update(
@@ -112,7 +123,10 @@ class AgentSummaries:
         text: str | None,
         from_seq: int,
     ) -> None:
-        """Store a note, or that none came of it; nothing once somebody else has claimed."""
+        """Store the new summary, or count the failure if there is no text.
+
+        Nothing is stored if another worker claimed the summary or the agent left meanwhile.
+        """
         settled = claimed.model_copy(update={"failures": 0 if text else claimed.failures + 1})
         change: dict[str, object] = {"summary_state": stored_state(settled)}
         if text is not None:
@@ -133,11 +147,11 @@ class AgentSummaries:
 
 
 def said(chat: Chat, items: Iterable[Item]) -> list[Message]:
-    """The messages of people and agents among some items of a chat."""
+    """Select the messages with text of people and agents among a chat's items."""
     messages = (chat.as_now(Message.from_item(item)) for item in items)
     return [message for message in messages if message.kind == "text" and message.text]
 
 
 def stored_state(state: SummaryState | None) -> dict[str, object] | None:
-    """How the table holds a state; nothing as long as nothing has happened."""
+    """Serialize a summary state for the table; None if there was no attempt yet."""
     return state.model_dump(mode="json", exclude_none=True) if state is not None else None

@@ -1,7 +1,7 @@
-"""Renews chats' shared summaries: from the one before and the messages since, never from itself.
+"""Renewal of chat summaries, from the previous summary and the messages since.
 
-Claimed, asked and kept like an agent's note (`summaries`), but on the chat's own item, whose
-version every write raises.
+The claim, the question and the write work as in `agent_summary`. But a chat summary is stored on
+the chat's own item, and every write raises the chat's version.
 """
 
 import logging
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSummaries:
-    """Keeps each chat's shared summary."""
+    """Renewal of the chat summaries."""
 
     table: Table
     clock: Clock
@@ -39,10 +39,10 @@ class ChatSummaries:
     settings: Settings
 
     def renew(self, job: SummaryJob) -> None:
-        """Renew a chat's summary, if it is behind and its cooldown is over.
+        """Renew a chat summary, if it is stale and its cooldown is over.
 
-        A model that fails, or answers something unfit, leaves the old one as it is. What is
-        more than one question holds is taken in several goes.
+        If the model fails or its answer is invalid, the old summary stays. Messages beyond the size
+        of one question are left for the next renewals.
         """
         try:
             chat = optimistic(self.clock, lambda: self._claim(job))
@@ -61,7 +61,8 @@ class ChatSummaries:
             limit=MESSAGES_AT_ONCE,
         )
         found = said(chat, page.items)
-        # As many characters as there may be tokens: far fewer than these, and nothing is counted.
+        # The prompt's token limit serves as a limit in characters: it is far below the real limit,
+        # and no tokens have to be counted.
         messages = texts.as_many_as_fit(found, self.settings.max_prompt_tokens)
         seq = Message.from_item(page.items[-1]).seq if page.items else chat.last_seq
         if len(messages) < len(found):
@@ -91,7 +92,10 @@ class ChatSummaries:
         return self._write(chat, {"record_state": stored_state(claimed)}, record_state=claimed)
 
     def _settle(self, chat: Chat, record: Summary | None, *, tried_seq: int | None = None) -> None:
-        """Store a summary, or that none came of it; nothing once somebody else has claimed."""
+        """Store the new summary, or `tried_seq`, or count the failure if neither is given.
+
+        Nothing is stored if another worker claimed the summary or the chat's epoch changed.
+        """
         claimed = chat.record_state or SummaryState()
         if tried_seq is not None:
             settled = claimed.model_copy(update={"tried_seq": tried_seq})
@@ -100,7 +104,7 @@ class ChatSummaries:
 
         def attempt() -> None:
             fresh = self._read(chat.tenant, chat.id)
-            # As stored: the table keeps milliseconds, our clock has more.
+            # Compared as stored, because the table keeps milliseconds and the clock has more.
             mine = stored_state(fresh.record_state) == stored_state(claimed)
             if not mine or fresh.epoch != chat.epoch:
                 logger.info("a chat's summary came too late", extra={"chat_id": chat.id})

@@ -1,4 +1,4 @@
-"""Ask a model for summaries, and take from its answer what may be kept."""
+"""Summary questions and answers: ask the light model, and validate its summary."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -20,7 +20,8 @@ from skein.settings import Settings
 MODEL_SECONDS = 60
 ANSWER_TOKENS = 1_000
 MESSAGE_CHARACTERS = 500
-LONG_MESSAGE_CHARACTERS = 2_000  # of those that leave the window, and are then remembered by this
+# Longer, because prompts show a message that left the history window only through the chat summary.
+LONG_MESSAGE_CHARACTERS = 2_000
 
 AGENT_SCHEMA: dict[str, object] = {
     "type": "object",
@@ -43,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summarizer:
-    """Asks the light model for summaries."""
+    """Client of the light model for summaries."""
 
     model: LanguageModel
     usage: UsageCounters
@@ -52,7 +53,7 @@ class Summarizer:
     settings: Settings
 
     def may_ask(self, tenant: str) -> bool:
-        """Whether the tenant's budget of background work has tokens left today."""
+        """Tell whether the tenant's budget for background work has tokens left today."""
         try:
             self.budget.check(tenant)
         except OverBudget:
@@ -66,13 +67,16 @@ class Summarizer:
         schema: dict[str, object],
         fit: Callable[[str], str | None],
     ) -> str | None:
-        """What of the model's answer is fit to be kept; None if nothing, which is logged.
+        """Ask the model once for a summary; log and count a failure.
 
         Args:
-            job: What the summary is for.
-            question: What the model is asked.
-            schema: The form of its answer.
-            fit: Gives the summary from the answer; None where there is none in it.
+            job: The chat, and the agent of an agent summary.
+            question: The messages to the model.
+            schema: The JSON schema of the answer.
+            fit: Parses the summary from the answer; returns None if the answer has no valid one.
+
+        Returns:
+            The summary; None if the model failed or its answer has no valid summary.
         """
         request = ModelRequest(
             model=self.settings.light_model,
@@ -103,7 +107,7 @@ class Summarizer:
 def ask_agent(
     agent: Agent, chat: Chat, previous: str | None, messages: Sequence[Message]
 ) -> tuple[ModelMessage, ...]:
-    """The question for an agent's own two lines on a chat."""
+    """Render the question for an agent summary of a chat."""
     own = (agent.summary_instruction or "").strip()
     system = render(
         "agent_summary",
@@ -120,14 +124,19 @@ def ask_agent(
 def ask_chat(
     chat: Chat, previous: str | None, messages: Sequence[Message]
 ) -> tuple[ModelMessage, ...]:
-    """The question for the shared summary of a chat."""
+    """Render the question for a chat summary."""
     system = render("chat_summary", {"previous": _before(previous)})
     asked = render("chat_summary_input", _input(chat, messages, LONG_MESSAGE_CHARACTERS))
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
 
 def as_many_as_fit(messages: Sequence[Message], characters: int) -> Sequence[Message]:
-    """The first of `messages` that a question about the chat holds; at least one."""
+    """Take the first messages that fit a chat summary's question, at least one.
+
+    Args:
+        messages: The messages, oldest first.
+        characters: The size of the question's messages as lines.
+    """
     size = 0
     for count, message in enumerate(messages):
         size += len(_line(message, LONG_MESSAGE_CHARACTERS)) + 1
@@ -142,25 +151,26 @@ def _input(chat: Chat, messages: Sequence[Message], characters: int) -> dict[str
 
 
 def _before(previous: str | None) -> str:
-    """The summary so far, whose lines cannot look like ours or like messages."""
+    """Format the previous summary so that its lines cannot imitate the prompt or messages."""
     return behind_bars(previous) if previous else "None yet."
 
 
 def _line(message: Message, characters: int) -> str:
-    """One message on one line, whatever a name or a text holds."""
+    """Format a message as one line; line breaks in names and texts are removed."""
     return f"- {label(message.sender.name)}: {_one_line(message.text)[:characters]}"
 
 
 def two_lines(answer: str) -> str | None:
-    """An agent's summary: exactly two lines, at most 500 characters, white space squeezed.
+    """Parse an agent summary: exactly two lines, together at most 500 characters.
 
-    An answer in two plain lines instead of JSON is taken, too; too long ones are cut.
+    Each run of white space becomes one space. Two plain lines instead of JSON are accepted, too.
+    Lines that are too long are cut.
 
     Returns:
-        The summary; None when the answer is anything else, which is never stored.
+        The summary; None if the answer is anything else, so that it is never stored.
     """
     found = json_object_in(answer, {"lines"})
-    plain = [] if "{" in answer else answer.splitlines()  # braces: JSON that was cut off
+    plain = [] if "{" in answer else answer.splitlines()  # a brace: truncated JSON
     given = found.get("lines") if found is not None else plain
     if not isinstance(given, list) or not all(isinstance(line, str) for line in given):
         return None
@@ -176,7 +186,7 @@ def two_lines(answer: str) -> str | None:
 
 
 def paragraph(answer: str) -> str | None:
-    """A chat's summary: text of at most 4,000 characters; None when there is none."""
+    """Parse a chat summary, cut to 4,000 characters; None if the answer has no summary."""
     found = json_object_in(answer, {"summary"})
     text = found.get("summary") if found is not None else None
     if not isinstance(text, str) or not _says_something(text):
@@ -189,5 +199,8 @@ def _one_line(text: str) -> str:
 
 
 def _says_something(text: str) -> bool:
-    """Whether there is a word in it; small models repeat the dots of an example."""
+    """Tell whether a text has a letter or digit.
+
+    Small models repeat the dots of an example.
+    """
     return any(character.isalnum() for character in text)

@@ -1,4 +1,4 @@
-"""Renews whichever summary a job names."""
+"""Renewal of the summary that a job names."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from skein.services.summaries.chat_summary import ChatSummaries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renewing:
-    """An agent's note if the job names an agent, else the chat's shared summary."""
+    """Worker that renews an agent summary, or the chat summary if no agent is named."""
 
     notes: AgentSummaries
     records: ChatSummaries
 
     def renew(self, job: SummaryJob) -> None:
-        """Renew a summary, if it is behind and its cooldown is over."""
+        """Renew a summary, if it is stale and its cooldown is over."""
         if job.agent_id is None:
             self.records.renew(job)
         else:

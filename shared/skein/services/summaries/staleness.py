@@ -1,7 +1,8 @@
-"""When a summary is to be renewed: the one rule, for whoever asks.
+"""Staleness of summaries: the one rule for when a summary may be renewed.
 
-As long as any summary of a chat is behind, the chat is due for upkeep: a message sets the mark, and
-only upkeep takes it away, once nothing is behind. So the last state is always summarised.
+As long as any summary of a chat is stale, the chat is due for upkeep: a message sets the due
+pointer, and only upkeep clears the due pointer, once no summary is stale. So the last messages are
+always summarised.
 """
 
 from collections.abc import Iterator
@@ -16,19 +17,19 @@ from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
 MIN_MESSAGES = 2
-PATIENCE = 3  # failures in a row after which the cooldown doubles with each
+PATIENCE = 3  # consecutive failures after which each further one doubles the cooldown
 MAX_DOUBLINGS = 6
 
 
 class Renewal(NamedTuple):
-    """A summary that is behind, and from when on it may be renewed."""
+    """Stale summary, with the time from which a renewal is allowed."""
 
     job: SummaryJob
     at: datetime
 
 
 def renewals(chat: Chat, agents: list[Membership], settings: Settings) -> Iterator[Renewal]:
-    """The summaries of `chat` that are behind: those of its agents, and its own."""
+    """Yield the stale summaries of a chat: its agent summaries and its chat summary."""
     for agent in agents:
         at = agent_renewal_at(chat, agent, settings)
         if at is not None:
@@ -40,17 +41,18 @@ def renewals(chat: Chat, agents: list[Membership], settings: Settings) -> Iterat
 
 
 def agent_renewal_at(chat: Chat, member: Membership, settings: Settings) -> datetime | None:
-    """From when on an agent's summary of `chat` may be renewed; None if it is not behind."""
+    """Return when an agent summary may be renewed; None if the summary is not stale."""
     return _renewal_at(
         chat, member.summary, member.summary_state, least=MIN_MESSAGES, settings=settings
     )
 
 
 def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
-    """From when on the shared summary of `chat` may be renewed; None if it is not behind.
+    """Return when the chat summary may be renewed; None if the summary is not stale.
 
-    A direct chat of fewer messages than the setting asks for is summed up, too, once it has been
-    quiet for half a gap: the next session, which will not show them, has something to go by.
+    A chat needs `summary_message_threshold` messages since its last reset. The exception is a
+    direct chat that has been quiet for half a conversation gap: prompts of the next session do not
+    show its messages, so they need the summary.
     """
     effective = effective_in(chat, settings)
     least, since = effective.summary_message_threshold, chat.last_seq - reset_in(chat)
@@ -71,7 +73,7 @@ def _renewal_at(
     least: int,
     settings: Settings,
 ) -> datetime | None:
-    """The end of the cooldown, which grows where the model fails again and again."""
+    """Return the end of the cooldown, which grows with consecutive failures; None if not stale."""
     state = known or SummaryState()
     if not effective_in(chat, settings).auto_summary:
         return None

@@ -1,6 +1,7 @@
-"""Keeps what is derived from a chat up to date, away from the way of its messages.
+"""Upkeep: bring a chat's derived data up to date, outside the path of its messages.
 
-The chat is due for upkeep as long as anything of that is behind, and only this takes the mark away.
+The chat is due for upkeep as long as any derived data is stale, and only upkeep clears the due
+pointer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,9 +31,11 @@ MAX_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """Moves chats up in their members' lists, calls these as they are called now, renews summaries.
+    """Worker that updates a chat's derived data and sends jobs for stale summaries.
 
-    Summaries are renewed by workers of their own.
+    Derived data is the activity hour, which moves the chat up in its members' lists, the members'
+    names, the tenant's retention and the location of closed memberships. Separate workers renew
+    the summaries.
     """
 
     table: Table
@@ -42,10 +45,9 @@ class Upkeep:
     settings: Settings
 
     def keep(self, job: UpkeepJob) -> None:
-        """See to all that is behind, and leave the chat due for what cannot be done yet.
+        """Update a chat's derived data; keep the chat due for the rest (idempotent).
 
-        Where the day's budget is spent, summaries that are behind are due again the next day.
-        Doing it twice does no harm.
+        If the tenant's budget of the day is spent, stale summaries are due again the next day.
         """
         try:
             stale = optimistic(self.clock, lambda: self._keep_once(job))
@@ -87,14 +89,14 @@ class Upkeep:
         return [renewal.job for renewal in behind if renewal.at <= now and not waits]
 
     def _read(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """One batch of reads; a second one in the fullest of chats."""
+        """Read items in batches of 100; only the largest chats need a second batch."""
         found: dict[Key, Item] = {}
         for start in range(0, len(keys), MAX_AT_ONCE):
             found |= self.table.get_many(keys[start : start + MAX_AT_ONCE])
         return found
 
     def _bring_up(self, chat: Chat, place: Membership, found: Mapping[Key, Item]) -> None:
-        """Write a member's activity hour and name, where they are not what they should be."""
+        """Write a member's activity hour and name, if they are stale."""
         called = as_called_now(chat, place.member, found)
         change: dict[str, Any] = {}
         if chat.listed_hour != chat.activity_hour:
@@ -102,7 +104,7 @@ class Upkeep:
         if called != place.member:
             change["member"] = called.model_dump(mode="json")
         if change:
-            # Members who leave meanwhile raise the chat's version, and all this is done again.
+            # A member who leaves meanwhile raises the chat's version, so the attempt is repeated.
             there = all_of(Absent("left_seq"), Is("chat_id", chat.id))
             as_read = Is("member", place.member.model_dump(mode="json"))
             condition = all_of(there, as_read) if "member" in change else there
