@@ -41,7 +41,9 @@ def window_start(last_seq: int, window: int, first: int = 1, *, block: int | Non
 
 
 def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> int:
-    """Return the seq of the first message that a prompt shows after the summary `before`.
+    """Return the seq of the first message that a prompt shows.
+
+    `before` is the pinned summary that the prompt shows, if any.
 
     Within the session, the window begins no later than right after the messages that the summary
     covers. So each message is in the summary or in the window. If the summary is late, the window

@@ -1,4 +1,4 @@
-"""Read a chat snapshot: a chat and its memberships, in one query."""
+"""Read a chat snapshot: a chat and its memberships, read together."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
