@@ -29,10 +29,11 @@ class Marked(NamedTuple):
 
 
 def marked(chat: Chat, at: datetime | None, *, condition: Condition | None = None) -> Marked:
-    """Build the change that makes a chat due for consolidation at `at`; None clears it.
+    """Build the change that makes a chat due for consolidation at `at`.
 
-    The caller writes both parts in one transaction, conditional on the chat's version as read
-    (optimistic lock). `condition` applies to the `Consolidation` item.
+    If `at` is None, the change clears the due pointer. The caller writes both parts in one
+    transaction, conditional on the chat's version as read (optimistic lock). `condition` applies
+    to the `Consolidation` item.
     """
     beside = Consolidation(tenant=chat.tenant, chat_id=chat.id)
     change = {"consolidation_at": rfc3339(at) if at is not None else None}
