@@ -1,4 +1,4 @@
-"""Resolve the settings that hold in a chat, and keep the settings of tenants."""
+"""Resolve the settings of a chat, and keep the settings of tenants and the stack."""
 
 __all__ = [
     "resolution",

@@ -1,8 +1,8 @@
-"""Which value of a setting holds: the agent's, else the line's, the tenant's, the deployment's.
+"""Resolve settings: the agent's value wins over the line's, the tenant's, the deployment's.
 
-A chat keeps what its agent, line and tenant said when a person last wrote there (`Chat.overrides`),
-so whoever holds the chat knows what holds in it. Groups, in which several agents share one window
-and one summary, go by the deployment alone.
+A chat stores the settings of its agent, line and tenant as of the last time that a person wrote
+there (`Chat.overrides`). So code that has the chat needs no further read. Groups, in which several
+agents share one history window and one summary, use the deployment's settings alone.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class EffectiveSettings(Value):
     """The settings that hold for one agent in one chat; see `models/overrides.py`.
 
     Attributes:
-        tokenizer_model: None for the agent's own model.
+        tokenizer_model: The model whose tokens are counted; None for the agent's own model.
     """
 
     message_history_limit: int
@@ -49,14 +49,14 @@ def resolved(
     *,
     chat: Chat | None,
 ) -> EffectiveSettings:
-    """What holds for an agent in a chat, or without one.
+    """Return the settings of an agent in a chat, or without one.
 
     Args:
-        agent: Whose word counts most; None if nobody's does.
-        line: On which the chat began; None for a chat in the app, or a line that is gone.
-        tenant: What the tenant says.
-        settings: Of the deployment; those of chats on a line are their own.
-        chat: Where; None for a run that has entered none.
+        agent: The agent, whose settings win; None for no agent.
+        line: The line on which the chat began; None for a chat in the app, or a deleted line.
+        tenant: The tenant's settings.
+        settings: The deployment's settings, some of which are separate for chats on a line.
+        chat: The chat; None for a run that has entered none.
     """
     return _filled(said_by(agent, line, tenant), chat, settings)
 
@@ -64,7 +64,7 @@ def resolved(
 def said_by(
     agent: Agent | None, line: Line | None, tenant: TenantOverrides | None
 ) -> ChatOverrides:
-    """What the three say together, the first one's word before the next one's."""
+    """Merge the settings of agent, line and tenant, in this order of precedence."""
     known: dict[str, Any] = {}
     for voice in (tenant, line.settings if line else None, agent.settings if agent else None):
         known |= voice.said if voice is not None else {}
@@ -72,7 +72,7 @@ def said_by(
 
 
 def keys_of_settings(tenant: str, chat: Chat | None) -> list[Key]:
-    """The items, beside the agent's own, that say what holds in a chat."""
+    """Return the keys of the tenant's settings and the chat's line, if any."""
     return [
         TenantSettings.key_of(tenant),
         *([Line.key_of(chat.line)] if chat is not None and chat.line is not None else []),
@@ -82,7 +82,10 @@ def keys_of_settings(tenant: str, chat: Chat | None) -> list[Key]:
 def found_settings(
     tenant: str, chat: Chat | None, found: Mapping[Key, Item]
 ) -> tuple[Line | None, TenantOverrides]:
-    """The line and the tenant's word, from what was read under `keys_of_settings`."""
+    """Return the line and the tenant's settings, from items under `keys_of_settings`.
+
+    The line is None if it is missing or belongs to another tenant, or if the chat is not on a line.
+    """
     said = TenantSettings.found_in(found.get(TenantSettings.key_of(tenant)))
     if chat is None or chat.line is None:
         return None, said
@@ -92,29 +95,29 @@ def found_settings(
 
 
 def keys_of_overrides(chat: Chat) -> list[Key]:
-    """The items of all who have a say in a direct chat."""
+    """Return the keys of all items that hold settings of a direct chat."""
     return [*_agent_keys(chat), *keys_of_settings(chat.tenant, chat)]
 
 
 def found_overrides(chat: Chat, found: Mapping[Key, Item]) -> ChatOverrides:
-    """What the agent of a direct chat, its line and its tenant say, by `keys_of_overrides`."""
+    """Merge the settings of a direct chat from items under `keys_of_overrides`."""
     agents = (Agent.from_item(found[key]) for key in _agent_keys(chat) if key in found)
     return said_by(next(agents, None), *found_settings(chat.tenant, chat, found))
 
 
 def read_overrides(table: Table, chat: Chat) -> ChatOverrides:
-    """What the agent of a direct chat, its line and its tenant say now, in one read."""
+    """Read and merge the current settings of a direct chat, in one batch."""
     return found_overrides(chat, table.get_many(keys_of_overrides(chat)))
 
 
 def _agent_keys(chat: Chat) -> list[Key]:
-    """That of a direct chat's only agent."""
+    """Return the key of a direct chat's only agent, as a list."""
     agents = [Agent.key_of(chat.tenant, one.id) for one in chat.roster if one.kind == "agent"]
     return agents[:1]
 
 
 def effective_in(chat: Chat, settings: Settings) -> EffectiveSettings:
-    """What holds in a chat, as far as it depends on nobody who is not at hand."""
+    """Return the settings of a chat from what the chat stores, without a read."""
     return _filled(chat.overrides or ChatOverrides(), chat, settings)
 
 
@@ -123,7 +126,10 @@ def _filled(said: ChatOverrides, chat: Chat | None, settings: Settings) -> Effec
 
 
 def _defaults(chat: Chat | None, settings: Settings) -> dict[str, Any]:
-    """The deployment's own values, some of them under other names; those on a line are its own."""
+    """Return the deployment's settings for a chat, under the names of `EffectiveSettings`.
+
+    A chat on a line has separate values for some of them.
+    """
     known = settings.model_dump()
     direct = chat is not None and chat.kind == "direct"
     known |= {

@@ -1,7 +1,8 @@
-"""How long a tenant keeps messages and runs: each says itself when it goes, as it is written.
+"""Retention: how long a tenant keeps messages and runs.
 
-A chat knows what its tenant says since it was opened, or since the hour in which somebody last
-wrote there (`Chat.retention`), so nothing is read for it with a message.
+Each item gets its expiry when it is written. A chat stores its tenant's retention as of its
+creation, or of the hour in which a person last wrote there (`Chat.retention`). So a message needs
+no further read.
 """
 
 from datetime import datetime, timedelta
@@ -10,21 +11,21 @@ from skein.models.overrides import Retention, TenantOverrides
 
 
 def retention_of(said: TenantOverrides) -> Retention | None:
-    """What a tenant says of retention; None if it keeps everything for good."""
+    """Return the retention in a tenant's settings; None if the tenant keeps everything forever."""
     own = Retention(message_days=said.message_days, run_days=said.run_days)
     return own if own.said else None
 
 
 def kept_until(made_at: datetime, days: int | None) -> int | None:
-    """When something goes that was made then, in seconds since 1970; None for never."""
+    """Return when an item made at `made_at` expires, in seconds since 1970; None for never."""
     return int((made_at + timedelta(days=days)).timestamp()) if days is not None else None
 
 
 def message_days(retention: Retention | None) -> int | None:
-    """How long messages are kept."""
+    """Return for how many days messages are kept; None for forever."""
     return retention.message_days if retention is not None else None
 
 
 def run_days(retention: Retention | None) -> int | None:
-    """How long runs are kept."""
+    """Return for how many days runs are kept; None for forever."""
     return retention.run_days if retention is not None else None

@@ -1,20 +1,20 @@
-"""Who gets context: a switch and a percentage of the people.
+"""The roll-out of context: a switch and a percentage of the people.
 
-The tenant's settings win over the stack's, and those over the environment's.
+The tenant's settings win over the stack's, and the stack's over the environment's.
 """
 
 from skein.models.base import stable_hash
 from skein.models.overrides import RolloutOverride
 from skein.settings import Settings
 
-SHARES = 10_000  # of all people
+SHARES = 10_000  # equal shares of all people
 EVERYBODY = 100  # percent
 
 
 def gets_context(
     user_id: str, tenant: RolloutOverride, stack: RolloutOverride, settings: Settings
 ) -> bool:
-    """Return whether this person's agents get context; the same person, the same answer.
+    """Return whether this person's agents get context; stable per person.
 
     Args:
         user_id: The person.
@@ -29,5 +29,5 @@ def gets_context(
 
 
 def share_of(user_id: str) -> int:
-    """Which of the 10,000 shares of all people a person belongs to, for good."""
+    """Return a person's share, a fixed number from 0 to 9,999."""
     return stable_hash(f"context:{user_id}") % SHARES

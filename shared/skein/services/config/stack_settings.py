@@ -1,4 +1,4 @@
-"""Change what an operator says for the whole stack: roll-out shares and switches."""
+"""Keep the settings of the whole stack: roll-out shares and switches."""
 
 from dataclasses import dataclass
 
@@ -15,20 +15,20 @@ from skein.services.common.optimistic import optimistic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackBook:
-    """Keeps the stack's settings, in copies that change together."""
+    """The service that keeps the stack's settings, in copies that change together."""
 
     table: Table
     clock: Clock
 
     def get(self) -> StackOverrides:
-        """Return what is set for the stack."""
+        """Return the settings of the stack."""
         return StackSettings.found_in(self.table.get(StackSettings.key_of(0)))
 
     def change(self, change: StackOverridesChange) -> StackOverrides:
         """Change all copies in one transaction (optimistic lock).
 
         Raises:
-            Contention: 20 tries were all in vain.
+            Contention: 20 tries failed.
         """
         return optimistic(self.clock, lambda: self._change_once(change))
 

@@ -1,4 +1,4 @@
-"""What a tenant says of its settings: one item, changed field by field."""
+"""Keep the settings of tenants: one item per tenant, changed field by field."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,17 @@ from skein.services.common.optimistic import optimistic, revise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantSettingsService:
-    """Keeps tenants' settings."""
+    """The service that keeps tenants' settings."""
 
     table: Table
     clock: Clock
 
     def get(self, tenant: str) -> TenantOverrides:
-        """What a tenant says; nothing, as long as it has said nothing."""
+        """Return a tenant's settings; all fields are None until the tenant sets one."""
         return TenantSettings.found_in(self.table.get(TenantSettings.key_of(tenant)))
 
     def change(self, tenant: str, change: TenantOverridesChange) -> TenantOverrides:
-        """Say what is given from now on; a field given as None is said no more."""
+        """Change the given fields of a tenant's settings; None removes a field."""
         return optimistic(self.clock, lambda: self._change_once(tenant, change))
 
     def _change_once(self, tenant: str, change: TenantOverridesChange) -> TenantOverrides:

@@ -1,4 +1,4 @@
-"""What happens when a plan comes due: its run starts, once, and the plan moves on."""
+"""Fire due plans: start the run once, and move the plan on."""
 
 import logging
 from dataclasses import dataclass
@@ -23,26 +23,28 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firing:
-    """Fires plans for the tick."""
+    """The service that fires plans for the tick."""
 
     table: Table
     metrics: Metrics
     settings: Settings
 
     def fire(self, item: Item, now: datetime) -> RunJob | None:
-        """Start the run of a plan that is due.
+        """Start the run of a due plan.
 
-        The run's id follows from the plan and the time it was due, and one transaction creates the
-        run and moves the plan on; so ticks that overlap, or die half-way, start it once. Times that
-        were missed fire once together. A deleted agent's plan ends instead, and so does a cron plan
-        whose person has not been active for long.
+        The run's id is derived from the plan and its due time. One transaction creates the run and
+        moves the plan to its next time. So ticks that overlap, or die half-way, start the run once.
+        If several times were missed, the plan fires once for all of them.
+
+        The plan of a deleted agent is canceled instead, and so is a cron plan whose person has not
+        been active for `plan_idle_days`.
 
         Args:
-            item: The plan as it was just read from the table.
+            item: The plan's item, freshly read from the table.
             now: The present.
 
         Returns:
-            The run's job; None when there is nothing to start.
+            The run's job; None if there is nothing to start.
 
         Raises:
             ConditionFailed: The plan has changed since it was read.
@@ -81,10 +83,10 @@ class Firing:
         return started.job
 
     def _watched(self, plan: Plan, now: datetime) -> Plan | None:
-        """The plan with what is known of its person's activity; None once that is too long ago.
+        """Return the plan with its person's newest activity; None if that is too long ago.
 
-        It is looked up once a day at most, and kept on the plan, so that it outlives messages that
-        expire.
+        The activity is looked up at most once a day. It is stored on the plan, so that it outlives
+        messages that expire.
         """
         known = plan.active_at or plan.created_at
         if plan.cron is None or plan.person is None or now - known < LOOKED_UP_AFTER:

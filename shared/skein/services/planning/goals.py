@@ -1,4 +1,4 @@
-"""Goals: what an agent is after, until it has it or lets it go."""
+"""Goals: aims of an agent, active until completed or abandoned."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from skein.services.common.pagination import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goals:
-    """Keeps the agents' goals, each in the partition of those it may be shown to."""
+    """The service that keeps agents' goals, each in the partition of its scope."""
 
     table: Table
     clock: Clock
@@ -40,20 +40,20 @@ class Goals:
         long_term: bool = False,
         guard: Check | None = None,
     ) -> Goal:
-        """Give an agent a goal; doing it again with the same id changes nothing.
+        """Create a goal (idempotent for the same id).
 
         Args:
-            owner: Whose, and where it is made.
-            text: What it is after, 1 to 1,000 characters.
-            reach: What is shown there; without it, all that the owner keeps in that partition.
-            goal_id: Its id; for a run's effect one that is the same on every attempt. None for a
-                new one.
+            owner: The agent, and the chat and audience in which the goal is made.
+            text: The aim, 1 to 1,000 characters.
+            reach: The goals that may be shown there; None for all goals in the owner's partition.
+            goal_id: The goal's id; for a run's effect, an id that is the same on every attempt.
+                None for a new id.
             priority: 1 (first) to 5.
-            long_term: Whether it is to last.
-            guard: A check on the run that sets it.
+            long_term: Whether the goal is long-term.
+            guard: A check on the run that sets the goal.
 
         Returns:
-            The goal, as it stands if it was there before.
+            The goal; the stored one, if there was one with this id.
 
         Raises:
             Unprocessable: The text or the priority does not fit.
@@ -93,21 +93,21 @@ class Goals:
         check_room(self.table, reach, Goal.PREFIX, Goal.from_item, most=MAX_GOALS, told=told)
 
     def complete(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
-        """Mark a goal as reached; doing it again changes nothing.
+        """Mark a goal as completed (idempotent).
 
         Raises:
             NotFound: There is no such goal within reach.
-            Conflict: It was abandoned, or may not be changed from there.
+            Conflict: The goal was abandoned, or may not be changed from there.
             LostLease: The guard does not hold.
         """
         return self._end(reach, goal_id, "completed", guard)
 
     def abandon(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
-        """Let a goal go; doing it again changes nothing.
+        """Mark a goal as abandoned (idempotent).
 
         Raises:
             NotFound: There is no such goal within reach.
-            Conflict: It was completed, or may not be changed from there.
+            Conflict: The goal was completed, or may not be changed from there.
             LostLease: The guard does not hold.
         """
         return self._end(reach, goal_id, "abandoned", guard)
@@ -131,7 +131,7 @@ class Goals:
 
         Raises:
             NotFound: There is no such goal within reach.
-            Conflict: It would be one active goal too many.
+            Conflict: The change would exceed the limit of active goals.
         """
 
         def attempt() -> Goal:
@@ -145,7 +145,10 @@ class Goals:
         return optimistic(self.clock, attempt)
 
     def _revise(self, goal: Goal, changes: dict[str, Any], guard: Check | None) -> Goal:
-        """Write a goal with `changes` in place of the one that was read, where it then belongs."""
+        """Write a goal with `changes` over the one that was read (optimistic lock).
+
+        A goal that ends or becomes active again moves to another key.
+        """
         status = changes.get("status", goal.status)
         if status == "active":
             ended_at = None
@@ -164,7 +167,7 @@ class Goals:
         return revised
 
     def get(self, reach: Reach, goal_id: str) -> Goal:
-        """One goal, active or ended.
+        """Return one goal, active or ended.
 
         Raises:
             NotFound: There is no such goal within reach.
@@ -185,7 +188,7 @@ class Goals:
         return next(filter(reach.shows, goals), None)
 
     def active(self, reach: Reach) -> tuple[Goal, ...]:
-        """The active goals within reach, the most important first, then the oldest."""
+        """Return the active goals within reach, by priority, then the oldest first."""
         goals = [Goal.from_item(item) for item in owned_items(self.table, reach, Goal.PREFIX)]
         shown = filter(reach.shows, goals)
         return tuple(sorted(shown, key=lambda goal: (goal.priority, goal.created_at, goal.id)))
@@ -198,13 +201,13 @@ class Goals:
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Goal]:
-        """A page of the goals in one partition, by id, active ones first.
+        """Return a page of the goals in one partition, by id, active ones first.
 
         Args:
-            reach: Whose; its first scope counts.
-            status: Only these.
-            limit: How many to read at most.
-            cursor: Where an earlier page ended.
+            reach: The agent and the readers; only the first scope is listed.
+            status: Only goals with this status; None for all.
+            limit: The maximum number of goals to read.
+            cursor: The cursor of the previous page.
 
         Raises:
             Invalid: The cursor is not one of this list.
@@ -220,7 +223,7 @@ class Goals:
         return list_owned(self.table, reach, sections, read, limit=limit, cursor=cursor)
 
     def delete(self, reach: Reach, goal_id: str) -> None:
-        """Remove a goal for good.
+        """Delete a goal permanently.
 
         Raises:
             NotFound: There is no such goal within reach.

@@ -1,4 +1,4 @@
-"""Plans: what will wake an agent, once or again and again; `firing` beside this one does it."""
+"""Plans: future triggers of an agent, once or on a cron; `firing` starts their runs."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -43,16 +43,16 @@ from skein.settings import Settings
 TICK_SLACK = timedelta(minutes=2)
 A_MOMENT = timedelta(seconds=1)
 MOVED = ("next_at", "active_at", "version", "gsi2pk", "gsi2sk")
-GENERATIONS = 4  # of one name that are read at once
+GENERATIONS = 4  # generations of one name that one batch reads
 
 
 def first_time(kind: str, text: str, time_zone: str, now: datetime) -> datetime:
-    """When a new plan fires first.
+    """Return when a new plan fires first.
 
     Args:
         kind: `run_after`, `scheduled_at` or `cron`.
-        text: What was given as such.
-        time_zone: IANA name.
+        text: The value of that field as given.
+        time_zone: The name of an IANA time zone.
         now: The present.
 
     Raises:
@@ -70,20 +70,20 @@ def first_time(kind: str, text: str, time_zone: str, now: datetime) -> datetime:
 
 
 def ended(plan: Plan, status: PlanStatus, now: datetime) -> Plan:
-    """The plan once it is over."""
+    """Return the plan as ended with `status`."""
     return plan.model_copy(
         update={"status": status, "next_at": None, "ended_at": now, "version": plan.version + 1}
     )
 
 
 def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
-    """The plan once it has fired: at its next time, which lies ahead, or over.
+    """Return the plan after it has fired: with its next time, or ended.
 
     Args:
-        plan: As it was due.
+        plan: The plan as it was when due.
         now: The present.
-        least: Between two firings, whatever the cron expression says. A tick may be late by
-            `TICK_SLACK` without costing the plan its next time.
+        least: The minimum time between two firings, whatever the cron expression says. A tick may
+            be late by `TICK_SLACK` without the plan missing its next time.
     """
     if plan.cron is None:
         return ended(plan, "done", now)
@@ -96,12 +96,15 @@ def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
 
 
 def as_read(plan: Plan | None) -> Condition:
-    """The plan at a key is still the one that was read; None: there still is none."""
+    """Return the condition that a plan is unchanged since it was read (optimistic lock).
+
+    None stands for no plan: then the condition is that there still is none.
+    """
     return Missing() if plan is None else Is("version", plan.version)
 
 
 def moved(plan: Plan, revised: Plan) -> list[Write]:
-    """The writes that put `revised`, which `ended` or `fired` made, in the place of `plan`."""
+    """Return the writes that replace `plan` by `revised`, which `ended` or `fired` made."""
     if revised.key != plan.key:
         return [
             Delete(plan.key, as_read(plan)),
@@ -113,7 +116,13 @@ def moved(plan: Plan, revised: Plan) -> list[Write]:
 
 
 class _Found(NamedTuple):
-    """A plan as one partition holds it: while active, once over, and as an effect left it."""
+    """The items of a plan in one partition.
+
+    Attributes:
+        active: The plan while it is active.
+        over: The plan once it has ended.
+        done: The plan as an earlier try of the same effect returned it.
+    """
 
     id: str
     generation: int = 0
@@ -123,13 +132,13 @@ class _Found(NamedTuple):
 
     @property
     def plan(self) -> Plan | None:
-        """The plan, active or over."""
+        """The plan, active or ended."""
         return self.active or self.over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plans:
-    """Keeps the agents' plans, each in the partition of those it may be shown to."""
+    """The service that keeps agents' plans, each in the partition of its scope."""
 
     table: Table
     clock: Clock
@@ -150,31 +159,32 @@ class Plans:
         effect: str | None = None,
         guard: Check | None = None,
     ) -> Plan:
-        """Make a plan, or replace the one of the same name.
+        """Create a plan, or replace the one of the same name.
 
-        One of its name that may not be shown there stays as it is, and the new one is another item.
+        A plan of this name that may not be shown there stays as it is. The new plan is then another
+        item.
 
         Args:
-            owner: Whose, and where it is made.
-            name: Unique within its partition, 1 to 100 characters.
-            instruction: What the agent is to do then, 1 to 4,000 characters.
-            reach: What is shown there; without it, all that the owner keeps in that partition.
+            owner: The agent, and the chat and audience in which the plan is made.
+            name: The plan's name, unique within its partition, 1 to 100 characters.
+            instruction: What the agent is to do when the plan fires, 1 to 4,000 characters.
+            reach: The plans that may be shown there; None for all plans in the owner's partition.
             run_after: `<n> second|minute|hour|day|week(s)` from now.
             scheduled_at: RFC 3339, or a local time of `time_zone`; in the future.
-            cron: Five fields in `time_zone`; it first fires at its next time, not at once.
-            time_zone: IANA name.
-            set_by: The person whose run sets it.
-            effect: The id of a run's effect; the same one again changes nothing.
-            guard: A check on the run that sets it.
+            cron: Five fields in `time_zone`; the plan first fires at its next time, not at once.
+            time_zone: The name of an IANA time zone.
+            set_by: The person whose run sets the plan.
+            effect: The id of a run's effect; repeating the same effect changes nothing.
+            guard: A check on the run that sets the plan.
 
         Returns:
-            The plan, as the effect left it if it was carried out before.
+            The plan; for a repeated effect, the plan as the first time returned it.
 
         Raises:
             Unprocessable: Not exactly one of the three times is given, a value does not fit, or
                 the cron expression fires too often.
             Conflict: The agent has 100 active plans there that may be shown, or 200 in all; or the
-                one of this name may not be changed from there.
+                plan of this name may not be changed from there.
             LostLease: The guard does not hold.
         """
         given = {"run_after": run_after, "scheduled_at": scheduled_at, "cron": cron}
@@ -232,17 +242,17 @@ class Plans:
     def cancel(
         self, reach: Reach, name: str, *, effect: str | None = None, guard: Check | None = None
     ) -> Plan:
-        """Let a plan go, by its name; one that is over already stays as it is.
+        """Cancel a plan by its name; a plan that has ended stays as it is.
 
         Args:
-            reach: Where to look.
-            name: The plan's.
-            effect: The id of a run's effect; the same one again changes nothing.
-            guard: A check on the run that cancels it.
+            reach: The partitions to look in, and the readers.
+            name: The plan's name.
+            effect: The id of a run's effect; repeating the same effect changes nothing.
+            guard: A check on the run that cancels the plan.
 
         Raises:
             NotFound: There is no such plan within reach.
-            Conflict: It may not be changed from there.
+            Conflict: The plan may not be changed from there.
             LostLease: The guard does not hold.
         """
 
@@ -257,10 +267,11 @@ class Plans:
         return optimistic(self.clock, attempt)
 
     def cancel_by_id(self, reach: Reach, plan_id: str) -> Plan:
-        """Let a plan go, by its id; one that is over already stays as it is.
+        """Cancel a plan by its id; a plan that has ended stays as it is.
 
         Raises:
             NotFound: There is no such plan within reach.
+            Conflict: The plan may not be changed from there.
         """
 
         def attempt() -> Plan:
@@ -284,14 +295,14 @@ class Plans:
         return canceled
 
     def _of_id(self, reach: Reach, plan_id: str) -> list[_Found]:
-        """The plans of one id, in each partition within reach."""
+        """Read the plans with one id, in each partition within reach."""
         wanted = [(scope, _Found(plan_id)) for scope in reach.scopes]
         return self._read(reach, wanted, None)
 
     def _named(
         self, reach: Reach, scope: str | None, name: str, effect: str | None
     ) -> list[_Found]:
-        """The plans of one name in a partition, and the first free place for another one."""
+        """Read the plans of one name in a partition, up to the first unused generation."""
         found: list[_Found] = []
         while not found or found[-1].plan is not None:
             numbers = range(len(found), len(found) + GENERATIONS)
@@ -303,7 +314,7 @@ class Plans:
     def _read(
         self, reach: Reach, wanted: list[tuple[str | None, _Found]], effect: str | None
     ) -> list[_Found]:
-        """What there is of some plans, each in its partition, in one batch."""
+        """Read the items of some plans, each in its partition, in one batch."""
         keys: list[tuple[Key, ...]] = []
         for scope, each in wanted:
             place = (reach.tenant, reach.agent_id, scope)
@@ -317,7 +328,7 @@ class Plans:
         ]
 
     def _effect(self, plan: Plan, effect: str | None) -> list[Write]:
-        """The mark by which the same effect is recognised, and what it is to return."""
+        """Return the write that records an effect with its result; nothing without an effect."""
         if effect is None:
             return []
         key = effect_key(plan.tenant, plan.agent_id, plan.scope, effect)
@@ -325,7 +336,7 @@ class Plans:
         return [Put(key, plan.attributes() | {"expires_at": kept_until}, Missing())]
 
     def get(self, reach: Reach, plan_id: str) -> Plan:
-        """One plan, active or over.
+        """Return one plan, active or ended.
 
         Raises:
             NotFound: There is no such plan within reach.
@@ -333,7 +344,7 @@ class Plans:
         return _shown(reach, self._of_id(reach, plan_id))
 
     def active(self, reach: Reach) -> tuple[Plan, ...]:
-        """The active plans within reach, the one that fires first coming first."""
+        """Return the active plans within reach, ordered by when they fire next."""
         plans = [Plan.from_item(item) for item in owned_items(self.table, reach, Plan.PREFIX)]
         shown = filter(reach.shows, plans)
         return tuple(sorted(shown, key=lambda plan: (plan.next_at or plan.created_at, plan.id)))
@@ -346,13 +357,13 @@ class Plans:
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Plan]:
-        """A page of the plans in one partition, by id, active ones first.
+        """Return a page of the plans in one partition, by id, active ones first.
 
         Args:
-            reach: Whose; its first scope counts.
-            status: Only these.
-            limit: How many to read at most.
-            cursor: Where an earlier page ended.
+            reach: The agent and the readers; only the first scope is listed.
+            status: Only plans with this status; None for all.
+            limit: The maximum number of plans to read.
+            cursor: The cursor of the previous page.
 
         Raises:
             Invalid: The cursor is not one of this list.
@@ -369,12 +380,12 @@ class Plans:
 
 
 def _shown(reach: Reach, found: list[_Found]) -> Plan:
-    """The first active plan that is within reach, else the first that is over.
+    """Return the first active plan within reach, else the first that has ended.
 
-    Of several, one that may be changed from there comes first.
+    A plan that may be changed from there comes before one that may not.
 
     Raises:
-        NotFound: There is none.
+        NotFound: There is no plan within reach.
     """
     plans = [each.active for each in found] + [each.over for each in found]
     shown = [plan for plan in plans if plan is not None and reach.shows(plan)]
@@ -384,10 +395,13 @@ def _shown(reach: Reach, found: list[_Found]) -> Plan:
 
 
 def _replaced(reach: Reach, found: list[_Found]) -> _Found:
-    """Where a plan of this name is set: in the place of one that may be shown, else in a free one.
+    """Return the generation at which to set a plan of this name.
+
+    An active plan within reach that may be changed comes first, then an ended one, then the first
+    unused generation.
 
     Raises:
-        Conflict: The active one may not be changed from there.
+        Conflict: The active plan within reach may not be changed from there.
     """
     shown = [each for each in found if each.plan is not None and reach.shows(each.plan)]
     active = [(each, each.active) for each in shown if each.active is not None]

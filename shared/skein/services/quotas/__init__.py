@@ -1,4 +1,4 @@
-"""Limit how much people may send and how many tokens models may use."""
+"""Limit how many messages people may send and how many tokens models may use."""
 
 __all__ = [
     "rate_limits",

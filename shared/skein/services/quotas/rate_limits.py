@@ -1,10 +1,11 @@
-"""How much people may send, and models may spend on them: token buckets.
+"""Rate limits: token buckets for people's messages and for the model's tokens.
 
-Messages are counted at the door, before anything is stored; the model's tokens once it has given
-them, since nobody knows before (`spending`). Each count is one conditional write, and never part of
-the transaction that stores a message. In the app whoever is over a limit is refused. On SMS nothing
-is refused: the text is kept, one notice says so, and then there is silence until the bucket is full
-again.
+Messages are counted on arrival, before anything is stored. Model tokens are counted after the
+answer, because the cost is not known before (`token_budget`). Each count is one conditional write
+and never part of the transaction that stores a message.
+
+In the app, a message over a limit is refused. An SMS is never refused: the message is stored, one
+notice tells the person, and the agent stays silent until the bucket is full again.
 """
 
 import logging
@@ -34,8 +35,8 @@ from skein.services.common.optimistic import optimistic, optimistic_on
 from skein.settings import Settings
 
 MAX_SHARDS = 16
-SHARD_MESSAGES = 600  # in a minute: ten a second, which one item takes with ease
-SHARD_TOKENS = 100_000_000  # in a day: an answer or so a second
+SHARD_MESSAGES = 600  # per minute: 10 writes per second, well below the limit of one item
+SHARD_TOKENS = 100_000_000  # per day: about one answer per second
 
 WORDS: dict[What, str] = {
     "messages": "messages come too fast",
@@ -46,25 +47,25 @@ logger = logging.getLogger(__name__)
 
 
 class Rates(NamedTuple):
-    """The sizes of an owner's two buckets."""
+    """The sizes of an owner's two token buckets."""
 
     messages: Rate
     tokens: Rate
 
     @property
     def limited(self) -> bool:
-        """Whether there is any limit."""
+        """Whether either bucket has a limit."""
         return self.messages.limited or self.tokens.limited
 
     @property
     def shards(self) -> int:
-        """In how many parts they are kept, so that no item is written too often."""
+        """The number of shards, chosen so that no item is written too often."""
         wanted = max(self.messages.size // SHARD_MESSAGES, self.tokens.size // SHARD_TOKENS)
         return min(MAX_SHARDS, max(1, wanted))
 
     @property
     def of_shard(self) -> "Rates":
-        """The sizes of one part."""
+        """The sizes of the buckets of one shard."""
         messages, tokens = (
             rate._replace(size=max(1, rate.size // self.shards)) if rate.limited else rate
             for rate in self
@@ -73,11 +74,11 @@ class Rates(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A bucket does not hold what is wanted of it.
+    """A token bucket that does not hold the wanted amount.
 
     Attributes:
-        wait: How long until it does.
-        full_at: When it is full again.
+        wait: The time until the bucket holds the amount.
+        full_at: When the bucket is full again.
     """
 
     what: What
@@ -86,10 +87,10 @@ class Refusal(NamedTuple):
 
 
 class OverLimit(RateLimited):
-    """A limit is used up.
+    """A rate limit is used up.
 
     Args:
-        refusal: Which, and until when.
+        refusal: The bucket that refused, and for how long.
     """
 
     def __init__(self, refusal: Refusal) -> None:
@@ -99,10 +100,10 @@ class OverLimit(RateLimited):
 
 
 class TenantRates(NamedTuple):
-    """What one person may use, and what all of a tenant may use together.
+    """The limits of one person, and of a whole tenant.
 
     Attributes:
-        changes: Chats that one person opens, and members that they add or remove.
+        changes: The limit of chats that one person opens, and of members that they add or remove.
     """
 
     person: Rates
@@ -111,7 +112,7 @@ class TenantRates(NamedTuple):
 
 
 def rates_of(tenant: TenantLimits, settings: Settings) -> TenantRates:
-    """The limits that hold in a tenant: its own, else the deployment's."""
+    """Return a tenant's limits; the deployment's apply where the tenant sets none."""
     known = settings.model_dump() | tenant.said
     person, together = (
         Rates(
@@ -126,7 +127,10 @@ def rates_of(tenant: TenantLimits, settings: Settings) -> TenantRates:
 def refusal_of(
     allowance: Allowance, rates: Rates, now: datetime, *, messages: int
 ) -> Refusal | None:
-    """Why these buckets do not give `messages` messages and leave to ask a model, if so."""
+    """Return why the buckets refuse `messages` messages or a model call, if they do.
+
+    A model call needs one token in the bucket.
+    """
     wanted: tuple[tuple[What, Rate, datetime | None, int], ...] = (
         ("tokens", rates.tokens, allowance.tokens_full_at, 1),
         ("messages", rates.messages, allowance.messages_full_at, messages),
@@ -140,7 +144,7 @@ def refusal_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimiter:
-    """Lets people in, and models be asked, as far as their buckets go."""
+    """The service that admits people's messages and changes within their rate limits."""
 
     table: Table
     clock: Clock
@@ -152,11 +156,11 @@ class RateLimiter:
 
         Args:
             tenant: The tenant.
-            user_id: The person.
-            known: What stands under `admission_keys`, where the caller has read that.
+            user_id: The id of the person.
+            known: The items under `admission_keys`, if the caller has read them.
 
         Raises:
-            OverLimit: A bucket does not hold one, or what models may spend is spent.
+            OverLimit: A bucket holds no message, or a bucket of model tokens is empty.
         """
         refusal = self._ask(tenant, user_id, by_text=False, known=known)
         if isinstance(refusal, Refusal):
@@ -164,7 +168,9 @@ class RateLimiter:
             raise OverLimit(refusal)
 
     def admit_change(self, tenant: str, user_id: str) -> None:
-        """Take one chat opened, or one member added or removed, from a person's bucket.
+        """Take one change of chats or members from a person's bucket.
+
+        A change is a chat opened, or a member added or removed.
 
         Raises:
             RateLimited: The bucket is empty.
@@ -195,16 +201,16 @@ class RateLimiter:
     def admit_text(
         self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None
     ) -> Over | None:
-        """Take one text from a person's bucket and the tenant's.
+        """Take one SMS from a person's bucket and the tenant's.
 
         Args:
             tenant: The tenant.
-            user_id: The person.
-            known: The items under `admission_keys`, where the caller has read them.
+            user_id: The id of the person.
+            known: The items under `admission_keys`, if the caller has read them.
 
         Returns:
-            None if it may wake the agent; else since when, and until when, the person is over a
-            limit. While that lasts nothing is taken.
+            None if the SMS may trigger the agent. Otherwise the time over the limit, with its start
+            and end; until it ends, nothing is taken from the buckets.
         """
         answer = self._ask(tenant, user_id, by_text=True, known=known)
         if answer is None:
@@ -213,7 +219,7 @@ class RateLimiter:
         return answer if isinstance(answer, Over) else self.go_over(tenant, user_id, answer)
 
     def go_over(self, tenant: str, user_id: str, refusal: Refusal) -> Over:
-        """Note that a person on SMS is over a limit, unless that is known."""
+        """Record that a person on SMS is over a limit (idempotent until it ends)."""
         return optimistic(self.clock, lambda: self._go_over_once(tenant, user_id, refusal))
 
     def _go_over_once(self, tenant: str, user_id: str, refusal: Refusal) -> Over:
@@ -226,7 +232,7 @@ class RateLimiter:
         return over
 
     def told(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
-        """Note that a person knows of it, so that nobody tries to tell them again."""
+        """Record that the notice was given in a chat, which prevents another notice."""
         optimistic(self.clock, lambda: self._told_once(tenant, user_id, over, chat_id))
 
     def _told_once(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
@@ -245,7 +251,10 @@ class RateLimiter:
         by_text: bool,
         known: Mapping[Key, Item] | None = None,
     ) -> Refusal | Over | None:
-        """Take one message from a person's bucket, then from the tenant's, as far as they hold."""
+        """Take one message from a person's bucket, then one from the tenant's.
+
+        The tenant's bucket is left alone if the person's refuses.
+        """
         keys = admission_keys(tenant, user_id)
         if known is None:
             known = self.table.get_many(keys)
@@ -278,7 +287,7 @@ class RateLimiter:
         return self._take(allowance, rates.person), rates.together
 
     def _take(self, allowance: Allowance, rates: Rates) -> Refusal | None:
-        """Take one message, by one write, unless there is a reason not to."""
+        """Take one message with one write, unless a bucket refuses."""
         now = self.clock.now()
         refusal = refusal_of(allowance, rates, now, messages=1)
         if refusal is None and rates.messages.limited:
@@ -286,7 +295,7 @@ class RateLimiter:
             try:
                 self.table.write(allowance.becoming(now, messages_full_at=full_at)[1])
             except Ambiguous:
-                # Nobody is turned away because their message may not have been counted.
+                # A message that may not have been counted is admitted anyway.
                 logger.warning("it is not clear whether a message was counted")
         return refusal
 
@@ -295,9 +304,9 @@ class RateLimiter:
 
 
 def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:
-    """The tenant's settings, the person's buckets, and the first shard of the tenant's buckets.
+    """Return the keys to admit a message: tenant settings, person's buckets, tenant's first shard.
 
-    Nearly all tenants have one shard only, which is then read with the rest.
+    Nearly all tenants have only one shard, which is then read together with the rest.
     """
     owners = owner_of_user(user_id), owner_of_shard(0)
     own, shared = (Allowance.key_of(tenant, owner) for owner in owners)
@@ -305,7 +314,7 @@ def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:
 
 
 def over_now(found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime) -> Over | None:
-    """The limit that a person on SMS is over at the moment, from items under `admission_keys`."""
+    """Return the limit that a person on SMS is over now, from items under `admission_keys`."""
     owner = owner_of_user(user_id)
     item = found.get(Allowance.key_of(tenant, owner))
     over = Allowance.found_in(item, tenant, owner).over
@@ -313,5 +322,5 @@ def over_now(found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime
 
 
 def shard_owner(rates: Rates, spread_by: str) -> str:
-    """Whose buckets, of those of a tenant, `spread_by` leads to."""
+    """Return the owner of the tenant's shard that `spread_by` is hashed to."""
     return owner_of_shard(stable_hash(spread_by) % rates.shards)

@@ -1,9 +1,10 @@
-"""What models may be asked on behalf of a person and a tenant: checked before, charged after.
+"""Limits on model tokens per person and tenant: checked before an answer, charged after it.
 
-Nobody knows beforehand what an answer costs, so a bucket may be overdrawn by the answers that are
-under way; what was too much is waited for. A run is charged to the person that it traces back to:
-who wrote or asked, or whose words led to the agent's message or the plan that started it. All runs
-are charged to the tenant.
+The cost of an answer is not known before. So the answers in progress may overdraw a bucket, and
+then the next ones wait until the balance is positive again.
+
+A run is charged to the person that it traces back to: the one who wrote or asked, or whose words
+led to the agent's message or the plan that triggered the run. Every run is charged to the tenant.
 """
 
 import logging
@@ -27,14 +28,14 @@ logger = logging.getLogger(__name__)
 
 
 def payer_of(run: Run) -> str | None:
-    """The id of the person whose tokens a run uses, if it is anybody's."""
+    """Return the id of the person charged for a run's tokens, if any."""
     return run.trigger.user_id
 
 
 def payer_keys(run: Run) -> list[Key]:
-    """The keys of the buckets that a run is charged to: the tenant's first shard and its person's.
+    """Return the keys of a run's buckets: the tenant's first shard and the person's.
 
-    Nearly all tenants have one shard only.
+    Nearly all tenants have only one shard.
     """
     payer = payer_of(run)
     owners = [owner_of_shard(0), *([owner_of_user(payer)] if payer is not None else [])]
@@ -42,14 +43,14 @@ def payer_keys(run: Run) -> list[Key]:
 
 
 def found_allowances(run: Run, found: Mapping[Key, Item]) -> dict[str, Allowance]:
-    """The buckets that were found under `payer_keys`, by their owners."""
+    """Return the buckets found under `payer_keys`, by their owners."""
     allowances = (Allowance.from_item(found[key]) for key in payer_keys(run) if key in found)
     return {allowance.owner: allowance for allowance in allowances}
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """One owner's buckets, as last known."""
+    """The buckets of one owner, as last read or written."""
 
     allowance: Allowance
     rates: Rates
@@ -58,7 +59,7 @@ class _Bucket:
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """The buckets from which one activation takes its tokens."""
+    """The token buckets that one activation is charged to."""
 
     table: Table
     clock: Clock
@@ -66,7 +67,7 @@ class TokenBudget:
     purses: Sequence[_Bucket]
 
     def check(self) -> None:
-        """Find out whether a model may be asked.
+        """Check that the model may be called.
 
         Raises:
             OverLimit: A bucket is empty.
@@ -79,7 +80,10 @@ class TokenBudget:
                 raise OverLimit(refusal)
 
     def charge(self, usage: TokenUsage) -> None:
-        """Take an answer's tokens. What cannot be written is given up: no answer waits for it."""
+        """Charge an answer's tokens to the buckets.
+
+        A charge that cannot be written is dropped, because no answer waits for a charge.
+        """
         tokens = usage.input_tokens + usage.output_tokens
         for purse in self.purses:
             try:
@@ -91,7 +95,7 @@ class TokenBudget:
                 )
 
     def _take(self, purse: _Bucket, tokens: int) -> None:
-        """Take tokens on what is known and, if that is out of date, on what is read anew."""
+        """Charge tokens to the buckets as last known; if those are stale, read them again."""
         buckets = purse.allowance
 
         def take(known: Allowance) -> None:
@@ -109,7 +113,7 @@ class TokenBudget:
             self._warn(purse, tokens)
 
     def _warn(self, purse: _Bucket, tokens: int) -> None:
-        """Count the charge by which a tenant's use goes over 80 % of its limit."""
+        """Count the charge that takes a tenant's use to 80 % of its limit."""
         rate = purse.rates.tokens
         used = rate.used(purse.allowance.tokens_full_at, self.clock.now())
         if used >= NEARLY * rate.size > used - tokens:
@@ -119,7 +123,7 @@ class TokenBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenBudgets:
-    """Opens the accounts of runs."""
+    """The service that opens the token budgets of runs."""
 
     table: Table
     clock: Clock
@@ -129,12 +133,12 @@ class TokenBudgets:
     def account(
         self, run: Run, known: Mapping[str, Allowance], tenant: TenantLimits
     ) -> TokenBudget:
-        """The account of one activation.
+        """Return the token budget of one activation.
 
         Args:
-            run: Of which run.
+            run: The activation's run.
             known: The buckets that were read, by their owners; see `found_allowances`.
-            tenant: What the tenant says of its limits.
+            tenant: The limits that the tenant sets.
         """
         rates = rates_of(tenant, self.settings)
         purses = []

@@ -1,8 +1,8 @@
-"""Count a tenant's tokens per day, and hold background work to its budget of them.
+"""Count a tenant's tokens per day, and limit background work to its budget.
 
-The budget is for summaries and memories, in a day (UTC). It is held to the day's usage counters,
-which are written anyway. It is read before each question, so the answers that are under way may
-exceed it. Over the budget the work waits, and its due pointer moves to the next day.
+The budget covers summaries and memories of one day (UTC). It is checked against the day's usage
+counters, which are written anyway. The check comes before each model call, so the calls in progress
+may exceed the budget. Over the budget, work waits: its due pointer moves to the next day.
 """
 
 import logging
@@ -20,7 +20,7 @@ from skein.settings import Settings
 
 USAGE_SHARDS = 16
 DAY = timedelta(days=1)
-SPREAD_SECONDS = 3_600  # in which the chats that wait are looked at again
+SPREAD_SECONDS = 3_600  # the window, from midnight, over which waiting chats are spread
 COUNTS = ("answers", "input_tokens", "output_tokens", "cached_tokens")
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCounters:
-    """Adds up a tenant's tokens by day (UTC), spread over 16 counters so that none runs hot."""
+    """The service that counts a tenant's tokens by day (UTC).
+
+    Each day has 16 counters, so that none becomes a hot key.
+    """
 
     table: Table
     clock: Clock
@@ -36,22 +39,27 @@ class UsageCounters:
 
     @staticmethod
     def key_of(tenant: str, day: str, shard: int) -> Key:
-        """The key of one counter; `day` is `YYYY-MM-DD`."""
+        """Return the key of one counter; `day` is `YYYY-MM-DD`."""
         return usage_key(tenant, day, shard)
 
     @classmethod
     def keys_of_day(cls, tenant: str, day: date) -> list[Key]:
-        """The keys of all counters of a day."""
+        """Return the keys of all counters of a day."""
         return [cls.key_of(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
 
     def add(
         self, tenant: str, usage: TokenUsage, *, spread_by: str, background: bool = False
     ) -> None:
-        """Add the cost of one model answer; `spread_by` (a run's id) picks the counter.
+        """Add the cost of one model answer to a counter of today.
 
-        A count that cannot be written is given up and reported by the metric `UsageLost`: the
-        exact figures stand on the runs, and no answer waits for a statistic. With `background`, it
-        counts against the budget of background work, too.
+        A count that cannot be written is dropped and reported by the metric `UsageLost`. The exact
+        figures are on the runs, and no answer waits for a statistic.
+
+        Args:
+            tenant: The tenant.
+            usage: The tokens of the answer.
+            spread_by: A run's id, by which the counter is chosen.
+            background: Whether the tokens also count against the budget of background work.
         """
         day = f"{self.clock.now():%Y-%m-%d}"
         key = self.key_of(tenant, day, stable_hash(spread_by) % USAGE_SHARDS)
@@ -66,7 +74,7 @@ class UsageCounters:
             self.metrics.count("UsageLost")
 
     def of_day(self, tenant: str, day: date | None = None) -> DayUsage:
-        """What the tenant's agents have used on a day (UTC); today, if none is given."""
+        """Return the usage of a tenant's agents on a day (UTC); None for today."""
         day = day or self.clock.now().date()
         items = self.table.get_many(self.keys_of_day(tenant, day)).values()
         counts = {name: sum(int(item.get(name, 0)) for item in items) for name in COUNTS}
@@ -79,7 +87,7 @@ class OverBudget(SkeinError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Says whether background work may ask a model."""
+    """The service that decides whether background work may call a model."""
 
     table: Table
     clock: Clock
@@ -87,7 +95,10 @@ class Budget:
     settings: Settings
 
     def spent(self, tenant: str) -> bool:
-        """Whether a tenant's background work has used its tokens of the day: one batch of reads."""
+        """Return whether a tenant's background work has used its tokens of the day.
+
+        This takes one batch of reads.
+        """
         settings_key = TenantSettings.key_of(tenant)
         counters = UsageCounters.keys_of_day(tenant, self.clock.now().date())
         found = self.table.get_many([settings_key, *counters])
@@ -97,10 +108,10 @@ class Budget:
         return 0 < limit <= used
 
     def check(self, tenant: str) -> None:
-        """Let background work ask a model once.
+        """Check that background work may call a model once.
 
         Raises:
-            OverBudget: It has to wait.
+            OverBudget: The budget of the day is used up.
         """
         if self.spent(tenant):
             logger.warning("background work waits", extra={"tenant": tenant})
@@ -108,9 +119,9 @@ class Budget:
             raise OverBudget(f"{tenant} has used its background tokens of the day")
 
     def next_day(self) -> datetime:
-        """When the budget of the next day begins."""
+        """Return when the budget of the next day begins."""
         return self.clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + DAY
 
     def next_day_of(self, chat_id: str) -> datetime:
-        """When a chat that waits is looked at again: within the next day's first hour."""
+        """Return when a waiting chat is retried: within the first hour of the next day."""
         return self.next_day() + timedelta(seconds=stable_hash(chat_id) % SPREAD_SECONDS)

@@ -20,7 +20,7 @@ class Debounce(Value):
     """The debounce of the answers in a chat, in seconds.
 
     Attributes:
-        seconds: The delay after each SMS.
+        seconds: The delay after each message.
         longest_seconds: The maximum delay after the first SMS, however many follow.
     """
 
@@ -29,7 +29,7 @@ class Debounce(Value):
 
     @property
     def first_seconds(self) -> int:
-        """The delay, in seconds, of the answer to a single SMS."""
+        """The delay, in seconds, of the answer to a single message."""
         return min(self.seconds, self.longest_seconds)
 
 
