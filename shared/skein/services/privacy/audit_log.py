@@ -1,4 +1,4 @@
-"""The book in which stands who read or changed what; it is only ever added to."""
+"""Audit log: who read or changed which data; append-only."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,11 +21,11 @@ from skein.services.common.pagination import (
 )
 from skein.settings import Settings
 
-LAST = "~"  # behind every time
+LAST = "~"  # sorts after every time
 
 
 class Deed(Value):
-    """What somebody did; see `AuditEntry`."""
+    """An action to record; see `AuditEntry`."""
 
     who: str
     scope: AuditScope
@@ -37,7 +37,7 @@ class Deed(Value):
 
 
 class AuditCursor(Cursor):
-    """Goes on behind one entry of a day."""
+    """The position after one entry of a day."""
 
     of: Literal["audit"] = "audit"
     audited: date
@@ -46,7 +46,7 @@ class AuditCursor(Cursor):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditLog:
-    """Adds entries, and shows them."""
+    """Writer and reader of the audit log."""
 
     table: Table
     clock: Clock
@@ -54,10 +54,10 @@ class AuditLog:
     settings: Settings
 
     def add(self, tenant: str, deed: Deed) -> AuditEntry:
-        """Write down what somebody did.
+        """Add an entry to the audit log.
 
         Raises:
-            Transient: It could not be written; the caller then gives no answer.
+            Transient: The entry could not be written. The caller must then not answer the request.
         """
         entry = AuditEntry(
             tenant=tenant, id=f"aud_{self.ids.ulid()}", at=self.clock.now(), **deed.model_dump()
@@ -66,7 +66,7 @@ class AuditLog:
         try:
             self.table.write(write)
         except Ambiguous:
-            with suppress(ConditionFailed):  # the first attempt had reached the table
+            with suppress(ConditionFailed):  # the first attempt did reach the table
                 self.table.write(write)
         return entry
 
@@ -78,16 +78,16 @@ class AuditLog:
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[AuditEntry]:
-        """A page of a day's entries, the newest first.
+        """List a page of one day's entries, newest first.
 
         Args:
-            tenant: Whose.
-            day: The day in UTC; None for today, or for that of the cursor.
-            limit: How many to show at most.
-            cursor: Where an earlier page ended.
+            tenant: The owner of the log.
+            day: The day in UTC; None for the cursor's day, or today without a cursor.
+            limit: Maximum number of entries.
+            cursor: The cursor from the previous page.
 
         Raises:
-            Invalid: The cursor is not one of this list.
+            Invalid: The cursor belongs to another list or another day.
         """
         at = AuditCursor.decode(cursor) if cursor is not None else None
         if at is not None and day not in {None, at.audited}:

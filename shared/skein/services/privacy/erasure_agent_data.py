@@ -1,8 +1,9 @@
-"""An erasure's work on what agents keep: for the person, for their chats, and openly.
+"""Agent data of an erased person: memories, goals, plans, documents, threads and effects.
 
-What is kept for the person alone goes, and so does what was kept for a private chat while they were
-there. Of what is kept openly, that goes which rests on their words, was made where they were, or
-names them; agents then remember those chats anew, from before the first of it.
+The erasure deletes everything in the person's own scope. In a private chat's scope, the erasure
+deletes items that may hold content of the person. An open item is deleted if it comes from the
+person's words, was made in a chat in the person's presence, or names the person. Watermarks are set
+back before the first deleted span, so that agents consolidate those chats again.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,12 +43,12 @@ from skein.services.privacy.erasure_sweep import Sweep, epoch_raised
 from skein.services.workspace.documents import Documents
 from skein.settings import Settings
 
-MINUTE = timedelta(minutes=1)  # such marks know their time in whole seconds only
+MINUTE = timedelta(minutes=1)  # tolerance: effect records store their time in whole seconds
 
-# Of an agent's open partition: what is no possession, or erased elsewhere.
-COUNTS = (OLD_REVISION, REVISION)  # of changes, for whoever keeps a copy
+# Sort keys of an agent's open partition to skip: bookkeeping, or erased elsewhere.
+COUNTS = (OLD_REVISION, REVISION)  # revision counters, for caches
 NOT_KEPT = (*COUNTS, OLD_SHELF, BENCH, META, Run.PREFIX, LIVE_RUN, PERMITS)
-OF_CHATS = (Document.PREFIX, EFFECT)  # what a chat itself keeps
+OF_CHATS = (Document.PREFIX, EFFECT)  # items that a chat itself owns
 
 KINDS = {
     Document.PREFIX.kind: "documents",
@@ -63,7 +64,7 @@ KINDS = {
 
 
 class KeptEraser:
-    """Takes away what agents keep."""
+    """The stage `kept` of an erasure: agents' data about the person."""
 
     def __init__(
         self, *, table: Table, clock: Clock, documents: Documents, settings: Settings
@@ -74,7 +75,7 @@ class KeptEraser:
         self._rewind = ConsolidationRewind(table=table, clock=clock, settings=settings)
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Go through what each agent keeps that was in any of their chats."""
+        """Erase the data of each agent, then of each chat; yield each position."""
         agents = {agent for note in sweep.chats.values() for agent in note.agents}
         for agent_id in sorted(agents):
             if after is None or agent_id > after:
@@ -85,13 +86,13 @@ class KeptEraser:
                 self._openly(sweep, agent_id)
                 yield agent_id
         for note in sorted(sweep.chats.values(), key=lambda note: note.chat_id):
-            position = f"~{note.chat_id}"  # behind every agent
+            position = f"~{note.chat_id}"  # sorts after every agent
             if after is None or position > after:
                 self._by_chat(sweep, note)
                 yield position
 
     def _for_them(self, sweep: Sweep, agent_id: str) -> None:
-        """All of it, the count of its changes included: nobody can ask for it any more."""
+        """Delete the person's own scope of an agent, revision counters included."""
         for user_id in sweep.subject.ids:
             pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
             for item in items_under(self._table, pk, ""):
@@ -110,7 +111,7 @@ class KeptEraser:
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
 
     def _by_chat(self, sweep: Sweep, note: ErasedChat) -> None:
-        """What the chat itself keeps, for every agent that looks at it."""
+        """Erase items that the chat itself owns: documents and effects."""
         pk = chat_partition(sweep.tenant, note.chat_id)
         items = [item for prefix in OF_CHATS for item in items_under(self._table, pk, prefix)]
         rests = self._was_there if note.private else self._is_derived_here
@@ -118,14 +119,14 @@ class KeptEraser:
         self._erase(sweep, items, going, epoch_raised(sweep.tenant, note.chat_id))
 
     def _was_there(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
-        """Whether something kept for a private chat may hold anything of theirs."""
+        """Return whether an item of a private chat may hold content of the person."""
         if EFFECT.holds(item):
             return _is_spent(sweep, item, note.since)
         people = (item.get("audience") or {}).get("people", ())
         if set(people) & set(sweep.subject.ids) or sweep.mentions_them(_words(item)):
             return True
         moment = _made_at(item)
-        if moment is None:  # a reflection's record, which holds ids only
+        if moment is None:  # the record of a reflection, which holds only ids
             return False
         return moment >= note.since and (sweep.suspect(moment) or self._by_suspect(sweep, item))
 
@@ -147,11 +148,14 @@ class KeptEraser:
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, None))
 
     def _is_derived_here(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
-        del note  # the item says where it is from
+        del note  # the item itself holds its source chat
         return self._is_derived(sweep, item)
 
     def _is_derived(self, sweep: Sweep, item: Item) -> bool:
-        """Whether something kept openly rests on what they said."""
+        """Return whether an open item may rest on the person's words.
+
+        That includes every item that names the person.
+        """
         if EFFECT.holds(item):
             since = min((note.since for note in sweep.chats.values()), default=sweep.now)
             return _is_spent(sweep, item, since)
@@ -172,7 +176,7 @@ class KeptEraser:
         return note.first_seq is not None and moment >= note.since
 
     def _by_suspect(self, sweep: Sweep, item: Item) -> bool:
-        """Whether something made late was made by a run that had begun before."""
+        """Return whether the item's run started before the end of the first sweep."""
         run_id = item.get("source_run_id")
         found = self._table.get(Run.key_of(sweep.tenant, run_id)) if run_id else None
         run = Run.from_item(found) if found else None
@@ -181,7 +185,10 @@ class KeptEraser:
     # ------------------------------------------------------------------ erasing
 
     def _erase(self, sweep: Sweep, items: list[Item], going: list[Item], change: Update) -> None:
-        """Let what had given way come back, then delete; `change` tells caches each time."""
+        """Restore memories that deleted ones superseded, then delete the items.
+
+        Each transaction here includes `change`, which invalidates caches.
+        """
         gone = {item.get("id") for item in going} - {None}
         keys = {item["sk"] for item in going}
         for item in items:
@@ -205,23 +212,27 @@ class KeptEraser:
             sweep.found.counts[_kind(item)] += 1
 
     def _delete_document(self, item: Item) -> None:
-        """Take it away as an operator would, so that it stands on no list any more."""
+        """Delete a document through `Documents`, so that it is also unlisted."""
         document = Document.from_item(item)
         try:
             self._documents.delete(DocumentReach(folders=(document.folder,)), document.id)
-        except NotFound:  # of a chat that is discarded: nothing lists it
+        except NotFound:  # the chat is discarded, so no list holds the document
             self._table.write(Delete(document.key))
 
 
 def _is_spent(sweep: Sweep, effect: Item, since: datetime) -> bool:
-    """Whether the mark of an effect may tell of them, and no run that made it is at work still."""
+    """Return whether an effect's record may concern the person and is no longer needed.
+
+    Only records written between `since` and the end of the first sweep count. While the first
+    sweep is at work, a run may still need its records.
+    """
     made_at = datetime.fromtimestamp(int(effect["expires_at"]), UTC) - EFFECT_KEPT
     swept_at = sweep.erasure.swept_at
     return swept_at is not None and since <= made_at + MINUTE and made_at <= swept_at
 
 
 def _source(item: Item) -> str | None:
-    """The chat that something was made in; a run's home, where nothing else is known."""
+    """Return an item's source chat; without one, the home chat of its run."""
     if item.get("chat_id") or item.get("source_chat_id"):
         return str(item.get("chat_id") or item["source_chat_id"])
     try:
@@ -231,25 +242,25 @@ def _source(item: Item) -> str | None:
 
 
 def _words(item: Item) -> Item:
-    """What of an item might name somebody: all but its keys."""
+    """Return the attributes of an item that can name a person: all except its keys."""
     return {name: value for name, value in item.items() if name not in {"pk", "sk"}}
 
 
 def _kind(item: Item) -> str:
-    """What an item is, as the report counts it: by its sort key."""
+    """Return the kind of an item for the report, from its sort key."""
     kind = key_kind(item["sk"])
     return KINDS.get(kind, kind.lower())
 
 
 def _made_at(item: Item) -> datetime | None:
-    """When it was written last."""
+    """Return the time of the last update, or else of creation; None without either."""
     written_at = item.get("updated_at") or item.get("created_at")
     return datetime.fromisoformat(str(written_at)) if written_at else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadEraser:
-    """Takes threads away."""
+    """Eraser of open threads and of threads' links to runs."""
 
     table: Table
     clock: Clock
@@ -257,7 +268,7 @@ class ThreadEraser:
     def clear(
         self, sweep: Sweep, agent_id: str, scope: str | None, going: Callable[[Item], bool]
     ) -> None:
-        """Take those of an agent's open threads off their bench that are to go."""
+        """Remove the open threads that `going` selects from their workbench."""
 
         def attempt() -> None:
             bench = Workbench.found_in(self.table.get(key))
@@ -277,7 +288,7 @@ class ThreadEraser:
         optimistic(self.clock, attempt)
 
     def drop_stints(self, sweep: Sweep, pk: str, thread_id: str) -> None:
-        """Take away what is on record of the work at a thread."""
+        """Delete the links between a thread and its activations."""
         for item in list(items_under(self.table, pk, ThreadRunLink.prefix_of(thread_id))):
             self.table.write(Delete(Key(item["pk"], item["sk"])))
             sweep.found.counts["stints"] += 1

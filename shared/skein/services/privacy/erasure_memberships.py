@@ -1,7 +1,9 @@
-"""An erasure's first two stages: every chat of the person is found, then they are out of it.
+"""Membership erasure: find every chat of the person, then remove the person from each.
 
-Leaving a chat is one transaction: its roster, its derived texts and whatever its agents were to do
-for the person go together, and the raised epoch keeps back whoever is still deriving something.
+These are the first two stages of an erasure. Before the removal, runs that may have been shown the
+person's words are canceled. One transaction then removes the person from the roster, deletes the
+person's memberships and the summaries, and raises the chat's epoch. Writers that derive content
+from an older reading of the chat then fail.
 """
 
 from collections.abc import Iterator
@@ -39,15 +41,15 @@ WHY = "somebody who was in this chat is being erased"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Finds where a person is or was, and takes them out of there."""
+    """The stages `find` and `close` of an erasure."""
 
     table: Table
     clock: Clock
     completion: RunCompletion
 
     def find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Take a note of every chat that they are in, or have left."""
-        del after  # the relations are short, and a chat is noted once
+        """Note every chat that the person is in or has left."""
+        del after  # the lists are short, and noting a chat is idempotent
         for ref in sweep.subject.refs:
             relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, ref.id))
             for relation in relations:
@@ -57,7 +59,7 @@ class Places:
                         yield chat_id
 
     def close(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Stop what agents do in their chats, and take the person out of each."""
+        """Cancel runs in the person's chats, and remove the person from each chat."""
         for chat_id in sorted(sweep.chats):
             if after is None or chat_id > after:
                 with suppress(NotFound):
@@ -81,7 +83,7 @@ class Places:
         self, sweep: Sweep, snapshot: ChatSnapshot, known: ErasedChat | None
     ) -> ErasedChat | None:
         own = [place for place in snapshot.members if sweep.is_theirs(place.member)]
-        if not own:  # the index is behind
+        if not own:  # the index lags behind the table
             return known
         ids = {
             kind: {place.member.id for place in snapshot.members if place.member.kind == kind}
@@ -104,7 +106,7 @@ class Places:
         )
 
     def _said_at(self, chat: Chat, seq: int) -> datetime:
-        """When message `seq` was written; 0 and one that is gone go for the chat's beginning."""
+        """Return a message's time; for 0 or a missing message, the chat's creation time."""
         item = self.table.get(Message.key_of(chat.tenant, chat.id, seq)) if seq else None
         return Message.from_item(item).created_at if item else chat.created_at
 
@@ -121,7 +123,11 @@ class Places:
     # ------------------------------------------------------------------ closing
 
     def _stop(self, sweep: Sweep, chat_id: str) -> None:
-        """Cancel what is at work, waits or is to start for the person, whatever comes behind it."""
+        """Cancel the runs in a chat that may have been shown the person's words.
+
+        A canceled run can start the next one, so the chat is read until no such run is left. A
+        queued run counts if the chat is private or the person triggered the run.
+        """
         stopped: set[str] = set()
         while True:
             snapshot = read_snapshot(self.table, sweep.tenant, chat_id)
@@ -181,12 +187,12 @@ class Places:
         sweep.found.counts["summaries"] += sum(summary is not None for summary in summaries)
 
     def _derived(self, sweep: Sweep, snapshot: ChatSnapshot) -> bool:
-        """Whether something stands there that was summed up before the first sweep ended."""
+        """Return whether a summary from before the end of the first sweep remains."""
         summaries = [snapshot.chat.record, *(place.summary for place in snapshot.members)]
         return any(summary is not None and sweep.suspect(summary.at) for summary in summaries)
 
     def _closed(self, sweep: Sweep, chat: Chat, now: datetime) -> dict[str, Any]:
-        """What is different about the chat once the person is out of it."""
+        """Return the chat's changed attributes after the person's removal."""
         own = {str(ref) for ref in sweep.subject.refs}
         roster = tuple(member for member in chat.roster if not sweep.is_theirs(member))
         formerly = {
@@ -210,7 +216,10 @@ class Places:
         }
 
     def _bookkeeping(self, sweep: Sweep, snapshot: ChatSnapshot, now: datetime) -> dict[str, Any]:
-        """Summaries are made anew, unless nobody is left to read them."""
+        """Return the attributes that schedule the chat's upkeep, which renews the summaries.
+
+        A chat that is discarded or has no person left gets no upkeep and no consolidation.
+        """
         roster = tuple(member for member in snapshot.chat.roster if not sweep.is_theirs(member))
         if snapshot.chat.discarded_at is not None or _alone(snapshot.chat, roster):
             return snapshot.chat.upkeep(None) | {"consolidation_at": None}
@@ -218,7 +227,7 @@ class Places:
 
 
 def _alone(chat: Chat, people: tuple[Any, ...]) -> bool:
-    """Whether nobody is left who may read it, or write in it."""
+    """Return whether a private or direct chat has no person left."""
     closed = chat.visibility == "private" or chat.kind == "direct"
     return closed and not any(member.kind == "user" for member in people)
 
@@ -237,6 +246,9 @@ def _shown_last(sweep: Sweep, chat: Chat) -> LastMessage | None:
 
 
 def _forgotten(place: Membership) -> Update:
-    """The place of an agent without its note, which whoever is renewing it cannot keep either."""
+    """Return the write that clears an agent's summary (optimistic lock on the slots).
+
+    A concurrent renewal of the summary fails.
+    """
     as_read = all_of(slots_unchanged(place), Is("chat_id", place.chat_id))
     return Update(place.key, set=FORGOTTEN, condition=as_read)

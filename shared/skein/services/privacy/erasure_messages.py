@@ -1,4 +1,4 @@
-"""An erasure's work in the chats of the person: what was said there, and what runs there hold."""
+"""Chat erasure: messages, deliveries and runs in the person's chats."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,11 +17,11 @@ from skein.services.common.pagination import items_under
 from skein.services.privacy.erasure_runs import RunEraser
 from skein.services.privacy.erasure_sweep import Sweep, epoch_raised, is_to_go, tombstone
 
-PART = 100  # items after which it is noted how far a chat has come
+PART = 100  # items between two saved positions in a chat
 
 
 class ChatEraser:
-    """Empties the chats of a person of what was theirs."""
+    """The stage `chats` of an erasure: content in the person's chats."""
 
     def __init__(self, *, table: Table, runs: RunEraser) -> None:
         self._table = table
@@ -35,7 +35,7 @@ class ChatEraser:
         }
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Go through each chat once, item by item; positions are a chat and a sort key."""
+        """Erase each chat item by item; yield positions: chat id and sort key."""
         chat_after, _, key_after = (after or "").partition(" ")
         for chat_id in sorted(sweep.chats):
             if chat_id < chat_after or (chat_id == chat_after and not key_after):
@@ -48,7 +48,7 @@ class ChatEraser:
                     handle(sweep, chat_id, item)
                 if number % PART == 0:
                     yield f"{chat_id} {item['sk']}"
-            with suppress(ConditionFailed):  # the chat is gone
+            with suppress(ConditionFailed):  # the chat no longer exists
                 self._table.write(epoch_raised(sweep.tenant, chat_id))
             yield chat_id
 
@@ -71,7 +71,11 @@ class ChatEraser:
             self._table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
 
     def _remember_first(self, sweep: Sweep, chat_id: str, message: Message) -> None:
-        """What rests on their words cannot be older; kept, since the words are about to go."""
+        """Note the person's first message in a chat before that message is erased.
+
+        Later stages need the message's number and time: nothing derived from the person's words is
+        older.
+        """
         note = sweep.chats[chat_id]
         if note.first_seq is not None and note.first_seq <= message.seq:
             return
@@ -86,7 +90,10 @@ class ChatEraser:
         sweep.chats[chat_id] = noted
 
     def _by_suspect(self, sweep: Sweep, message: Message) -> bool:
-        """Whether a message that came late is of a run that had begun before."""
+        """Return whether the message's run may have seen erased content.
+
+        True if the run no longer exists; False for a message without a run.
+        """
         if message.run_id is None:
             return False
         item = self._table.get(Run.key_of(sweep.tenant, message.run_id))
@@ -121,7 +128,7 @@ class ChatEraser:
 
     def _run(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         if Step.is_stored_as(item):
-            return  # with its run
+            return  # steps are erased with their run
         run = Run.from_item(item)
         if (run.ended_at or sweep.now) >= sweep.chats[chat_id].since:
             self._runs.erase(sweep, run)

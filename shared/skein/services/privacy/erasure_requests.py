@@ -1,4 +1,4 @@
-"""Erasures as operators see them: ask for one, and look how far it has come."""
+"""Erasure requests: start an erasure and get its status."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from skein.services.privacy.erasure_sweep import ERASED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasures:
-    """Begins erasures."""
+    """Operators' access to erasures."""
 
     table: Table
     clock: Clock
@@ -24,17 +24,17 @@ class Erasures:
     dispatch: Dispatch
 
     def request(self, tenant: str, user_id: str, *, by: str) -> Erasure:
-        """Begin to erase a person; while that is at work, asking again gives the same erasure.
+        """Start the erasure of a person, or return the one that is in progress (idempotent).
 
-        From then on their numbers lead to nobody, and they get into no chat any more.
+        From then on, the person's phone numbers belong to nobody, and the person can join no chat.
 
         Args:
-            tenant: Whose person.
-            user_id: Who.
+            tenant: The owner of the data.
+            user_id: The person's id.
             by: The operator who asks.
 
         Raises:
-            NotFound: There is no such person, or no more.
+            NotFound: The person does not exist or is already erased.
         """
         erasure_id = f"era_{self.ids.ulid()}"
         erasure = optimistic(
@@ -45,10 +45,10 @@ class Erasures:
         return erasure
 
     def get(self, tenant: str, erasure_id: str) -> Erasure:
-        """One erasure, at work or done.
+        """Get an erasure, in progress or done.
 
         Raises:
-            NotFound: There is no such erasure.
+            NotFound: The erasure does not exist.
         """
         item = self.table.get(Erasure.key_of(tenant, erasure_id))
         if item is None:
@@ -92,10 +92,10 @@ class Erasures:
         try:
             self.table.transact(writes)
         except Ambiguous:
-            raise ConditionFailed(frozenset()) from None  # look again: it may be there
+            raise ConditionFailed(frozenset()) from None  # retry: the transaction may be committed
         return erasure
 
 
 def job_of(erasure: Erasure) -> ErasureJob:
-    """The job that brings a worker to an erasure."""
+    """Return the job that has a worker continue an erasure."""
     return ErasureJob(tenant=erasure.tenant, erasure_id=erasure.id)

@@ -26,7 +26,7 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationRewind:
-    """Sets back the watermarks of agents whose memories an erasure deletes."""
+    """Rewind of the watermarks of agents whose memories an erasure deletes."""
 
     table: Table
     clock: Clock
@@ -35,15 +35,18 @@ class ConsolidationRewind:
     def before_erasing(
         self, sweep: Sweep, agent_id: str, going: list[Item], notes: list[ErasedChat]
     ) -> None:
-        """Set watermarks back before the first span of messages that `going` rests on.
+        """Set watermarks back before the first span of messages that `going` was made from.
 
-        Call it before `going` is deleted: after a crash, the same items give the same watermarks.
+        Call this before `going` is deleted: after a crash, the same items give the same watermarks.
         """
         for note in notes:
             self._set_back(sweep, agent_id, note, going)
 
     def _set_back(self, sweep: Sweep, agent_id: str, note: ErasedChat, going: list[Item]) -> None:
-        """Let the agent remember a chat anew from before the first span that goes."""
+        """Set one chat's watermark back before the first span that is deleted.
+
+        In the first sweep, the person's first message counts, too.
+        """
         spans = [
             item["from_seq"]
             for item in going

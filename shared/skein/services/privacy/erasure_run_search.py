@@ -1,4 +1,4 @@
-"""Find the runs outside a person's chats that may have been shown their words."""
+"""Run search: runs outside a person's chats that may hold the person's words."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from skein.services.privacy.erasure_sweep import ROWS, Sweep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSearch:
-    """Finds such runs and erases their words."""
+    """The stage `runs` of an erasure: runs outside the person's chats."""
 
     table: Table
     runs: RunEraser
 
     def elsewhere(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Erase the runs that may have been shown something of theirs in other chats."""
+        """Erase the runs that may have been shown the person's content in other chats."""
         for position, runs in self._stretches(sweep):
             if after is not None and position <= after:
                 continue
@@ -40,7 +40,7 @@ class RunSearch:
             yield position
 
     def _stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
-        """Stretches of runs, in an order that does not change; none is read before it is used."""
+        """Yield positions and their runs in stable order; the runs are read lazily."""
         shared = [note for note in sweep.chats.values() if not note.private]
         for agent_id in sorted({agent for note in shared for agent in note.agents}):
             day = min(note.since for note in shared if agent_id in note.agents)
@@ -61,7 +61,10 @@ class RunSearch:
                 yield f"4 {note.chat_id} {chat_id}", self._told(sweep, chat_id, told_at)
 
     def _of_day(self, sweep: Sweep, agent_id: str, day: date, since: datetime) -> Iterator[Run]:
-        """An agent's runs of one day: it tells in any chat what goes on in its open ones."""
+        """Yield an agent's runs of one day, created at or after `since`.
+
+        An agent may tell any chat about its open chats.
+        """
         for rows in self._pages(runs_relation(sweep.tenant, agent_id, day)):
             keys = [Key(row["pk"], row["sk"]) for row in rows]
             found = self.table.get_many(keys) if keys else {}
@@ -69,7 +72,7 @@ class RunSearch:
             yield from (run for run in runs if run.created_at >= since)
 
     def _told(self, sweep: Sweep, chat_id: str, told_at: datetime) -> Iterator[Run]:
-        """Runs that may have been shown why somebody spoke in a chat not theirs."""
+        """Yield the runs of a chat that may have been shown a message's origin."""
         for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
             if not Step.is_stored_as(item):
                 run = Run.from_item(item)
@@ -77,7 +80,11 @@ class RunSearch:
                     yield run
 
     def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
-        """Runs of plans that were set in their private chats."""
+        """Yield an agent's runs without a chat that rest on the person's words.
+
+        Such a run was triggered by a plan from one of the person's chats, or has the person in its
+        audience.
+        """
         for item in items_under(self.table, agent_partition(sweep.tenant, agent_id), Run.PREFIX):
             if not Step.is_stored_as(item):
                 run = Run.from_item(item)
@@ -87,7 +94,10 @@ class RunSearch:
                     yield run
 
     def _of_person(self, sweep: Sweep, note: ErasedChat, person: str) -> Iterator[Run]:
-        """Runs in private chats of somebody who was there, too, by agents that were there."""
+        """Yield the runs in another person's private chats by agents of a shared private chat.
+
+        Borrowed context of those agents is deleted there, too.
+        """
         for chat_id in self._private_chats(sweep, person):
             for agent_id in note.agents:
                 self.runs.unborrow(sweep, chat_id, agent_id)

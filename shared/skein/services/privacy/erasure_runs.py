@@ -1,7 +1,8 @@
-"""What an erasure leaves of runs: figures. And what runs of theirs have left in other chats.
+"""Run erasure: reduce runs to their figures, and erase their traces in other chats.
 
-A run that has not ended is stopped if it began before the first sweep was over; one that began
-later has seen nothing of what is erased, and is let alone.
+In the first sweep, a run that has not ended is left to a later one. A later sweep cancels such a
+run if it started before the first sweep ended. A run that starts afterwards has seen no erased
+content and stays.
 """
 
 import json
@@ -32,13 +33,17 @@ SENDING = "send_message"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEraser:
-    """Takes words out of runs."""
+    """Eraser of the content of runs."""
 
     table: Table
     completion: RunCompletion
 
     def erase(self, sweep: Sweep, run: Run) -> None:
-        """Leave of a run its figures, unless it is at work and has seen nothing."""
+        """Erase the content of a run and keep its figures.
+
+        A live run that started before the end of the first sweep is canceled in a later sweep, and
+        then erased. Other live runs are skipped.
+        """
         if sweep.to_stop(run) and sweep.erasure.swept_at is not None:
             sweep.found.stopped += 1
             with suppress(Conflict):
@@ -58,7 +63,10 @@ class RunEraser:
             self.table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
 
     def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
-        """Take away what an agent has staged in a chat, if it comes from one of theirs."""
+        """Delete an agent's borrowed context in a chat, if it concerns the person.
+
+        Such context comes from one of the person's chats, or names the person.
+        """
         key = Borrowed.key_of(sweep.tenant, chat_id, agent_id)
         item = self.table.get(key)
         staged = Borrowed.from_item(item) if item else None
@@ -71,7 +79,7 @@ class RunEraser:
             sweep.found.counts["borrowed"] += 1
 
     def _untell(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
-        """Take away what a run has staged, and why it says it spoke, in chats not its own."""
+        """Delete a run's borrowed context, and the origins of its messages in other chats."""
         calls = [call for step in steps for call in step.tool_calls]
         named = {place for call in calls for place in _chats_named(call.arguments)}
         places = {sent.chat_id for sent in run.sent} | named
@@ -87,7 +95,7 @@ class RunEraser:
                 self._unexplain(sweep, place, seq)
 
     def _said(self, sweep: Sweep, run: Run, steps: list[Step], place: str) -> set[int]:
-        """The numbers of what a run has said in a chat."""
+        """Return the numbers of the messages that a run posted in a chat."""
         agent = MemberRef(kind="agent", id=run.agent_id)
         effects = [
             f"{run.id}:{step.n}:{position}"
@@ -103,7 +111,11 @@ class RunEraser:
         return seqs
 
     def _unexplain(self, sweep: Sweep, chat_id: str, seq: int) -> None:
-        """Take away why a message was sent; a note stays that runs there may have been shown it."""
+        """Remove a message's origin, and its trace to the person.
+
+        The note on the source chat records since when runs may have been shown the origin, so that
+        the stage `runs` finds them.
+        """
         item = self.table.get(Message.key_of(sweep.tenant, chat_id, seq))
         message = Message.from_item(item) if item else None
         if message is not None and message.traced_to in sweep.subject.ids:
@@ -127,7 +139,7 @@ BARE_STEP: dict[str, Any] = {"text": "", "tool_calls": [], "results": None, "pro
 
 
 def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
-    """What is to change of a run for its figures alone to stay; nothing the second time."""
+    """Return the changes that reduce a run to its figures; empty the second time."""
     trigger = run.trigger
     by = None if sweep.is_theirs(trigger.by) else trigger.by
     bare = run.model_copy(
@@ -149,7 +161,7 @@ def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
 
 
 def _chats_named(arguments: str) -> set[str]:
-    """The chats that a call of a tool names, as far as it can be read."""
+    """Return the chat ids in a tool call's arguments; none if the JSON is malformed."""
     try:
         given = json.loads(arguments)
     except ValueError:

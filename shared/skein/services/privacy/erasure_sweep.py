@@ -1,4 +1,4 @@
-"""What every stage of an erasure goes by: who is erased, where they were, what was found so far."""
+"""Erasure sweeps: the person, the person's chats and the counts, shared by all stages."""
 
 import json
 import re
@@ -20,7 +20,12 @@ ROWS = 100
 
 @dataclass(slots=True)
 class Found:
-    """What a stretch of work has erased, by kind, and how many runs and places it had to stop."""
+    """Counts since the last save.
+
+    Attributes:
+        counts: Erased items by kind.
+        stopped: Canceled runs and closed memberships.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     stopped: int = 0
@@ -31,11 +36,11 @@ class Sweep:
     """One sweep of an erasure.
 
     Attributes:
-        erasure: As it was when the sweep's worker took it up.
-        subject: Who is erased.
-        chats: Where they were, by the chats' ids; the sweep adds to them.
-        found: Counted as it goes.
-        now: When the worker took it up.
+        erasure: The erasure as the worker claimed it.
+        subject: The person, as ids, names and phone numbers.
+        chats: Notes on the person's chats by chat id; the sweep adds to them.
+        found: Counts since the last save.
+        now: When the worker claimed the erasure.
     """
 
     erasure: Erasure
@@ -46,30 +51,31 @@ class Sweep:
 
     @property
     def tenant(self) -> str:
-        """Whose person."""
+        """The tenant of the person."""
         return self.erasure.tenant
 
     def is_theirs(self, member: MemberRef | None) -> bool:
-        """Whether this is the person, under any of their ids."""
+        """Return whether a member is the person, under any of the person's ids."""
         return member is not None and member.kind == "user" and member.id in self.subject.ids
 
     def suspect(self, made_at: datetime) -> bool:
-        """Whether what was made then may have been made from what is erased.
+        """Return whether content made at this time may be derived from erased content.
 
-        The first sweep takes everything; what came after its end has never seen any of it.
+        True for everything made before the first sweep ends. Content made later cannot be derived
+        from erased content, because the first sweep erases all of that content.
         """
         swept_at = self.erasure.swept_at
         return swept_at is None or made_at <= swept_at
 
     def to_stop(self, run: Run) -> bool:
-        """Whether a run that has not ended may have been shown what is erased."""
+        """Return whether a live run may have been shown erased content."""
         if run.ended:
             return False
         swept_at = self.erasure.swept_at
         return swept_at is None or (run.started_at is not None and run.started_at <= swept_at)
 
     def learn(self, subject: Subject) -> None:
-        """Go by more names and numbers from now on."""
+        """Replace the subject, with more names and phone numbers."""
         self.subject = subject
         vars(self).pop("_telling", None)
 
@@ -80,18 +86,21 @@ class Sweep:
         return re.compile("|".join([*(re.escape(text.casefold()) for text in plain), *words]))
 
     def names_them(self, *texts: str | None) -> bool:
-        """Whether a text holds an id or a number of theirs, or a name as a word of its own."""
+        """Return whether a text contains the person's id, phone number or name.
+
+        A name must match as a whole word.
+        """
         return any(text and self._telling.search(text.casefold()) for text in texts)
 
     def mentions_them(self, attributes: Any) -> bool:
-        """The same for anything JSON-ready."""
+        """Return whether JSON-serialisable attributes name the person; see `names_them`."""
         return self.names_them(json.dumps(attributes, ensure_ascii=False, default=str))
 
 
 def tombstone(message: Message) -> dict[str, Any]:
-    """The attributes that leave of a message its number, its id and its time.
+    """Return the attributes that erase a message but keep its number, id and time.
 
-    A person's is by nobody any more; an agent's stays its own, without the words.
+    A person's message gets the sender `ERASED`. An agent's message keeps its sender.
     """
     sender = ERASED if message.sender.kind == "user" else message.sender
     return {
@@ -109,22 +118,26 @@ def tombstone(message: Message) -> dict[str, Any]:
 
 
 def epoch_raised(tenant: str, chat_id: str) -> Update:
-    """Lets nobody go by what they have kept of a chat's messages, or are about to derive."""
+    """Return the write that raises a chat's epoch.
+
+    The new epoch invalidates cached messages, and content that is being derived from them.
+    """
     key = Chat.key_of(tenant, chat_id)
     return Update(key, add={"epoch": 1, "version": 1}, condition=Exists())
 
 
 def is_to_go(sweep: Sweep, note: ErasedChat, message: Message, *, suspect: bool) -> bool:
-    """Whether a message of one of their chats is erased.
+    """Return whether to erase a message of one of the person's chats.
 
-    Their own are; and an agent's, where it names them, or was said in private while they were
-    there or to those who still are.
+    The person's own messages are erased. An agent's message is erased if it names the person. In a
+    private chat, it is also erased if `suspect` is set and its number is `note.present_seq` or
+    higher.
 
     Args:
-        sweep: Whose.
-        note: On the chat.
-        message: As it stands there.
-        suspect: Whether its sender may have seen what is erased.
+        sweep: The sweep of the person.
+        note: The note on the chat.
+        message: The message as stored.
+        suspect: Whether the sender may have seen erased content.
     """
     if message.kind == "erased":
         return False

@@ -1,9 +1,9 @@
-"""The work of an erasure: two sweeps over all that is a person's, and then the report.
+"""Erasure worker: sweeps over all data of a person, counted in a report.
 
-Each sweep goes through the same stages; every step of each may be done again, and how far a stage
-has come is kept, so a worker that dies or runs out of time is followed by another. The second sweep
-begins once every function that was at work during the first has ended, and takes what those still
-wrote. Should it have had to stop a run, or to close a place, another one follows.
+Each sweep runs the same stages. Each step is idempotent and progress is saved, so another worker
+can continue after a crash or at the deadline. The second sweep starts after every function that
+was at work during the first one has ended, and erases what those functions still wrote. If a later
+sweep stops a run or closes a membership, one more follows, up to `MAX_SWEEPS` in total.
 """
 
 import logging
@@ -31,7 +31,7 @@ from skein.services.privacy.erasure_run_search import RunSearch
 from skein.services.privacy.erasure_sweep import Found, Sweep
 
 MAX_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
-SPARE = timedelta(seconds=60)  # between two sweeps beyond that, and before a worker's deadline
+SPARE = timedelta(seconds=60)  # margin: between sweeps beyond MAX_FUNCTION, and before deadlines
 MAX_SWEEPS = 4
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ Stage = Callable[[Sweep, str | None], Iterator[str]]
 
 
 class Eraser:
-    """What the erasure worker does."""
+    """Worker that carries out erasures."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class Eraser:
         }
 
     def carry_on(self, job: ErasureJob, *, deadline: datetime) -> None:
-        """Do what is to be done of an erasure now, as far as time allows.
+        """Continue an erasure until 60 seconds before the deadline (idempotent).
 
-        Doing it twice, late or for nothing does no harm.
+        Nothing happens if the erasure is done, is not due or is claimed by another worker.
         """
         try:
             erasure = self._claim(job, deadline)
@@ -100,10 +100,10 @@ class Eraser:
         return self._save(erasure, due_at=deadline + SPARE, **changes)
 
     def _save(self, erasure: Erasure, *, due_at: datetime | None = None, **changes: Any) -> Erasure:
-        """Write how far it has come.
+        """Save the progress of an erasure, guarded by its fencing token.
 
         Raises:
-            ConditionFailed: Another worker has taken it over.
+            ConditionFailed: Another worker has claimed the erasure.
         """
         changed = erasure.model_copy(update=changes)
         stored = changed.attributes()
@@ -134,7 +134,7 @@ class Eraser:
         self._rest_or_finish(erasure, subject)
 
     def _counted(self, erasure: Erasure, sweep: Sweep, **changes: Any) -> Erasure:
-        """Save what was found since the last time."""
+        """Save the counts since the last save."""
         found, sweep.found = sweep.found, Found()
         if not found.counts and not found.stopped and not changes:
             return erasure
@@ -149,7 +149,7 @@ class Eraser:
         )
 
     def _hand_on(self, erasure: Erasure, job: ErasureJob) -> None:
-        """Let a fresh invocation go on; if its job gets lost, the tick finds the mark."""
+        """Queue a job for the next invocation; the due pointer covers a lost job."""
         self._save(erasure, due_at=self._clock.now() + SPARE, busy_until=None)
         self._dispatch.send([job])
 
@@ -175,7 +175,7 @@ class Eraser:
     def _finish(
         self, erasure: Erasure, subject: Subject, sweeps: tuple[SweepCount, ...], now: datetime
     ) -> None:
-        """Take away what the work itself needed, the person's bare record last."""
+        """Mark the erasure as done, and delete its working records and the bare user."""
         for note in self._notes(erasure).values():
             self._table.write(Delete(note.key))
         done = erasure.model_copy(
@@ -194,7 +194,7 @@ class Eraser:
         )
         logger.info("a person is erased", extra={"erasure_id": erasure.id, "at": rfc3339(now)})
 
-    # ------------------------------------------------------------------ what it goes by
+    # ------------------------------------------------------------------ working records
 
     def _subject(self, erasure: Erasure) -> Subject | None:
         item = self._table.get(Subject.key_of(erasure.tenant, erasure.id))
@@ -210,8 +210,8 @@ class Eraser:
     # ------------------------------------------------------------------ look-ups
 
     def _rest(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Whatever leads to them by a number, by an id that was theirs, or by a `client_id`."""
-        del after  # it is little
+        """Delete look-ups and limits by phone number, user id and `client_id`."""
+        del after  # this stage is short and starts over
         for phone in sweep.subject.phones:
             for item in items_under(self._table, phone_partition(sweep.tenant, phone), ""):
                 self._delete(sweep, _look_up(sweep, phone, item))
@@ -229,13 +229,13 @@ class Eraser:
             return
         try:
             self._table.write(write)
-        except ConditionFailed:  # somebody else's by now
+        except ConditionFailed:  # the look-up now belongs to someone else
             return
         sweep.found.counts["look_ups"] += 1
 
 
 def _look_up(sweep: Sweep, phone: str, item: Item) -> Write | None:
-    """What takes away a look-up of a number, if it leads to them."""
+    """Return the write that deletes a phone look-up; None if it leads elsewhere."""
     key = Key(item["pk"], item["sk"])
     if key == PhoneOwner.key_of(sweep.tenant, phone):
         owner = PhoneOwner.from_item(item)

@@ -1,7 +1,7 @@
-"""All that is on record of a person, as one document in pages.
+"""Export of a person's data: one document, in pages.
 
-A page is as much as one answer of the API holds. What is read for a page is bounded, too, so it may
-be short, or even empty, where much has been said by others.
+The size of a page is limited to one API response. The number of items read for a page is also
+limited, so a page can be short or even empty if most messages are other people's.
 """
 
 from collections.abc import Iterator
@@ -36,21 +36,22 @@ from skein.services.common.pagination import (
     pages_of_relation,
 )
 
-MAX_READ = 5_000  # things that are looked at for one page
-MINE = (Delivery.PREFIX, Message.PREFIX)  # of a chat, in the order of the table
-BOOKKEEPING = (EFFECT, REVISION, OLD_REVISION)  # of what an agent keeps
-RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # before it the hour, then the chat
+MAX_READ = 5_000  # items read for one page
+MINE = (Delivery.PREFIX, Message.PREFIX)  # of a chat's items, in table order
+BOOKKEEPING = (EFFECT, REVISION, OLD_REVISION)  # in an agent's partition; not exported
+RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # the hour, `#`, the chat's id
 UNTOLD = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version"})
 
 
 class ExportCursor(Cursor):
-    """Goes on behind one thing of an export.
+    """The position of the last exported item.
 
     Attributes:
-        relation: Which of the person's lists of chats.
-        row: The chat's row in it.
-        key: The last thing of that chat that was looked at.
-        agent: Once the chats are through: whose possessions are looked at, up to `key`.
+        relation: Index of the list of chats; see `_relations`.
+        row: Sort key of the chat's row in that list.
+        key: Sort key of the last item that was read in that chat, or the position in the agent's
+            data.
+        agent: The agent whose data is being exported; set after all chats are exported.
     """
 
     of: Literal["export"] = "export"
@@ -61,14 +62,14 @@ class ExportCursor(Cursor):
 
 
 class OwnPlace(NamedTuple):
-    """A chat and the person's place in it, open or closed."""
+    """A chat and the person's membership in it, open or closed."""
 
     chat: Chat
     place: Membership
 
 
 class Kept(NamedTuple):
-    """Something that an agent keeps for the person."""
+    """An item that an agent stores for the person alone."""
 
     agent_id: str
     kind: str
@@ -76,7 +77,7 @@ class Kept(NamedTuple):
 
 
 class Export(NamedTuple):
-    """One page; the document ends when `next_cursor` is None."""
+    """One page of an export; `next_cursor` is None on the last page."""
 
     user: User
     chats: list[OwnPlace]
@@ -91,21 +92,21 @@ Thing = OwnPlace | Message | Delivery | Kept | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exports:
-    """Gathers what is on record of people."""
+    """Access to all data of a person."""
 
     table: Table
 
     def page(self, tenant: str, user_id: str, *, cursor: str | None = None) -> Export:
-        """A page of all that is on record of a person: theirs, and agents' answers to them.
+        """Get a page of a person's data, which includes agents' answers in direct chats.
 
         Args:
-            tenant: Whose person.
-            user_id: Who.
-            cursor: Where an earlier page ended.
+            tenant: The owner of the data.
+            user_id: The person's id.
+            cursor: The cursor from the previous page.
 
         Raises:
-            NotFound: There is no such person.
-            Invalid: The cursor is not one of an export.
+            NotFound: The person does not exist or is being erased.
+            Invalid: The cursor does not belong to an export.
         """
         at = ExportCursor.decode(cursor) if cursor is not None else ExportCursor()
         item = self.table.get(User.key_of(tenant, user_id))
@@ -152,7 +153,10 @@ class Exports:
     def _rest_of_chat(
         self, user: User, at: ExportCursor, row: str
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """The rest of the chat in which an earlier page ended, if they were ever in it."""
+        """Yield the rest of the chat in which the previous page ended.
+
+        A forged cursor yields nothing: the person must be or have been a member of the chat.
+        """
         own = self._own_place(user, related_chat({"gsi1sk": row}))
         if own is not None:
             yield from self._of_chat(user, at, own.chat)
@@ -170,7 +174,10 @@ class Exports:
     def _of_chat(
         self, user: User, at: ExportCursor, chat: Chat
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """What is theirs of a chat behind `at.key`; of a direct chat, the agent's answers, too."""
+        """Yield the person's items of a chat after `at.key`; of a direct chat, all messages.
+
+        Other people's items are read, too, and yielded as None.
+        """
         direct = chat.kind == "direct"
         pk, done = chat.key.pk, at.key or "-"
         for prefix in MINE:
@@ -182,7 +189,7 @@ class Exports:
                 yield position, _theirs(user, found, direct=direct)
 
     def _agents(self, user: User) -> list[str]:
-        """Those who may keep something for the person alone: of their direct chats."""
+        """Return the agents of the person's chats, which may store items for the person alone."""
         agents: set[str] = set()
         for relation in _relations(user):
             for rows in pages_of_relation(self.table, relation):
@@ -204,7 +211,7 @@ class Exports:
 
 
 def _relations(user: User) -> list[str]:
-    """Where a person's chats are listed: those that they are in, and those that they have left."""
+    """Return the index partitions of a person's chats: current and past, of each id."""
     refs = [MemberRef(kind="user", id=user_id) for user_id in (user.id, *user.former_ids)]
     return [
         relation
@@ -226,7 +233,7 @@ def _theirs(user: User, item: Item, *, direct: bool) -> Thing:
 
 
 def _kind(sort_key: str) -> str:
-    """What a possession is, by its sort key."""
+    """Return the kind of an agent's item, from its sort key."""
     kind = key_kind(sort_key)
     return {LIVE.kind: "memory", REFLECTED.kind: "reflection"}.get(kind, kind.lower())
 
