@@ -1,9 +1,9 @@
-"""`python -m local` serves the whole stack on this machine until Ctrl-C."""
+"""Command `python -m local`, which serves the local stack until Ctrl-C."""
 
 import signal
 
 if __name__ == "__main__":
-    # Ctrl-C while the rest is loaded, which takes a while, is answered with silence.
+    # Exit without a traceback on Ctrl-C during the slow imports below.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import logging
@@ -29,10 +29,10 @@ FAILED = 1
 
 
 class OneLine(logging.Formatter):
-    """What the user sees: one line, with an error's own words but no trace."""
+    """Log formatter for the console: one line, with an error's message but no traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Format a record as one line."""
         error = record.exc_info[1] if record.exc_info else None
         detail = f": {type(error).__name__}: {error}" if error else ""
         line = f"{self.formatTime(record, '%H:%M:%S')}  {record.getMessage()}{detail}"
@@ -40,26 +40,26 @@ class OneLine(logging.Formatter):
 
 
 class Masked(logging.Formatter):
-    """What the log holds: lines with a trace, and of numbers the ends."""
+    """Log formatter for the file: full tracebacks, with masked phone numbers."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The lines."""
+        """Format a record and mask its phone numbers."""
         return masked(super().format(record))
 
 
 def main() -> int:
-    """Serve until SIGINT or SIGTERM; returns the exit status."""
+    """Serve the stack until SIGINT, SIGTERM or SIGHUP; return the exit status."""
     console = sys.stdout
     ended = threading.Event()
     signal.signal(signal.SIGINT, lambda *_: ended.set())
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` has it
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # set by `nohup`
         signal.signal(signal.SIGHUP, lambda *_: ended.set())
     try:
         config = Config.from_environment(os.environ)
         with log_in(config.data_dir) as log:
             set_up_logs(console, log)
-            # What functions print is their log, as in Lambda.
+            # As on Lambda, the functions' standard output is their log.
             with redirect_stdout(log), Stack(config) as stack:
                 console.write(_greeting(stack))
                 console.flush()
@@ -73,10 +73,10 @@ def main() -> int:
 
 
 def log_in(folder: Path) -> TextIO:
-    """The log of a new start, in the folder for the data, which is made if need be.
+    """Open an empty log file in the data folder, which is created if necessary.
 
     Raises:
-        BadConfigError: Nothing can be kept there.
+        BadConfigError: The folder or the file cannot be written.
     """
     try:
         folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def log_in(folder: Path) -> TextIO:
 
 
 def set_up_logs(console: IO[str], log: IO[str]) -> None:
-    """Show what happens to the user, texts included; the log keeps no text and no number."""
+    """Log to the console and a file; the file contains no SMS texts and only masked numbers."""
     to_user, to_file = logging.StreamHandler(console), logging.StreamHandler(log)
     to_user.setFormatter(OneLine())
     to_file.setFormatter(Masked("%(asctime)s %(levelname)s %(name)s %(message)s"))

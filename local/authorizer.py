@@ -1,6 +1,6 @@
-"""The JWT authorizer of API Gateway, and the identity provider whose tokens it takes.
+"""JWT authorizer of the local API Gateway, and the identity provider that signs its tokens.
 
-What is checked and how it is refused follows
+The checks and the error responses follow
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html
 """
 
@@ -24,7 +24,7 @@ ALGORITHMS = ("RS256",)
 
 
 class RefusedError(Exception):
-    """The gateway answers in place of the function."""
+    """The gateway refuses a request with `response` and does not call the function."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.status)
@@ -32,12 +32,13 @@ class RefusedError(Exception):
 
 
 class Authorizer:
-    """Signs and checks tokens with a key that is made once and kept.
+    """Authorizer that signs and verifies tokens with a persistent key.
 
-    Tokens live by the real time, also while the local clock is turned: they come from outside.
+    Tokens expire by real time, even while the local clock is ahead, because in production they come
+    from an external identity provider.
 
     Args:
-        key_file: Where the private key is kept.
+        key_file: The file of the private key, created on first use.
         issuer: The `iss` of every token.
         audience: The `aud` of every token.
     """
@@ -49,7 +50,7 @@ class Authorizer:
         self._key_id = _thumbprint(self._key)
 
     def token(self, *, sub: str, tenant: str, scope: str) -> str:
-        """A new token for a user, good for a day."""
+        """Create a token for a user, valid for 24 hours."""
         now = int(time.time())
         claims = {
             "iss": self.issuer,
@@ -65,14 +66,14 @@ class Authorizer:
         return jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def authorize(self, header: str | None, scopes: Sequence[str] = ()) -> dict[str, Any]:
-        """What the event's `authorizer` holds for a good `Authorization` header.
+        """Verify an `Authorization` header and return the event's `authorizer` object.
 
         Args:
             header: The header, with or without `Bearer`.
-            scopes: Of these the token must hold one, if there are any.
+            scopes: The accepted scopes, of which the token needs one; empty for no requirement.
 
         Raises:
-            RefusedError: 401 without a good token, 403 without a scope.
+            RefusedError: The token is missing or invalid (401), or has none of the scopes (403).
         """
         claims = self._claims(header)
         granted = str(claims.get("scope", claims.get("scp", ""))).split()
@@ -122,7 +123,7 @@ def _unauthorized(challenge: str) -> RefusedError:
 
 
 def _as_text(value: Any) -> str:
-    """A claim as API Gateway hands it on: every one becomes text."""
+    """Convert a claim to text, as API Gateway does."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):

@@ -1,8 +1,8 @@
-"""Child processes that never outlive their parent, however it ends.
+"""Child processes that never outlive their parent process.
 
-A child runs under `python -m local.children`, with a pipe as its standard input whose other end
-only the parent holds. When the parent is gone, even by `kill -9`, the pipe closes and the child
-ends itself as if it had been sent SIGTERM.
+A child runs under `python -m local.children`. Its standard input is a pipe whose other end only the
+parent holds. When the parent ends, even by `kill -9`, the pipe closes and the child sends itself
+SIGTERM.
 """
 
 import logging
@@ -27,14 +27,14 @@ logger = logging.getLogger(__name__)
 
 
 class Child:
-    """One running child.
+    """Running child process.
 
     Args:
-        name: For messages.
-        module: The Python module that it runs.
-        arguments: Its command line.
-        environment: Added to the parent's.
-        log: The file that takes everything it prints.
+        name: The child's name in messages.
+        module: The Python module to run.
+        arguments: The module's command-line arguments.
+        environment: Variables added to the parent's environment.
+        log: The file for the child's output.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Child:
         self._log = log
         self._stopping = False
         with log.open("wb") as output:
-            # A group of its own: Ctrl-C reaches the parent alone, which stops its children in turn.
+            # A new session, so that Ctrl-C reaches only the parent, which then stops its children.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "local.children", module, *arguments],
                 cwd=ROOT,
@@ -62,14 +62,14 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The child's process id."""
         return self._process.pid
 
     def wait_until(self, ready: Callable[[], bool], *, seconds: float = START_SECONDS) -> None:
         """Return once `ready()` holds.
 
         Raises:
-            ChildFailedError: The child ended first, or took longer than `seconds`.
+            ChildFailedError: The child ended first, or was not ready within `seconds`.
         """
         give_up = time.monotonic() + seconds
         while not ready():
@@ -81,7 +81,7 @@ class Child:
         threading.Thread(target=self._watch, name=f"watch {self.name}", daemon=True).start()
 
     def _watch(self) -> None:
-        """Tell the user if it ends although nobody has ended it."""
+        """Log an error if the child ends without a call of `stop`."""
         self._process.wait()
         if not self._stopping:
             logger.error(
@@ -89,7 +89,7 @@ class Child:
             )
 
     def stop(self) -> None:
-        """End the child and wait until it is gone; stopping it twice is no error."""
+        """Terminate the child and wait for its end; kill the child after `STOP_SECONDS`."""
         self._stopping = True
         self._process.terminate()
         try:
@@ -102,7 +102,7 @@ class Child:
 
 
 def _end_with_parent() -> None:
-    """Block until standard input closes, then end this process; its clean-up gets some time."""
+    """Terminate this process when standard input closes; force its end after `STOP_SECONDS`."""
     while os.read(sys.stdin.fileno(), 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -111,7 +111,11 @@ def _end_with_parent() -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run a module as a child: its name, then its own command line."""
+    """Run a module as a child.
+
+    Args:
+        arguments: The module's name, followed by its command-line arguments.
+    """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.argv[:] = list(arguments)
     runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)

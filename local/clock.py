@@ -1,4 +1,4 @@
-"""The clock of the local stack: the real time, moved forward as far as its user has turned it."""
+"""Clock of the local stack: real time plus an offset that users can increase."""
 
 import threading
 import time
@@ -14,13 +14,12 @@ T = TypeVar("T")
 
 
 class TurnableClock:
-    """A clock (see `skein.ports.Clock`) that can be turned forward, never back.
+    """Clock (see `skein.ports.Clock`) that can be turned forward, never back.
 
-    How far it was turned is kept in a file, so that what was stored stays in the past after a
-    restart.
+    The offset is kept in a file, so that stored timestamps stay in the past after a restart.
 
     Args:
-        path: The file; without one, a restart begins at the real time again.
+        path: The file of the offset; without a file, a restart begins at real time.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -30,12 +29,12 @@ class TurnableClock:
 
     @property
     def ahead(self) -> timedelta:
-        """How far the clock is ahead of the real time."""
+        """The clock's offset from real time."""
         with self._lock:
             return self._ahead
 
     def now(self) -> datetime:
-        """The present moment in UTC."""
+        """Return the current local time in UTC."""
         return datetime.now(UTC) + self.ahead
 
     def sleep(self, seconds: float) -> None:
@@ -43,7 +42,7 @@ class TurnableClock:
         time.sleep(seconds)
 
     def within(self, seconds: float, work: Callable[[], T]) -> T:
-        """Wait for `work` in real time, however far the clock is turned meanwhile."""
+        """Wait for `work`, measured in real time and independent of the clock's offset."""
         return done_within(seconds, work)
 
     def turn(self, by: timedelta) -> None:
@@ -62,5 +61,5 @@ class TurnableClock:
 
 def _ahead(data: bytes) -> timedelta:
     ahead = timedelta(seconds=float(data))
-    datetime.now(UTC) + ahead  # which has to be a time
+    datetime.now(UTC) + ahead  # must be a valid time
     return ahead

@@ -1,4 +1,4 @@
-"""How one local stack is to be run."""
+"""Configuration of a local stack."""
 
 import re
 from collections.abc import Mapping
@@ -15,19 +15,21 @@ PREFIX = "SKEIN_"
 
 
 class BadConfigError(LocalError):
-    """A variable of the environment has a value that makes no sense."""
+    """An environment variable has an invalid value, or the data folder cannot be used."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """What the user chose.
+    """Configuration of a local stack.
 
     Attributes:
-        port: 0 for any free one.
-        data_dir: Where everything is kept between starts.
-        openai_api_key: Without this and `openai_base_url`, the local model answers.
-        openai_base_url: Of an OpenAI-compatible API; None for OpenAI's own.
+        port: TCP port; 0 for any free port.
+        data_dir: The folder of all data that is kept between starts.
+        openai_api_key: Key of the OpenAI API. Without this key and without `openai_base_url`, the
+            stack uses the local model.
+        openai_base_url: URL of an OpenAI-compatible API; None for OpenAI's own.
         settings: Skein's own settings, as environment variables.
+        template: The path of the CloudFormation template.
     """
 
     port: int = DEFAULT_PORT
@@ -39,15 +41,15 @@ class Config:
 
     @property
     def uses_local_model(self) -> bool:
-        """Whether the model on this machine is to answer."""
+        """Whether the stack uses the local model."""
         return self.openai_api_key is None and self.openai_base_url is None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Config":
-        """Read the variables that the README names.
+        """Read the configuration from the environment variables listed in the README.
 
         Raises:
-            BadConfigError: `SKEIN_PORT` is no port, or `OPENAI_BASE_URL` no URL.
+            BadConfigError: `SKEIN_PORT` is not a port, or `OPENAI_BASE_URL` is not a URL.
         """
         port = environment.get("SKEIN_PORT") or str(DEFAULT_PORT)
         if not port.isdecimal() or int(port) > LARGEST_PORT:

@@ -1,7 +1,7 @@
-"""Lets every delay of a queue pass by the local clock instead of the queue's own.
+"""Delays of SQS messages by the local clock instead of the queue's own.
 
-A message is sent without a delay and carries the moment at which it is due; the poller, which alone
-receives, holds it until then. So turning the clock is enough to let a delay pass.
+Each message is sent without a delay, with its due time as an attribute. The poller is the only
+receiver and holds the message until that time, so turning the clock ends a delay.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,13 +21,13 @@ DUE_AT = "due_at"
 def keep_delays(
     client: "SQSClient", clock: Clock, queue_delays: Mapping[str, int], sent: Callable[[], None]
 ) -> None:
-    """Make a client send each message at once, with the moment at which it is due.
+    """Replace the delays of a client's messages by due times of the local clock.
 
     Args:
-        client: Used by the adapter that is under the services.
+        client: The client of the services' SQS adapter.
         clock: The local clock.
-        queue_delays: Seconds by queue URL, for messages without a delay of their own.
-        sent: Called after each batch.
+        queue_delays: Default delays in seconds by queue URL, for messages without their own delay.
+        sent: Called after each sent batch.
     """
 
     def marked(params: dict[str, Any], **_: object) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def keep_delays(
     def notify(**_: object) -> None:
         sent()
 
-    events: Any = client.meta.events  # whose stubs know of no hook that returns something
+    events: Any = client.meta.events  # the stubs lack hooks that return a value
     events.register("provide-client-params.sqs.SendMessageBatch", marked)
     events.register("after-call.sqs.SendMessageBatch", notify)
 
@@ -55,7 +55,7 @@ def _marked(entry: Mapping[str, Any], now: datetime, usual: int) -> dict[str, An
 
 
 def moment(attributes: Mapping[str, str], name: str, default: datetime) -> datetime:
-    """A time that a message carries; `default` for one that came some other way."""
+    """Return a timestamp from a message's attributes; `default` if missing or invalid."""
     try:
         return datetime.fromisoformat(attributes[name]).astimezone(UTC)
     except (KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""What the first start makes, so that the README's first curl gets an answer."""
+"""Demo agent and line, created at the first start for the README's first example."""
 
 from skein.bootstrap import App
 from skein.errors import NotFound
@@ -14,7 +14,7 @@ SYSTEM_PROMPT = (
 
 
 def make_demo(app: App) -> None:
-    """Make the tenant's agent and its line, unless the line is there."""
+    """Create the demo tenant's agent and line, unless the line exists (idempotent)."""
     try:
         app.lines.get(TENANT, LINE)
     except NotFound:

@@ -1,4 +1,4 @@
-"""The calls under `/local`, for people and tests at this machine only (DESIGN section 8)."""
+"""Developer API under `/local`, for users and tests on this machine only (DESIGN section 8)."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -28,11 +28,16 @@ Call = Callable[[Request], object]
 
 @dataclass(frozen=True)
 class DeveloperApi:
-    """Everything that the calls need.
+    """Developer API of a local stack.
 
     Attributes:
-        config: What `GET /local/config` tells.
-        on_text: Called with sender, recipient and body of each text to a line.
+        authorizer: Creates tokens.
+        webhooks: Sends inbound SMS to the stack.
+        sms_log: Contains the outbound SMS.
+        clock: The local clock.
+        quiet: Advances the clock and drains the queues.
+        config: The response of `GET /local/config`.
+        on_text: Called with sender, recipient and body of each SMS to a line.
     """
 
     authorizer: Authorizer
@@ -44,7 +49,7 @@ class DeveloperApi:
     on_text: Callable[[str, str, str], None]
 
     def answer(self, request: Request) -> Response:
-        """Answer a call; what is wrong with it is said in one sentence."""
+        """Handle a call; an error response has a message of one sentence."""
         if not _from_this_machine(request):
             return _error(403, "forbidden", "These calls are for this machine only.")
         calls: dict[tuple[str, str], Call] = {
@@ -79,7 +84,7 @@ class DeveloperApi:
 
     def _texts(self, request: Request) -> object:
         query = dict(parse_qsl(request.query))
-        # A plus that was not escaped arrives as a space.
+        # An unescaped plus arrives as a space.
         numbers = {name: f"+{query[name].strip(' +')}" for name in ("from", "to") if name in query}
         found = self.sms_log.find(sender=numbers.get("from"), recipient=numbers.get("to"))
         return {"items": [_shown(sms) for sms in found], "next_cursor": None}
@@ -104,7 +109,7 @@ class DeveloperApi:
         seconds = _object(request).get("advance_seconds")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             raise BadRequestError("`advance_seconds` must be a number.")
-        if not 0 <= seconds <= MAX_SECONDS:  # what is no number at all lies nowhere
+        if not 0 <= seconds <= MAX_SECONDS:  # also rejects NaN
             raise BadRequestError("`advance_seconds` must lie between 0 and ten years.")
         self.quiet.advance(timedelta(seconds=seconds))
         return {"now": rfc3339(self.clock.now())}
@@ -115,7 +120,10 @@ class DeveloperApi:
 
 
 def _from_this_machine(request: Request) -> bool:
-    """Whether this is no web page's doing, by way of the browser on this machine."""
+    """Return whether a request has a loopback host and no foreign origin.
+
+    This keeps web pages in a browser on this machine from calling the API.
+    """
     host = urlsplit(f"//{request.headers.get('host', '')}").hostname
     origin = request.headers.get("origin")
     return host in LOOPBACK_HOSTS and (

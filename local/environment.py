@@ -1,4 +1,4 @@
-"""What the functions find around them: environment, settings, secrets."""
+"""Environment of the local functions: variables, settings and secrets."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -15,20 +15,20 @@ from skein.settings import Settings
 AUDIENCE = "skein-local"
 LOOPBACK = "127.0.0.1,localhost"
 CHOOSABLE = {"SKEIN_DEFAULT_MODEL": "DefaultModel", "SKEIN_LIGHT_MODEL": "LightModel"}
-# These would let an SDK look elsewhere for its endpoint or credentials.
+# These variables would point an SDK to other endpoints or credentials.
 MISLEADING = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL")
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Where things are for the functions.
+    """Local endpoints and names that the functions' environment is built from.
 
     Attributes:
-        base_url: Where the stack is reached.
-        aws_url: Where DynamoDB, SQS and Secrets Manager are.
-        model_url: Of an OpenAI-compatible API; None for OpenAI's own.
-        names: What references to the template's table and queues stand for.
-        chosen: Skein's own settings as the user, or the model, has them.
+        base_url: The URL of the stack.
+        aws_url: The URL of the local DynamoDB, SQS and Secrets Manager.
+        model_url: The URL of an OpenAI-compatible API; None for OpenAI's own.
+        names: Values of references to the template's table and queues.
+        chosen: Skein's settings from the user or for the local model, as environment variables.
     """
 
     base_url: str
@@ -43,10 +43,10 @@ class Surroundings:
         return f"{self.base_url}/local"
 
     def variables(self, template: Template) -> dict[str, str]:
-        """The environment variables of all functions of a template.
+        """Return the merged environment variables of a template's functions.
 
         Raises:
-            BadTemplateError: It lacks a parameter, or refers to something unknown.
+            BadTemplateError: The template lacks a parameter, or a reference has no local value.
         """
         parameters = {
             "JwtIssuer": self.issuer,
@@ -69,7 +69,7 @@ class Surroundings:
         return variables
 
     def skein(self, template: Template) -> dict[str, str]:
-        """Skein's own variables: as deployed, but for what was chosen and where things are here."""
+        """Return Skein's variables: those of the template, the chosen settings and local URLs."""
         return {
             **self.chosen,
             **self.variables(template),
@@ -78,17 +78,17 @@ class Surroundings:
         }
 
     def settings(self, template: Template) -> Settings:
-        """Skein's settings, from those.
+        """Create Skein's settings from `skein()`.
 
         Raises:
-            BadSettings: A variable has an unfit value.
+            BadSettings: A variable has an invalid value.
         """
         return Settings.from_environment(self.skein(template))
 
 
 @contextmanager
 def lambda_environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Let this process have a function's environment for a while."""
+    """Give this process a function's environment variables within the block."""
     before = dict(os.environ)
     for name in MISLEADING:
         os.environ.pop(name, None)
@@ -96,7 +96,7 @@ def lambda_environment(variables: Mapping[str, str]) -> Iterator[None]:
         name: ",".join(filter(None, (before.get(name), LOOPBACK)))
         for name in ("no_proxy", "NO_PROXY")
     }
-    # The layer's folders are not here; what lies in them is found in the repository instead.
+    # The layer's folders under /opt do not exist here; the repository has their content.
     own = {name: value for name, value in variables.items() if not value.startswith("/opt/")}
     os.environ.update({**own, **CREDENTIALS, **proxies})
     try:
@@ -107,11 +107,11 @@ def lambda_environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 class LocalSecrets:
-    """Secrets (see `skein.ports.Secrets`) of which the model's key is never written to disk.
+    """Secrets (see `skein.ports.Secrets`) that keep the model's key in memory, never on disk.
 
     Args:
-        others: Where all other secrets are.
-        api_key: For the model.
+        others: Contains all other secrets.
+        api_key: The model's key.
     """
 
     def __init__(self, others: Secrets, api_key: str) -> None:
@@ -119,5 +119,5 @@ class LocalSecrets:
         self._api_key = api_key
 
     def get(self, name: str) -> Mapping[str, str]:
-        """The fields of a secret."""
+        """Return the fields of a secret."""
         return {"api_key": self._api_key} if name == OPENAI_SECRET else self._others.get(name)

@@ -1,31 +1,31 @@
-"""What can go wrong with the local stack itself; each message is one line for its user.
+"""Errors of the local stack itself; each message is one line for the user.
 
 LocalError
-  BadTemplateError   the template holds something that the local stack does not understand
-  ChildFailedError   a child process ended at once, or did not get ready in time
-  DamagedDataError   a file of the data does not hold what it should
+  BadTemplateError   the template is invalid, or the local stack does not support a part of it
+  ChildFailedError   a child process ended early, or was not ready in time
+  DamagedDataError   a data file has invalid content
   DataInUseError     another stack uses the same data
   ModelMissingError  the local model is not installed
-  PortInUseError     something else listens on the port, or it is for root alone
-  RestlessError      the stack did not come to rest in time
-  BadRequestError    a call of the developer API is wrong
+  PortInUseError     the port is in use, or this user may not bind to it
+  RestlessError      the stack was not idle in time
+  BadRequestError    a call of the developer API is invalid
 """
 
 
 class LocalError(Exception):
-    """The root of everything that is told to the user in one line."""
+    """Base class of errors whose message is shown to the user in one line."""
 
 
 class BadTemplateError(LocalError):
-    """The template holds something that the local stack does not understand."""
+    """The template is invalid, or the local stack does not support a part of it."""
 
 
 class ChildFailedError(LocalError):
-    """A child process ended at once, or did not get ready in time."""
+    """A child process ended early, or was not ready in time."""
 
 
 class DamagedDataError(LocalError):
-    """A file of the data does not hold what it should."""
+    """A data file has invalid content."""
 
 
 class DataInUseError(LocalError):
@@ -37,12 +37,12 @@ class ModelMissingError(LocalError):
 
 
 class PortInUseError(LocalError):
-    """Something else listens on the port, or it is for root alone."""
+    """The port is in use, or this user may not bind to it."""
 
 
 class RestlessError(LocalError):
-    """The stack did not come to rest in time."""
+    """The stack was not idle in time."""
 
 
 class BadRequestError(LocalError):
-    """A call of the developer API is wrong."""
+    """A call of the developer API is invalid."""

@@ -1,4 +1,4 @@
-"""Small files that are there as a whole or not at all, and say so where they are damaged."""
+"""Small data files, written atomically, with an error for damaged content."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file at once, readable by its owner alone."""
+    """Replace a file atomically; only its owner can read and write the new file."""
     partial = path.with_name(f"{path.name}.part")
     with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(data)
@@ -19,16 +19,16 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def read_whole(path: Path, meaning: Callable[[bytes], T]) -> T:
-    """What a file of the data means.
+    """Read and parse a data file.
 
-    Nothing of it is guessed or made anew: whoever has a copy may want to put it back.
+    Damaged content is never repaired or replaced, because the user may have a backup to restore.
 
     Args:
-        path: The file, which is there.
-        meaning: Makes of its bytes what they stand for.
+        path: The file, which must exist.
+        meaning: Parses the file's bytes.
 
     Raises:
-        DamagedDataError: They stand for nothing.
+        DamagedDataError: The content cannot be parsed.
     """
     data = path.read_bytes()
     try:

@@ -1,6 +1,6 @@
-"""Runs the handlers that the template names, as Lambda would.
+"""Runner of the template's handlers, in place of Lambda.
 
-All of them live in this one process, in as many threads at once as there are events.
+All handlers run in this process, with one thread per concurrent event.
 """
 
 import importlib
@@ -20,7 +20,7 @@ Handler = Callable[[Event, "LambdaContext"], Any]
 
 
 class LambdaContext:
-    """What Lambda tells a handler about its invocation."""
+    """Lambda context object of one invocation."""
 
     client_context = None
     identity = None
@@ -37,23 +37,23 @@ class LambdaContext:
         self.log_stream_name = "local"
 
     def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds of real time until the function's time-out."""
+        """Return the milliseconds of real time until the function's timeout."""
         return max(0, int((self._deadline - time.monotonic()) * 1000))
 
 
 class Invoker(Protocol):
-    """Where functions run."""
+    """Port that runs functions."""
 
     def invoke(self, function: Function, event: Event) -> Any:
-        """What a function returns for one event; what it raises goes through."""
+        """Call a function with one event; return its result and let its exceptions pass."""
         ...
 
 
 class Functions:
-    """The template's functions, imported and ready to be called.
+    """Invoker that imports the functions' handlers and calls them in this process.
 
     Args:
-        functions: As the template describes them.
+        functions: The template's functions.
     """
 
     def __init__(self, functions: Sequence[Function]) -> None:
@@ -63,12 +63,12 @@ class Functions:
         self._handlers = {function.logical_id: _load(function) for function in functions}
 
     def invoke(self, function: Function, event: Event) -> Any:
-        """Handle one event in this thread; what the handler raises goes through."""
+        """Call a function's handler in this thread; its exceptions are not caught."""
         return self._handlers[function.logical_id](event, LambdaContext(function))
 
 
 def concurrency(function: Function, most: int = MAX_AT_ONCE) -> int:
-    """How many batches of its queues a function handles at once, of as many as there may be."""
+    """Return how many batches of its queues a function may handle at once, at most `most`."""
     allowed = (source.concurrency or most for source in function.queues)
     return min(most, max(allowed, default=most))
 

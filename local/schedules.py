@@ -1,4 +1,4 @@
-"""EventBridge rules with a schedule, fired by the local clock."""
+"""Schedules of EventBridge rules, fired by the local clock."""
 
 import json
 import logging
@@ -30,11 +30,11 @@ class _Rule:
 
 
 class Schedules:
-    """Calls the functions that have schedules; each fires first at the start.
+    """Scheduler that calls functions by their schedules, first at the start.
 
     Args:
-        functions_with_schedules: As the template describes them.
-        functions: Where they run.
+        functions_with_schedules: The template's functions.
+        functions: Runs the functions.
         clock: The local clock.
     """
 
@@ -59,22 +59,22 @@ class Schedules:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """Wait for what is firing; until the end of the block only this thread fires."""
+        """Block other threads from firing rules within the block, after the current firing."""
         with self._firing:
             yield
 
     def start(self) -> None:
-        """Begin to fire."""
+        """Start firing rules."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Fire no more."""
+        """Stop firing rules."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def fire_due(self) -> int:
-        """Fire, once each, the rules that have become due, in this thread; returns their number."""
+        """Fire each due rule once, in this thread; return the number of rules fired."""
         with self._firing:
             now = self._clock.now()
             due = [rule for rule in self._rules if rule.due_at <= now]
@@ -84,7 +84,7 @@ class Schedules:
             return len(due)
 
     def fire_all(self) -> int:
-        """Fire every rule now, due or not, in this thread; returns their number."""
+        """Fire every rule, due or not, in this thread; return the number of rules."""
         with self._firing:
             for rule in self._rules:
                 self._fire(rule)
@@ -108,12 +108,12 @@ class Schedules:
 
 
 def parse(expression: str) -> timedelta:
-    """Return the time between two firings of a schedule.
+    """Parse a schedule expression and return its interval.
 
-    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html
+    See https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html.
 
     Raises:
-        BadTemplateError: It is not a `rate(...)`, the only kind that the template has.
+        BadTemplateError: The expression is not a `rate(...)`, the only kind in the template.
     """
     rate = re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", expression)
     if rate is None:

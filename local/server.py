@@ -1,4 +1,4 @@
-"""The HTTP server of the local stack: loopback only, a thread for each request."""
+"""HTTP server of the local stack, on loopback only, with a thread per request."""
 
 import socket
 import threading
@@ -24,20 +24,20 @@ Answer = Callable[[Request], Response]
 
 
 class Server:
-    """Serves `answer` over HTTP.
+    """HTTP server that passes requests to `answer`.
 
     Args:
-        port: TCP port; 0 for any free one.
-        answer: Called in a thread of its own for each request.
+        port: TCP port; 0 for any free port.
+        answer: Called for each request, in a separate thread.
 
     Raises:
-        PortInUseError: The port is taken, or not for this user.
+        PortInUseError: The port is in use, or this user may not bind to it.
     """
 
     def __init__(self, port: int, answer: Answer) -> None:
         self._answer = answer
         try:
-            # The listening socket is made here since Werkzeug ends the process if it cannot.
+            # Create the socket here, because Werkzeug exits the process if it cannot bind.
             self._socket = socket.create_server((HOST, port), backlog=128)
         except OSError as error:
             why = "is in use" if error.errno == EADDRINUSE else f"is refused ({error.strerror})"
@@ -51,11 +51,11 @@ class Server:
         )
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start serving requests."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more requests; those being answered end by themselves."""
+        """Stop accepting requests, without waiting for those in progress."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -90,7 +90,7 @@ class Server:
 
 
 def _headers(environ: "WSGIEnvironment") -> dict[str, str]:
-    """The headers, and those that API Gateway adds."""
+    """Return a request's headers by lower-case name, with those that API Gateway adds."""
     headers = {
         name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
         for name, value in environ.items()
@@ -105,7 +105,7 @@ def _headers(environ: "WSGIEnvironment") -> dict[str, str]:
 
 
 def _body(environ: "WSGIEnvironment") -> bytes | None:
-    """The body; None when it is larger than API Gateway takes."""
+    """Read a request's body; None if the body is larger than API Gateway accepts."""
     stream: Any = environ["wsgi.input"]
     if environ.get("wsgi.input_terminated"):  # chunked
         body = bytes(stream.read(MAX_BODY_BYTES + 1))
@@ -120,17 +120,17 @@ def _body(environ: "WSGIEnvironment") -> bytes | None:
 
 
 class _Handler(WSGIRequestHandler):
-    """Takes one request from each connection, and logs nothing by itself."""
+    """Request handler that handles one request per connection and logs nothing."""
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - the library's name
-        """Stay silent."""
+        """Discard the library's log lines."""
 
 
 class _Server(ThreadedWSGIServer):
-    """Threads of requests do not hold up the end of the process."""
+    """Threaded server whose request threads do not delay the end of the process."""
 
     daemon_threads = True
     block_on_close = False
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that has gone away is no news."""
+        """Ignore errors of a connection, such as a client that disconnected."""

@@ -1,4 +1,4 @@
-"""The texts that the sandbox was given, kept in a file between starts."""
+"""Log of the SMS that the Twilio sandbox accepted, kept in a file."""
 
 import json
 import threading
@@ -10,7 +10,7 @@ from local.files import read_whole, write_whole
 
 @dataclass(frozen=True)
 class Sms:
-    """One text as Twilio would know it; times are of the local clock, in whole seconds."""
+    """SMS as Twilio stores it; times are of the local clock, in whole seconds."""
 
     sid: str
     sender: str
@@ -24,10 +24,11 @@ class Sms:
 
 
 class SmsLog:
-    """All texts, oldest first.
+    """Persistent log of SMS.
 
     Args:
-        path: One JSON object a line; a later line about the same text replaces an earlier one.
+        path: The log file, with one JSON object per line. A later line for the same SMS replaces
+            an earlier line.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,20 +36,20 @@ class SmsLog:
         self._lock = threading.Lock()
         self._texts: dict[str, Sms] = {}
         if path.exists():
-            # What follows the last line's end was being written when the stack was killed.
+            # An incomplete last line was being written when the stack was killed.
             *lines, torn = path.read_bytes().split(b"\n")
             if torn:
                 write_whole(path, b"".join(line + b"\n" for line in lines))
             self._texts = read_whole(path, _texts)
 
     def put(self, sms: Sms) -> None:
-        """Keep a text."""
+        """Store an SMS."""
         with self._lock, self._path.open("a", encoding="utf-8") as file:
             self._texts[sms.sid] = sms
             file.write(json.dumps(asdict(sms)) + "\n")
 
     def set_status(self, sid: str, status: str) -> Sms:
-        """Keep what became of a text."""
+        """Store the new status of an SMS and return the SMS."""
         sms = replace(self._texts[sid], status=status)
         self.put(sms)
         return sms
@@ -56,7 +57,7 @@ class SmsLog:
     def find(
         self, *, sid: str | None = None, sender: str | None = None, recipient: str | None = None
     ) -> list[Sms]:
-        """The texts that fit, oldest first."""
+        """Return the SMS that match all given filters, oldest first."""
         with self._lock:
             texts = list(self._texts.values())
         return [

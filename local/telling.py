@@ -1,4 +1,4 @@
-"""Tells the user of the local stack that the model does not answer, and why."""
+"""Language model wrapper that logs the model's failures for the local user."""
 
 import logging
 
@@ -10,13 +10,13 @@ logger = logging.getLogger(__name__)
 
 
 class TellingModel:
-    """A language model (see `skein.ports.LanguageModel`) of whose failures the user hears.
+    """Language model (see `skein.ports.LanguageModel`) that logs failures of another model.
 
-    The same reason is told once until there is an answer again: runs try on by themselves.
+    Consecutive failures with the same message are logged once, because runs retry automatically.
 
     Args:
-        model: The model.
-        where: Its API.
+        model: The wrapped model.
+        where: The model's API, for the log line.
     """
 
     def __init__(self, model: LanguageModel, where: str) -> None:
@@ -25,7 +25,7 @@ class TellingModel:
         self._told = ""
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
-        """See `skein.ports.LanguageModel`."""
+        """Call the model (see `skein.ports.LanguageModel`) and log a new failure."""
         try:
             answer = self._model.complete(request)
         except SkeinError as error:

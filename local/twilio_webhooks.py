@@ -1,6 +1,6 @@
-"""Makes Twilio's webhook requests: forms, signed with the account's auth token.
+"""Twilio's webhook requests: forms that are signed with the account's auth token.
 
-https://www.twilio.com/docs/usage/webhooks/webhooks-security
+See https://www.twilio.com/docs/usage/webhooks/webhooks-security.
 """
 
 import logging
@@ -20,12 +20,12 @@ logger = logging.getLogger(__name__)
 
 
 class TwilioWebhooks:
-    """The webhooks of one account.
+    """Webhook sender of one Twilio account.
 
     Args:
         account: `account_sid` and `auth_token`.
-        base_url: Where the stack is reached; no request is ever made to anywhere else.
-        send: Takes a request to the stack and returns its answer.
+        base_url: The stack's URL; requests to other URLs are never sent.
+        send: Sends a request to the stack and returns the response.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class TwilioWebhooks:
         self._send = send
 
     def post(self, url: str, fields: Mapping[str, str]) -> Response:
-        """Send a form to a URL of the stack; 404 for any other."""
+        """Send a form to a URL of the stack; return status 404 for any other URL."""
         if not url.startswith(f"{self._base_url}/"):
             logger.warning("no webhook is sent to %s, which is not this stack", url)
             return Response(404)
@@ -55,10 +55,16 @@ class TwilioWebhooks:
     def text(
         self, *, sender: str, recipient: str, body: str, sid: str | None = None
     ) -> tuple[str, Response]:
-        """Let a phone send a text to a line, with an id of its own to have it come twice.
+        """Send an inbound SMS to a line's webhook.
+
+        Args:
+            sender: The phone number of the sender.
+            recipient: The phone number of the line.
+            body: The text of the SMS.
+            sid: The id of the SMS, to send the same SMS twice; None for a new id.
 
         Returns:
-            The text's id and the stack's answer.
+            The id of the SMS and the stack's response.
         """
         sid = sid or f"SM{secrets.token_hex(16)}"
         fields = {

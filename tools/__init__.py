@@ -1,1 +1,1 @@
-"""What builds Skein: the tokenizer's ranks, the layer, its size. Never deployed."""
+"""Tools that build, deploy and migrate Skein, never deployed themselves."""

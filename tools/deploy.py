@@ -1,8 +1,8 @@
-"""Deploys what `sam build` built, and tells the functions the URL under which they are reached.
+"""Deployment of the output of `sam build`, with the functions' own public URL as a parameter.
 
-`python -m tools.deploy <sam> [Name=value ...]`. An API's URL exists only once the API does, and the
-API only once its functions do; so a first deployment without `PublicBaseUrl` is followed by a
-second one that sets it. It needs only the standard library.
+`python -m tools.deploy <sam> [Name=value ...]`. The API's URL is known only after the first
+deployment. A deployment that leaves `PublicBaseUrl` unset is therefore followed by a second one
+that sets it. The module needs only the standard library.
 """
 
 import json
@@ -13,16 +13,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-UNSET = "unset"  # what the template's output PublicBaseUrl says for no value
+UNSET = "unset"  # the value of the template's output PublicBaseUrl if there is none
 
 Run = Callable[[Sequence[str]], str]
 
 
 def run(command: Sequence[str]) -> str:
-    """Run a command that may ask and tell the user things; return what it printed if it is a list.
+    """Run a SAM command on the user's terminal.
+
+    Returns:
+        The output of a `list` command; an empty string for any other command, which prints its
+        output.
 
     Raises:
-        subprocess.CalledProcessError: It failed; it has said why.
+        subprocess.CalledProcessError: The command failed and has printed the reason.
     """
     listing = "list" in command
     stdout = subprocess.PIPE if listing else None
@@ -31,19 +35,22 @@ def run(command: Sequence[str]) -> str:
 
 
 def stack_name() -> str:
-    """The stack's name, as the SAM CLI takes it from its configuration."""
+    """Read the stack's name from the SAM CLI's configuration."""
     config = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
     return str(config["default"]["deploy"]["parameters"]["stack_name"])
 
 
 def outputs(sam: str, run: Run) -> dict[str, str]:
-    """What the deployed stack says about itself, by name."""
+    """Return the deployed stack's outputs by name."""
     listed = run([sam, "list", "stack-outputs", "--stack-name", stack_name(), "--output", "json"])
     return {output["OutputKey"]: output["OutputValue"] for output in json.loads(listed)}
 
 
 def deploy(sam: str, parameters: Sequence[str], run: Run = run) -> dict[str, str]:
-    """Deploy with the given parameters; those that are not given keep their values."""
+    """Deploy with the given parameters and return the outputs; other parameters keep their values.
+
+    If `PublicBaseUrl` is still unset, a second deployment sets it to the API's URL.
+    """
     run([sam, "deploy", *overrides(parameters)])
     found = outputs(sam, run)
     if found["PublicBaseUrl"] == UNSET:
@@ -54,7 +61,7 @@ def deploy(sam: str, parameters: Sequence[str], run: Run = run) -> dict[str, str
 
 
 def overrides(parameters: Sequence[str]) -> list[str]:
-    """The option that hands parameters to `sam deploy`; none for no parameters."""
+    """Return the options that pass parameters to `sam deploy`; empty for no parameters."""
     return ["--parameter-overrides", *parameters] if parameters else []
 
 

