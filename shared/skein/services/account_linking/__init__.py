@@ -1,4 +1,4 @@
-"""Link phone numbers to users, and merge two users into one."""
+"""Link phone numbers to users, and merge callers into known users."""
 
 __all__ = [
     "phone_links",

@@ -1,8 +1,7 @@
-"""One person takes another's place in a chat, since the two have turned out to be the same.
+"""Merge of users in a chat: replace the former user's membership by the known user's.
 
-All that decides who may be shown what is derived from the chat goes along in one transaction: the
-roster, the marks and numbers of the place, and the people of summaries, of what is staged and of
-what is about to start. What was said stays as it was said.
+One transaction changes all data that decides on disclosure: the roster, the membership, and the
+audiences of summaries, of borrowed context and of queued runs. Messages do not change.
 """
 
 from collections.abc import Sequence
@@ -20,14 +19,23 @@ from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.common.optimistic import revise
 from skein.services.runs.slots import slots_unchanged
 
-NEWEST_DELIVERIES = 10  # of which any that are unsettled, or may still be heard of, go along
+NEWEST_DELIVERIES = 10  # enough for all that are unsettled or may still get a status report
 
 
 def succeed(table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMember) -> list[Write]:
-    """The writes that put `new` in the place of `old`; they hold only while the chat is as read.
+    """Return the writes that replace member `old` by `new` in a chat (optimistic lock).
+
+    If `old` is not a member of the chat, there are no writes.
+
+    Args:
+        table: The table.
+        snapshot: The chat snapshot.
+        old: The former user.
+        new: The known user, with their name.
 
     Raises:
-        Conflict: An agent is at work in the chat, or waits there, for the person as they were.
+        Conflict: A run of an agent is running, resuming or waiting in the chat.
+        ConditionFailed: The membership of `old` has changed since the snapshot; read again.
     """
     place = snapshot.member(old)
     if place is None:
@@ -81,7 +89,7 @@ def _left(table: Table, place: Membership, chat: Chat) -> list[Write]:
 
 
 def _taken(table: Table, place: Membership, new: NamedMember, chat: Chat) -> list[Write]:
-    """The place as `new` has it, together with the one that they had themselves, if they did."""
+    """Return the writes for the membership of `new`, merged with an existing one of `new`."""
     keys = place_keys(chat.tenant, chat.id, new.ref)
     found = table.get_many(keys)
     item = next((found[key] for key in keys if key in found), None)
@@ -108,9 +116,9 @@ def _taken(table: Table, place: Membership, new: NamedMember, chat: Chat) -> lis
 
 
 def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
-    """What an agent has noted, and what is about to start; nothing may have moved meanwhile."""
+    """Return the write that renames the user in an agent's summary and queued run."""
     stored = agent.attributes()
-    # Whoever is about to make or renew a note goes by the old people, and does not keep it.
+    # Clear the state, so that a summary in progress for the former user is not stored.
     changes: dict[str, Any] = {"summary_state": None}
     if agent.summary is not None:
         audience = agent.summary.audience.renamed(old.id, new.id)
@@ -150,7 +158,7 @@ def _borrowed_with(
 
 
 def _deliveries_with(table: Table, chat: Chat, old: MemberRef, new: NamedMember) -> list[Write]:
-    """The newest texts to the person, so that what becomes of them is heard in the new place."""
+    """Return the writes that move the newest 10 deliveries, so that they find the new user."""
     return [
         Update(
             delivery.key,

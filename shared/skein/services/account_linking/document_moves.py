@@ -1,4 +1,4 @@
-"""Documents that are kept for one person move to whom that person has turned out to be."""
+"""Merge of users: move the documents in the former user's scope to the known user's scope."""
 
 from collections.abc import Iterable
 
@@ -21,22 +21,22 @@ from skein.services.workspace.document_names import under_free_name
 def move_documents(
     table: Table, items: Iterable[Item], folder: Folder, old: str, new: str
 ) -> dict[str, str]:
-    """Move those of `items` that are documents.
+    """Move the documents among `items` to `folder` (safe to repeat after a crash).
 
     Args:
-        table: Where they are.
-        items: All that was read of what is kept there.
-        folder: Where they are to be kept; an agent's, for one person.
-        old: Who the person was taken for.
-        new: Who they are.
+        table: The table.
+        items: All items in the former user's scope, as read.
+        folder: The destination: the folder of an agent for the known user.
+        old: The id of the former user.
+        new: The id of the known user.
 
     Returns:
-        Their new names by their former ones, where they differ; also of those that were moved by a
-        worker that died before it was done.
+        The new names by former name, for documents whose name changed. Documents that an earlier,
+        crashed attempt moved are included.
 
     Raises:
-        ConditionFailed: Something was changed meanwhile; look again.
-        Conflict: No name is free for one.
+        ConditionFailed: An item has changed since it was read; read again.
+        Conflict: No name is free for one of the documents.
     """
     names: dict[str, str] = {}
     documents: list[Item] = []
@@ -51,13 +51,14 @@ def move_documents(
 
 
 def _move(table: Table, item: Item, folder: Folder, old: str, new: str) -> dict[str, str]:
-    """Move a document, under another name where its own is taken.
+    """Move a document, under another name if its own name is taken.
 
-    Both may hold what is nowhere else, so none gives way to the other. The new name is written down
-    where the document was, in the same transaction: threads that list it move later.
+    Two documents of the same name may have different content, so both are kept. The same
+    transaction stores a new name in the former scope, because the threads that list the document
+    move later.
 
     Returns:
-        Its new name by its former one, where they differ.
+        The new name by former name; empty if the name did not change.
     """
     document = Document.from_item(item)
     as_read = all_of(Is("version", document.version), Is("generation", document.generation))
@@ -79,7 +80,7 @@ def _move(table: Table, item: Item, folder: Folder, old: str, new: str) -> dict[
 
 
 def _shelved(table: Table, document: Document, folder: Folder) -> Write:
-    """What puts it on show there, beside what is on show already, however many these are."""
+    """Return the write that pins the document in `folder`, without a limit on their number."""
     shelf = Shelf.found_in(table.get(folder.shelf_key))
     ids = listed_with(shelf.documents, document.id, listed=True)
     after = Shelf(documents=ids, version=shelf.version + 1)

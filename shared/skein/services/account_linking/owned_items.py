@@ -1,4 +1,4 @@
-"""What agents keep for one person alone moves to whom that person has turned out to be."""
+"""Merge of users: move an agent's items from the former user's scope to the known user's."""
 
 import logging
 from collections.abc import Mapping
@@ -22,13 +22,14 @@ logger = logging.getLogger(__name__)
 
 
 def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> None:
-    """Move all that an agent keeps for `old` to what it keeps for `new`; doing it again is safe.
+    """Move an agent's items from the scope of `old` to the scope of `new` (idempotent).
 
-    Where both have a thing of the same name, the one of `new` stays and the other goes; documents
-    both stay, one of them under another name, by which its threads then list it.
+    If both scopes have an item with the same key, the item of `new` stays and the item of `old` is
+    deleted. Documents are always kept: a document whose name is taken gets another name, and its
+    threads list the new name.
 
     Raises:
-        ConditionFailed: Something was changed meanwhile; look again.
+        ConditionFailed: An item has changed since it was read; read again.
         Conflict: No name is free for a document.
     """
     scope = f"user:{new}"
@@ -42,7 +43,7 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
         key = Key(item["pk"], item["sk"])
         if key.sk.startswith((Document.PREFIX, RENAMED)):
             continue
-        if key in (revision, home.shelf_key):  # each document that moves is put on show again
+        if key in (revision, home.shelf_key):  # each pinned document is pinned again as it moves
             table.write(Delete(key))
             continue
         if key.sk == BENCH:
@@ -64,10 +65,10 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
 
 
 def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) -> None:
-    """Let all that an agent keeps for a private chat say `new` where it says `old`.
+    """Replace `old` by `new` in the audiences of an agent's items of a private chat.
 
     Raises:
-        ConditionFailed: Something was changed meanwhile; look again.
+        ConditionFailed: An item has changed since it was read; read again.
     """
     tenant, scope = chat.tenant, f"chat:{chat.id}"
     for item in table.query(owned_partition(tenant, agent_id, scope)).items:
@@ -91,7 +92,7 @@ def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) ->
 def _moved(
     item: Item, partition: str, scope: str, old: str, new: str, names: Mapping[str, str]
 ) -> tuple[Key, Item]:
-    """The same thing where it then belongs, due at the same time as before."""
+    """Return the key and attributes of an item in its new scope, with the same due time."""
     key = Key(partition, item["sk"])
     moved = {name: value for name, value in item.items() if name not in {"pk", "sk"}}
     moved["audience"] = _renamed(item.get("audience"), old, new)
@@ -99,7 +100,7 @@ def _moved(
         moved["scope"] = scope
     if key.sk.startswith(ENDED_THREAD):
         moved["documents"] = [names.get(name, name) for name in item.get("documents", ())]
-    if key_kind(key.sk) == Plan.PREFIX.kind:  # its id follows from its name and whom it is for
+    if key_kind(key.sk) == Plan.PREFIX.kind:  # a plan's id depends on its scope and name
         plan = Plan.from_item(moved)
         plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, plan.generation)
         key = plan.model_copy(update={"id": plan_id}).key

@@ -1,8 +1,8 @@
-"""A person's phone numbers: linked to them, and taken away.
+"""Phone links: link phone numbers to users, and unlink them.
 
-Each number keeps the chats that it leads to. A number whose owner is known by it alone may turn out
-to be somebody whom we know already: then that person takes the owner's place in the number's chats,
-in the very transaction that moves the number, and in whatever else is theirs soon after.
+Linking the number of a caller to a known user merges the two users. The transaction that moves the
+number also puts the known user in the caller's place in the number's chats. The caller's other
+chats and items move soon after.
 """
 
 import logging
@@ -42,7 +42,7 @@ from skein.services.common.pagination import ROWS, pages_of_relation
 from skein.services.directory.number_detach import silence_elsewhere, take_away
 from skein.settings import Settings
 
-LATE_WRITERS = timedelta(minutes=15)  # whoever began with the former person has ended by then
+LATE_WRITERS = timedelta(minutes=15)  # all work that began with the former user has ended by then
 RETRY = timedelta(minutes=1)
 
 logger = logging.getLogger(__name__)
@@ -52,38 +52,40 @@ _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """Says which numbers lead to whom."""
+    """Links between phone numbers and users."""
 
     table: Table
     clock: Clock
     settings: Settings
 
     def link(self, tenant: str, user_id: str, phone: str) -> User:
-        """Let a number lead to a person; theirs already, nothing changes.
+        """Link a phone number to a user (idempotent).
 
-        Somebody who is known by this number alone becomes one with the person: their chats, and
-        what agents keep for them, are the person's from then on.
+        If the number belongs to a caller, the caller is merged into the user: the caller's chats,
+        and the items that agents keep for the caller, become the user's.
 
         Raises:
-            NotFound: There is no such person.
-            Conflict: The number is somebody else's, the person has 20 already, an agent is at work
-                in one of the number's chats, or these are too many for one transaction.
+            NotFound: The user does not exist or is being erased.
+            Conflict: The number belongs to another known user, the user has 20 numbers already, an
+                agent is at work in one of the number's chats, or the number has too many chats for
+                one transaction.
         """
         user, merge = optimistic(self.clock, lambda: self._link_once(tenant, user_id, phone))
         if merge is not None:
             try:
                 self._move_rest(merge)
-            except SkeinError as error:  # the merge is due again, so it is only later
+            except SkeinError as error:  # the tick completes the merge later
                 logger.warning("the rest moves later", extra={"why": type(error).__name__})
         return user
 
     def unlink(self, tenant: str, user_id: str, phone: str) -> User:
-        """Let a number lead to a person no more; not theirs, nothing changes.
+        """Unlink a phone number from a user (idempotent).
 
-        Their chats stay theirs, and whoever texts from the number next begins afresh.
+        The user keeps the chats of the number. The next SMS from the number creates a new caller
+        and a new chat.
 
         Raises:
-            NotFound: There is no such person.
+            NotFound: The user does not exist.
         """
         user = optimistic(self.clock, lambda: self._unlink_once(tenant, user_id, phone))
         if phone not in user.phones:
@@ -91,11 +93,14 @@ class Numbers:
         return user
 
     def carry_on(self, item: Item, now: datetime) -> None:
-        """Move what a merge has left, for the tick; look again once late writers are done.
+        """Complete a merge of users, for the tick.
+
+        The merge stays due until 15 minutes after its creation, so that items of late writers move
+        too. If an agent is at work in a chat, the merge is retried after 1 minute.
 
         Args:
-            item: The merge as it was just read.
-            now: The present.
+            item: The item of the merge, as just read.
+            now: The current time.
         """
         merge = Merge.from_item(item)
         as_read = Is("gsi2sk", item["gsi2sk"])
@@ -141,7 +146,7 @@ class Numbers:
         return former
 
     def _merge(self, user: User, former: User, phone: str) -> tuple[User, Merge]:
-        """Move the number, its chats and the record in one transaction."""
+        """Merge the former user into `user`: move number, chats and record in one transaction."""
         now = self.clock.now()
         merged, write = revise(
             user,
@@ -191,10 +196,11 @@ class Numbers:
         return unlinked
 
     def _move_rest(self, merge: Merge) -> None:
-        """Move the former person's other chats, and what agents keep for them.
+        """Move the former user's other chats, and the items that agents keep for that user.
 
         Raises:
-            Conflict: An agent is at work in one of the chats; all others have moved.
+            Conflict: An agent is at work in one of the chats; all other chats have moved. Or no
+                name is free for a document.
         """
         item = self.table.get(User.key_of(merge.tenant, merge.into))
         user = User.from_item(item) if item is not None else None
@@ -224,7 +230,7 @@ class Numbers:
         return succeed(self.table, snapshot, former, user.as_member)
 
     def _move_owned(self, merge: Merge, user: User) -> None:
-        """Each agent with whom the person has a private chat may have kept something."""
+        """Move the items of each agent that shares a private chat with the user."""
         moved: set[str] = set()
         people = (merge.id, merge.into)
         chat_ids = list(self._chats_of(user.tenant, user.as_member.ref))
@@ -253,7 +259,7 @@ class Numbers:
 
 
 def _united(own: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
-    """Both profiles, the person's own fields first; only their own, where that is too much."""
+    """Merge two profiles; `own` has precedence, and is returned alone if both are too large."""
     with suppress(ValidationError):
         return _PROFILE.validate_python(former | own)
     return own

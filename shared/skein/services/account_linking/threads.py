@@ -1,4 +1,4 @@
-"""What becomes of open threads when a person they are kept for turns out to be somebody known."""
+"""Merge of users: move open threads to the known user's scope, and rename their audiences."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,18 +16,18 @@ def bench_moved(
     new: str,
     names: Mapping[str, str],
 ) -> Sequence[Write]:
-    """The writes that lay all threads of one bench on another one.
+    """Return the writes that move all threads of one workbench to another workbench.
 
-    Those for which there is no place are archived.
+    Threads over the limit of 10 open threads are archived.
 
     Args:
-        table: Where the other one may be.
-        item: The bench, as it was read.
-        partition: Of the other one.
-        scope: The same, as things there say it.
-        old: The id of the person that it was kept for.
-        new: Whom they have turned out to be.
-        names: What documents are called now that have moved under other names.
+        table: The table, to read the destination.
+        item: The workbench to move, as read.
+        partition: The partition of the destination.
+        scope: The scope of the destination.
+        old: The id of the former user.
+        new: The id of the known user.
+        names: The new names of renamed documents, by former name.
     """
     key, moving = Key(item["pk"], item["sk"]), Workbench.from_item(item)
     there = Key(partition, item["sk"])
@@ -54,7 +54,7 @@ def bench_moved(
 
 
 def bench_renamed(item: Item, old: str, new: str) -> Sequence[Write]:
-    """The writes that let all threads of a bench say `new` where they say `old`."""
+    """Return the writes that replace `old` by `new` in the audiences of a workbench's threads."""
     bench = Workbench.from_item(item)
     threads = tuple(_renamed(thread, old, new, thread.scope) for thread in bench.threads)
     if threads == bench.threads:

@@ -45,9 +45,8 @@ def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
     A cut is made after a sentence, else at the end of a line, if the part is then more than half
     full. Otherwise a cut is made between words, else between characters. A character is one symbol
     as a reader sees it: accents, skin tones and joined emoji stay whole, unless one alone is longer
-    than a part.
-    White space at cuts and at both ends is removed. So are control characters, which no phone can
-    show. All other text is kept.
+    than a part. White space at cuts and at both ends is removed. So are control characters, which
+    no phone can show. All other text is kept.
 
     Args:
         text: The text of the message.
