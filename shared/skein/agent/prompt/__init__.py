@@ -1,4 +1,4 @@
-"""Build the prompt of an activation from a reading: sections, budget, timeline."""
+"""The prompt of an activation, built from a reading: sections, budget, timeline."""
 
 __all__ = [
     "builder",

@@ -1,9 +1,9 @@
-"""Fits a conversation into a number of tokens, in a fixed order of cuts.
+"""The token budget of a history: it cuts entries in a fixed order until they fit.
 
-Oldest messages go first, then long ones are cut with a visible mark, the current one only if it
-alone is too long (DESIGN section 6). The last two messages and the current one always stay. For the
-middle, between what a summary covers and what is left, the newest stored summary stands; which that
-is, and that it is never made while a person waits, is the caller's to see to.
+First the oldest messages are dropped, then long messages are cut with a visible mark. The current
+message is cut last, and only if it alone is too long (DESIGN section 6). The last two messages and
+the current one are never dropped. Dropped messages are covered by the newest stored summary. The
+caller chooses that summary, and never makes one while a person waits.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from skein.ports import TokenCounter
 
 LAST_THAT_STAY = 2
-MESSAGE_OVERHEAD_TOKENS = 4  # what a chat completion adds to each message for its role
+MESSAGE_OVERHEAD_TOKENS = 4  # that a chat completion adds to each message for its role
 
 
 Frame = Callable[[str], str]
@@ -20,16 +20,16 @@ Frame = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message of the conversation as the prompt will show it.
+    """One message of the history, as the prompt shows it.
 
     Attributes:
-        seq: Its number in the chat.
-        text: What is shown of what was said.
-        tokens: The size of the framed text, without the overhead of a message.
-        frame: Puts `text` into the words that stand around it in the prompt.
-        own: Whether the agent said it itself.
-        current: Whether it is the message that is to be answered.
-        overhead: What it takes besides, where it is a message of its own.
+        seq: The number of the message in the chat.
+        text: The text of the message, which may be cut.
+        tokens: The size of the framed text, without the overhead.
+        frame: Renders `text` as the entry's line in the prompt.
+        own: Whether the agent posted the message.
+        current: Whether this is the message to answer.
+        overhead: The tokens that the entry takes on top, if the history is a list of messages.
     """
 
     seq: int
@@ -42,12 +42,12 @@ class Entry:
 
     @property
     def line(self) -> str:
-        """What stands in the prompt."""
+        """The text of the entry in the prompt."""
         return self.frame(self.text)
 
     @property
     def cost(self) -> int:
-        """What it takes from the budget."""
+        """The tokens of the entry, with the overhead."""
         return self.tokens + self.overhead
 
 
@@ -61,29 +61,28 @@ def counted(
     current: bool = False,
     overhead: int = MESSAGE_OVERHEAD_TOKENS,
 ) -> Entry:
-    """An entry, counted."""
+    """Make an entry and count its tokens."""
     return Entry(seq, text, counter.count(frame(text)), frame, own, current, overhead)
 
 
 def total(entries: Sequence[Entry]) -> int:
-    """What `entries` take from the budget together."""
+    """Return the tokens of all entries, with their overheads."""
     return sum(entry.cost for entry in entries)
 
 
 def fit(
     entries: Sequence[Entry], limit: int, counter: TokenCounter, *, block: int = 1
 ) -> tuple[Entry, ...]:
-    """Cut a conversation down to `limit` tokens.
+    """Cut a history down to `limit` tokens. The function is idempotent.
 
     Args:
-        entries: In order of `seq`; at most one is current.
-        limit: At least a few dozen tokens; below that, messages shrink to their cut marks.
-        counter: Counts exactly.
-        block: By how many messages the beginning moves on, where that leaves enough.
+        entries: The entries in order of `seq`; at most one is current.
+        limit: At least a few dozen tokens. Below that, messages shrink to their cut marks.
+        counter: The exact token counter.
+        block: The number of messages by which the beginning moves, if enough messages are left.
 
     Returns:
-        What is left, in the same order. Within the limit nothing is touched, so fitting twice is
-        fitting once.
+        The remaining entries, in the same order. If they fit, nothing is cut.
     """
     kept = _without_oldest(entries, limit, block)
     if total(kept) <= limit:
@@ -101,16 +100,16 @@ def fit(
 
 
 def left_out(entries: Sequence[Entry], shown: Sequence[Entry]) -> int:
-    """The newest message that is not shown, for which a summary may stand; 0 if all are."""
+    """Return the seq of the newest dropped entry; 0 if all entries are shown."""
     kept = {entry.seq for entry in shown}
     return max((entry.seq for entry in entries if entry.seq not in kept), default=0)
 
 
 def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter) -> str:
-    """What of `text` may be shown so that in its frame it takes at most `limit` tokens.
+    """Cut `text` so that the framed text takes at most `limit` tokens.
 
-    What is missing is said in its place. The frame is never cut, so nothing becomes smaller than
-    that.
+    A mark states how many characters were cut. The frame itself is never cut, so the result can
+    exceed a limit that is smaller than the frame.
     """
     if counter.count(frame(text)) <= limit:
         return text
@@ -128,10 +127,10 @@ def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter) -> str
 
 
 def _without_oldest(entries: Sequence[Entry], limit: int, block: int) -> list[Entry]:
-    """Drop from the front while too much is left; the last two and the current one stay.
+    """Drop the oldest entries until the rest fits, but never the last two or the current one.
 
-    Block by block, so that the beginning stays put for a while and consecutive prompts begin
-    alike; one by one where blocks would leave less than half of the limit.
+    Entries are dropped in blocks, so that consecutive prompts begin with the same message. If a
+    block leaves less than half of the limit in use, smaller blocks are tried, down to one entry.
     """
     size = total(entries)
     if size <= limit:
@@ -152,7 +151,7 @@ def _halves(block: int) -> Iterator[int]:
 
 
 def _from_start(entries: Sequence[Entry], limit: int, step: int) -> list[Entry]:
-    """The entries from the first multiple of `step` on that leaves no more than `limit`."""
+    """Drop entries up to the first multiple of `step` at which the rest fits into `limit`."""
     staying = {entry.seq for entry in entries[-LAST_THAT_STAY:]}
     staying |= {entry.seq for entry in entries if entry.current}
     size, start = total(entries), 0
@@ -168,7 +167,7 @@ def _from_start(entries: Sequence[Entry], limit: int, step: int) -> list[Entry]:
 
 
 def _capped(entries: Sequence[Entry], room: int, counter: TokenCounter) -> list[Entry]:
-    """Cut the longest entries to one common size, so that together they are at most `room`."""
+    """Cut the longest entries to one common size, so that all entries fit into `room` tokens."""
     left, cap = room, 0
     for position, tokens in enumerate(sorted(entry.tokens for entry in entries)):
         cap = max(left, 0) // (len(entries) - position)
@@ -181,7 +180,7 @@ def _capped(entries: Sequence[Entry], room: int, counter: TokenCounter) -> list[
 
 
 def _cut(entry: Entry, tokens: int, counter: TokenCounter) -> Entry:
-    """The entry in at most `tokens` tokens, saying how much of it is missing."""
+    """Cut an entry to at most `tokens` tokens, with a mark that states how much is missing."""
     if entry.tokens <= tokens:
         return entry
     text = shortened(entry.text, entry.frame, tokens, counter)

@@ -1,8 +1,8 @@
-"""How documents stand in prompts and in what tools give back: every line behind a bar.
+"""Documents in prompts and tool results, with each line behind a bar.
 
-A document may hold anything, lines that look like a section of the prompt included. Its lines
-begin with a bar, which the heads of sections, the heads of documents and the marks of what is cut
-do not, so nothing in it can pass for one of those.
+A document can contain any text, including lines that look like a section of the prompt. Each line
+of a document begins with a bar. Section heads, document heads and cut marks never do, so no line of
+a document can imitate them.
 """
 
 import re
@@ -14,29 +14,29 @@ from skein.models.document import Document
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted
 
-DOCUMENTS_GIVE_WAY = 0  # first of all; see `sections`
-SHOWN_CHARACTERS = 10_000  # of one document, in a prompt or in one result of a tool
-STEPS = (5_000, 2_500, 1_200, 600, 300, 100, 0)  # how much of each is left where room is short
+DOCUMENTS_GIVE_WAY = 0  # documents are shortened first; see `sections`
+SHOWN_CHARACTERS = 10_000  # of one document, in a prompt or in one tool result
+STEPS = (5_000, 2_500, 1_200, 600, 300, 100, 0)  # characters per document when room is short
 
 PLAIN_NAME = re.compile(r"\w(?:[\w ./+@~-]*\w)?")
-KEPT = frozenset("\t\u200c\u200d")  # not printable, but part of ordinary code and scripts
+KEPT = frozenset("\t\u200c\u200d")  # not printable, but common in code and in some scripts
 UNSEEN = "\ufffd"
 
 
 def document_head(document: Document) -> str:
-    """The line above a document: `=== name (media type, v3) ===`."""
+    """Return the head line of a document: `=== name (media type, v3) ===`."""
     return f"=== {named(document.name)} ({document.media_type}, v{document.version}) ==="
 
 
 def document_text(
     document: Document, *, characters: int = SHOWN_CHARACTERS, offset: int = 0
 ) -> str:
-    """A document as it is shown: its head, its lines, and how much of it is missing.
+    """Render a document: its head, its lines, and how many characters are missing.
 
     Args:
-        document: Which.
-        characters: How many of it to show at most.
-        offset: How many of it to pass over.
+        document: The document.
+        characters: The most characters to show.
+        offset: The number of characters to skip.
     """
     whole = len(document.text)
     shown = document.text[offset : offset + characters]
@@ -56,19 +56,19 @@ def document_text(
 
 
 def missing_text(name: str) -> str:
-    """What stands in the place of a document that is gone."""
+    """Return the text that replaces a deleted document."""
     return f"=== {named(name)} (missing) ===\n[there is no document of this name any more]"
 
 
 def named(name: str) -> str:
-    """A document's name as it is if it is plain, else as a JSON string."""
+    """Return a plain document name unchanged, and any other name as a JSON string."""
     return name if PLAIN_NAME.fullmatch(name) else quoted(name)
 
 
 def global_documents(
     shown: Sequence[ShownDocument], limit: int, counter: TokenCounter
 ) -> Section | None:
-    """The documents that are shown whatever the agent is at; None if there are none."""
+    """Render the pinned documents, whatever the active thread; None if there are none."""
     if not shown:
         return None
     own = [each for each in shown if not each.of_chat]
@@ -85,7 +85,7 @@ def global_documents(
 
 
 def texts_of(shown: Sequence[ShownDocument], characters: int) -> list[str]:
-    """Documents as they are shown, each with so many characters at most; missing ones named."""
+    """Render documents with at most `characters` each; deleted ones by name alone."""
     return [
         document_text(each.document, characters=characters)
         if each.document is not None
@@ -97,13 +97,13 @@ def texts_of(shown: Sequence[ShownDocument], characters: int) -> list[str]:
 def documents_section(
     name: str, render: Callable[[int], str], limit: int, counter: TokenCounter, *, priority: int
 ) -> Section:
-    """A section with documents in it, each of which is cut further where there is no room.
+    """Make a section with documents, which are cut further when there is no room.
 
     Args:
-        name: Of the section.
-        render: Gives all of it with so many characters of each document.
-        limit: How many tokens there are for it.
-        counter: Counts exactly.
+        name: The name of the section.
+        render: Renders the section with so many characters of each document.
+        limit: The token limit of the section.
+        counter: The exact token counter.
         priority: See `Section`.
     """
 
@@ -119,7 +119,7 @@ def documents_section(
 
 
 def _seen(line: str) -> str:
-    """The line without what cannot be seen, such as marks that turn the direction of writing."""
+    """Replace invisible characters of a line, such as marks that change the writing direction."""
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() or c in KEPT else UNSEEN for c in line)

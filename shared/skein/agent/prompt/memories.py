@@ -1,4 +1,4 @@
-"""What an agent is told of what it has learnt: what is for good, and what it noted this week."""
+"""The sections of memories: core memories, and journal entries of the last seven days."""
 
 from collections.abc import Sequence
 
@@ -8,19 +8,20 @@ from skein.models.run import PromptMark
 from skein.ports import TokenCounter
 from skein.services.memory.store import line_of, within_budget
 
-# See `sections` for the order in which they give way.
+# See `sections` for the order in which sections are shortened.
 JOURNAL_GIVES_WAY, CORE_GIVES_WAY = 4, 5
 
 
 def core_memories(memories: Sequence[Memory], limit: int, counter: TokenCounter) -> Section | None:
-    """What the agent has learnt for good, the oldest first; None if nothing.
+    """Render the core memories, oldest first; None if there are none.
 
-    Over the limit, the constitutional ones and the newest stay, and the section is marked.
+    If they exceed the limit, the constitutional and the newest memories stay, and the section gets
+    a mark.
 
     Args:
-        memories: All that it remembers and that may be shown.
-        limit: How many tokens there are for it.
-        counter: Counts exactly.
+        memories: All memories that may be shown.
+        limit: The token limit of the section.
+        counter: The exact token counter.
     """
     core = [memory for memory in memories if memory.kind == "core"]
     mark: PromptMark = "core_memories_over_budget"
@@ -28,7 +29,7 @@ def core_memories(memories: Sequence[Memory], limit: int, counter: TokenCounter)
 
 
 def journal(memories: Sequence[Memory], limit: int, counter: TokenCounter) -> Section | None:
-    """What the agent noted in the last seven days, the oldest first; None if nothing."""
+    """Render the journal entries that have not faded, oldest first; None if there are none."""
     notes = [memory for memory in memories if memory.kind == "journal"]
     return remembered("JOURNAL", notes, limit, counter, JOURNAL_GIVES_WAY, ())
 
@@ -41,7 +42,7 @@ def remembered(
     priority: int,
     over: tuple[PromptMark, ...],
 ) -> Section | None:
-    """A section of memories; each line is counted by itself, which is exact (see `listing`)."""
+    """Make a section of memories. Each line is counted separately, as in `listing`."""
     if not memories:
         return None
 

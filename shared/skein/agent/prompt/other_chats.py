@@ -1,4 +1,4 @@
-"""What an agent is told of what it does not see: what lies before the window, and elsewhere."""
+"""The sections on messages that a history does not show: earlier ones, and other chats."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,14 +18,14 @@ from skein.services.common.quoting import label, quoted, quoted_id
 ACTIVE_FOR = timedelta(hours=6)
 MAX_CONVERSATIONS = 10
 
-# See `sections` for the order in which they give way.
+# See `sections` for the order in which sections are shortened.
 OTHERS_GIVE_WAY, BORROWED_GIVES_WAY, SUMMARY_GIVES_WAY = 1, 4, 4
 
 
 def conversation_summary(
     before: PinnedSummary | None, limit: int, counter: TokenCounter
 ) -> Section | None:
-    """What was said before the first message of the history; None if nothing."""
+    """Render the summary of the messages before the history; None if there is none."""
     if before is None:
         return None
 
@@ -46,16 +46,19 @@ def other_conversations(
     *,
     may_borrow: bool,
 ) -> Section | None:
-    """Where the agent's other chats stand, the most recently active first; None if nowhere.
+    """Render the agent summaries of up to 10 other chats, most recently active first.
 
     Args:
-        chats: The agent's chats, discarded ones left out.
-        active: The one it is looking at, which is no other.
-        place: Who reads what is said here; what they must not know is left out.
-        now: A chat without a message in the last six hours is left out.
-        limit: How many tokens there are for it.
-        counter: Counts exactly.
-        may_borrow: Tell of `borrow_context`, too.
+        chats: The agent's chats, without discarded ones.
+        active: The active chat, which is left out.
+        place: The readers of the active chat. Summaries that they may not see are left out.
+        now: The current time. Chats without a message in the last six hours are left out.
+        limit: The token limit of the section.
+        counter: The exact token counter.
+        may_borrow: Whether to mention `borrow_context`.
+
+    Returns:
+        The section; None if there is nothing to show.
     """
     lines = []
     for own in sorted(chats, key=_last_message_at, reverse=True):
@@ -78,9 +81,9 @@ def other_conversations(
 def borrowed_context(
     borrowed: Borrowed | None, limit: int, counter: TokenCounter
 ) -> Section | None:
-    """What the agent borrowed for this activation; None if nothing.
+    """Render the borrowed context of this activation; None if there is none.
 
-    Where there is no room for all of it, the oldest messages are left out.
+    If there is no room for all messages, the oldest are left out.
     """
     if borrowed is None:
         return None

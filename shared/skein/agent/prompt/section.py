@@ -1,4 +1,4 @@
-"""One part of a prompt: rendered once, counted exactly, and able to make itself shorter."""
+"""The section of a prompt: rendered once, counted exactly, and able to shorten itself."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,20 +8,20 @@ from skein.models.run import PromptMark
 from skein.ports import TokenCounter
 
 SEPARATOR = "\n\n"
-FIXED = 100  # the priority of what is never shortened
+FIXED = 100  # the priority of sections that are never shortened
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of a prompt.
+    """One titled part of a prompt.
 
     Attributes:
-        name: In capitals, as it stands in the text.
-        text: The whole section, its name included.
-        tokens: Its exact size, the blank line that follows it included.
-        priority: Where a prompt is too long, sections of the lowest are shortened first.
-        shorter: Makes the section anew in at most so many tokens, or as few as it can.
-        marks: What an operator should know of how it came about.
+        name: The name in capitals, as in the text.
+        text: The whole section, including its name.
+        tokens: The exact size, including the blank line after the section.
+        priority: Sections with the lowest priority are shortened first when a prompt is too long.
+        shorter: Renders the section again in at most so many tokens, or in as few as possible.
+        marks: Marks on the run about how the section came about, for operators.
     """
 
     name: str
@@ -32,14 +32,14 @@ class Section:
     marks: tuple[PromptMark, ...] = ()
 
     def within(self, tokens: int) -> "Section":
-        """The section in at most so many tokens, or as few as it can."""
+        """Return the section in at most `tokens` tokens, or in as few as possible."""
         if self.tokens <= tokens or self.shorter is None:
             return self
         return self.shorter(tokens)
 
 
 def prose(name: str, body: str, counter: TokenCounter) -> Section:
-    """A section of words that are never shortened."""
+    """Make a section that is never shortened."""
     text = f"{name}:\n{body}"
     return Section(name, text, counter.count(text + SEPARATOR))
 
@@ -47,15 +47,15 @@ def prose(name: str, body: str, counter: TokenCounter) -> Section:
 def around(
     name: str, text: str, frame: Frame, counter: TokenCounter, *, priority: int, least: int = 0
 ) -> Section:
-    """A section with one long text in it, which gives way where there is no room.
+    """Make a section around one long text, which is cut when there is no room.
 
     Args:
-        name: Of the section.
-        text: What may be cut.
-        frame: Gives the whole section around the text.
-        counter: Counts exactly.
+        name: The name of the section.
+        text: The text that may be cut.
+        frame: Renders the whole section around the text.
+        counter: The exact token counter.
         priority: See `Section`.
-        least: How many tokens it keeps at least.
+        least: The tokens that the section keeps when it is shortened.
     """
 
     def ended(shown: str) -> str:
@@ -71,16 +71,16 @@ def around(
 def listing(
     name: str, lines: Sequence[str], limit: int, counter: TokenCounter, *, priority: int
 ) -> Section:
-    """A section of lines, the most important first, of which as many are shown as there is room.
+    """Make a section of as many lines as fit; the number of the others is stated.
 
-    Each is counted by itself, so that those that did not change are not counted anew. That is
-    exact: no token reaches over the end of a line, since the next one begins with spaces.
+    Each line is counted separately, so that the counts of unchanged lines can be cached. The sum is
+    exact: no token spans the end of a line, because the next line begins with spaces.
 
     Args:
-        name: Of the section.
-        lines: Without their ends.
-        limit: How many tokens there are for it.
-        counter: Counts exactly.
+        name: The name of the section.
+        lines: The lines without line breaks, most important first.
+        limit: The token limit of the section.
+        counter: The exact token counter.
         priority: See `Section`.
     """
 
@@ -108,16 +108,16 @@ def _more(missing: int) -> str:
 
 
 def closing(section: Section, counter: TokenCounter) -> Section:
-    """The section as the last one of its message: no blank line follows it."""
+    """Return the section as the last one of its message, without the blank line after it."""
     last = section.text.rsplit("\n", 1)[-1]
     surplus = counter.count(last + SEPARATOR) - counter.count(last)
     return replace(section, tokens=section.tokens - surplus)
 
 
 def arranged(sections: Sequence[Section], room: int) -> list[Section]:
-    """The sections, in their order, so that together they take at most `room` tokens.
+    """Shorten sections until all of them fit into `room` tokens, and keep their order.
 
-    Those of the lowest priority are shortened first, each as far as it goes.
+    Sections with the lowest priority are shortened first, each as far as needed or possible.
     """
     size = sum(section.tokens for section in sections)
     kept = list(sections)

@@ -1,8 +1,8 @@
-"""The sections of a prompt: each a pure function from what was read to a `Section`.
+"""The sections of a prompt, each as a pure function that returns a `Section`.
 
-A section starts a line with its name. It is rendered once and never parsed back. What it needs of
-the world is in its arguments; what it says of rules stands in `prompts/`. What belongs to the
-trigger has a file of its own.
+A section begins with its name at the start of a line. It is rendered once and never parsed. Its
+data comes from the arguments, and its rules come from `prompts/`. The section TRIGGER is in
+`trigger.py`.
 """
 
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.common.quoting import label, quoted, quoted_id, time_of
 
-NAMED_MEMBERS = 20  # of a chat; the others are counted
-UTC = "UTC"  # the zone of agents that have none of their own
+NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
+UTC = "UTC"  # the default time zone of an agent
 
-# Where a prompt is too long, this is the order in which sections give way.
+# The order in which sections are shortened when a prompt is too long.
 CHATS_GIVE_WAY, PLANS_GIVE_WAY, RUNS_GIVE_WAY, GOALS_GIVE_WAY = 1, 2, 3, 4
 TRIGGER_GIVES_WAY, IDENTITY_GIVES_WAY = 5, 6
 
 
 def identity(agent: Agent, counter: TokenCounter) -> Section:
-    """Who the agent is, in its owner's words."""
+    """Render the agent's name, id and system prompt."""
     head = f"IDENTITY:\n  name: {quoted(agent.name)}\n  id: {quoted_id(agent.id)}"
 
     def frame(words: str) -> str:
@@ -45,13 +45,13 @@ def identity(agent: Agent, counter: TokenCounter) -> Section:
 
 
 def instructions(mode: ReplyMode, history: HistoryFormat, counter: TokenCounter) -> Section:
-    """How what the agent says reaches people, and how what they say reaches the agent."""
+    """Render the rules of the agent's reply mode and history format."""
     rules = [render(f"instructions_{mode}"), render(f"instructions_{history}")]
     return prose("INSTRUCTIONS", indent("\n".join(rules), "  "), counter)
 
 
 def goals(active: Sequence[Goal], limit: int, counter: TokenCounter) -> Section | None:
-    """What the agent is after, the most important first; None if nothing."""
+    """Render the agent's goals, most important first; None if there are none."""
     ordered = sorted(active, key=lambda goal: (goal.priority, goal.created_at, goal.id))
     lines = [
         f"  - {quoted(goal.text)} ({'long-term, ' if goal.long_term else ''}"
@@ -62,7 +62,7 @@ def goals(active: Sequence[Goal], limit: int, counter: TokenCounter) -> Section 
 
 
 def active_chat(chat: Chat | None, run: Run, counter: TokenCounter) -> Section:
-    """The chat that the agent is looking at."""
+    """Render the title and id of the active chat."""
     if chat is None:
         text = "ACTIVE CHAT: none (call enter_chat to enter a chat first)"
     else:
@@ -72,7 +72,10 @@ def active_chat(chat: Chat | None, run: Run, counter: TokenCounter) -> Section:
 
 
 def conversation(chat: Chat | None, counter: TokenCounter) -> Section | None:
-    """Which session of a direct chat this is, which stays as long as it does; None elsewhere."""
+    """Render the id and start of a direct chat's session; None for other chats.
+
+    The section does not change during the session.
+    """
     session = chat.session if chat is not None else None
     if session is None:
         return None
@@ -83,13 +86,13 @@ def conversation(chat: Chat | None, counter: TokenCounter) -> Section | None:
 def conversation_so_far(
     chat: Chat | None, earlier: Sequence[Message], current: int | None, counter: TokenCounter
 ) -> Section | None:
-    """What each message changes of the facts of a direct chat's session; None elsewhere.
+    """Render the facts of a direct chat's session that each message changes; None for others.
 
     Args:
-        chat: The chat that the agent is looking at.
-        earlier: The messages of it that were read.
-        current: The message that is to be answered, if there is one.
-        counter: Counts exactly.
+        chat: The active chat.
+        earlier: The messages of the chat that were read.
+        current: The seq of the message to answer; None if there is none.
+        counter: The exact token counter.
     """
     session = chat.session if chat is not None else None
     if chat is None or session is None:
@@ -109,7 +112,7 @@ def conversation_so_far(
 def your_chats(
     chats: Sequence[OwnChat], active: Chat | None, agent: Agent, limit: int, counter: TokenCounter
 ) -> Section | None:
-    """The agent's most recently active chats and who is in them; None if it has none."""
+    """Render the agent's chats with up to 20 members each; None if there are none."""
     lines = []
     for own in chats:
         mark = " [ACTIVE]" if active is not None and own.chat.id == active.id else ""
@@ -123,7 +126,7 @@ def your_chats(
 def plans(
     active: Sequence[Plan], now: datetime, limit: int, counter: TokenCounter
 ) -> Section | None:
-    """What will wake the agent later, the next first; None if nothing."""
+    """Render the agent's plans, the next one first; None if there are none."""
     coming = [(plan.next_at, plan) for plan in active if plan.next_at is not None]
     lines = [
         f"  - {quoted(plan.name)} ({_kind_of(plan, at)}, in {_span(at - now)}){_set_as(plan)}"
@@ -141,9 +144,9 @@ def active_runs(
     limit: int,
     counter: TokenCounter,
 ) -> Section:
-    """The agent's runs that have not ended, this one first; a waiting one says for whom.
+    """Render the agent's live runs, this run first; a waiting run names the awaited members.
 
-    No tool takes the id of this one, which would be new in each prompt: it is left out.
+    The id of this run is left out. No tool takes that id, and it would differ in each prompt.
     """
     lines = [f"  - Run (this run){cause_of(this, home, message)}"]
     for live in runs:
@@ -158,14 +161,14 @@ def active_runs(
 
 
 def now(moment: datetime, agent: Agent, counter: TokenCounter) -> Section:
-    """The clock, in UTC and as the agent's own wall clock shows it, where that is another."""
+    """Render the time in UTC and, if different, in the agent's time zone."""
     local = moment.astimezone(ZoneInfo(agent.time_zone))
     wall = "%A" if agent.time_zone == UTC else f"%A %Y-%m-%d %H:%M in {agent.time_zone}"
     return prose("NOW", f"  {time_of(moment)} ({local:{wall}})", counter)
 
 
 def chat_name(chat: Chat) -> str:
-    """A chat by its title and id."""
+    """Return a chat's title and id, quoted for a prompt."""
     return f"{_title(chat)} (id: {quoted_id(chat.id)})"
 
 
@@ -194,12 +197,12 @@ def _kind_of(plan: Plan, at: datetime) -> str:
 
 
 def _set_as(plan: Plan) -> str:
-    """How it was said when a one-time plan was set, if not as a time."""
+    """Return the `run_after` of a plan that was set with a delay, in brackets; else ''."""
     return f"  [created via run_after: {quoted(plan.run_after)}]" if plan.run_after else ""
 
 
 def _span(span: timedelta) -> str:
-    """How long it is, in its two largest units."""
+    """Format a duration in its two largest units, of days, hours and minutes."""
     minutes = max(int(span.total_seconds()) // 60, 0)
     days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
     if days:
@@ -211,10 +214,10 @@ PLAIN = frozenset({"IDENTITY", "INSTRUCTIONS"})
 
 
 def kept(sections: Sequence[Section], run: Run, reading: Reading) -> list[Section]:
-    """Those of the sections that stand in the prompt of a reading, the history apart.
+    """Return the sections that a reading's prompt keeps, apart from the history.
 
-    All of a whole reading's. Without context, who the agent is and how it answers. Where a context
-    could not be read, the time, too; and, without a current message, what the trigger says.
+    A full reading keeps all sections. A reading without context keeps IDENTITY and INSTRUCTIONS. A
+    degraded context also keeps NOW and, without a current message, TRIGGER.
     """
     if reading.mark is None:
         return list(sections)

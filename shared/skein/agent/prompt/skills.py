@@ -1,4 +1,4 @@
-"""The section SKILLS: how the agent goes about its work, each skill whole or by name."""
+"""The section SKILLS, which shows each skill in full or by name."""
 
 from collections.abc import Sequence
 
@@ -7,22 +7,22 @@ from skein.models.skill import CORE, Skill
 from skein.ports import TokenCounter
 from skein.services.workspace.skill_selection import Selection
 
-SKILLS_GIVE_WAY = 4  # with the goals; see `sections`
+SKILLS_GIVE_WAY = 4  # the priority of goals, too; see `sections`
 
 
 def skills(
     chosen: Selection, limit: int, counter: TokenCounter, *, may_read: bool
 ) -> Section | None:
-    """As many of the skills as there is room for, in their order; the others by name.
+    """Render the skills that fit, in their order, and the others by name.
 
     Args:
-        chosen: The skills of what the agent is at; `core` is shown whatever the limit.
-        limit: How many tokens there are for it.
-        counter: Counts exactly.
-        may_read: The agent can read the others, too.
+        chosen: The selected skills. `core` is shown in full whatever the limit.
+        limit: The token limit of the section.
+        counter: The exact token counter.
+        may_read: Whether the agent can read the others with `read_skill`.
 
     Returns:
-        None if there is no skill.
+        The section; None if there is no skill.
     """
     if not chosen.skills and not chosen.missing:
         return None
@@ -42,7 +42,7 @@ def skills(
 
 
 def skill_text(skill: Skill) -> str:
-    """A skill as it is shown: its name, then its lines, each behind spaces."""
+    """Render a skill: its name in brackets, then its lines, indented."""
     lines = [f"    {line}".rstrip() for line in skill.text.splitlines()]
     return "\n".join([f"  [{skill.name}]", *lines])
 

@@ -1,4 +1,4 @@
-"""How threads stand in prompts: the active one with its documents, the others in a line each."""
+"""The sections of threads: the active thread with its documents, the others in a line each."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,12 +9,12 @@ from skein.models.thread import Thread
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted, quoted_id, time_of
 
-# See `sections` for the order in which they give way.
+# See `sections` for the order in which sections are shortened.
 ACTIVE_GIVES_WAY, PENDING_GIVE_WAY = 0, 4
 
-PENDING_TOKENS = 60  # of a pending thread's line
-MAX_PART = 200  # characters of each of its texts, if they fit
-MIN_PART = 8
+PENDING_TOKENS = 60  # the limit of a pending thread's line
+MAX_PART = 200  # the most characters of each text in that line
+MIN_PART = 8  # with fewer characters per text, the line shows no text
 
 SAID = ("concern", "goal", "deliverable", "approach", "progress", "blocking")
 
@@ -22,13 +22,13 @@ SAID = ("concern", "goal", "deliverable", "approach", "progress", "blocking")
 def active_thread(
     threads: OpenThreads, documents: Sequence[ShownDocument], limit: int, counter: TokenCounter
 ) -> Section | None:
-    """What the agent is at; None if nothing.
+    """Render the active thread with its documents; None if no thread is active.
 
     Args:
-        threads: Those that are open.
-        documents: Of the active one; those that are gone are named.
-        limit: How many tokens there are for it.
-        counter: Counts exactly.
+        threads: The open threads.
+        documents: The documents of the active thread; deleted ones by name alone.
+        limit: The token limit of the section.
+        counter: The exact token counter.
     """
     if threads.active is None:
         return None
@@ -39,7 +39,7 @@ def active_thread(
 def thread_text(
     thread: Thread, documents: Sequence[ShownDocument], *, pinned: bool = False
 ) -> Callable[[int], str]:
-    """Gives the whole of a thread with so many characters of each of its documents at most."""
+    """Return a function that renders a thread with at most n characters of each document."""
     facts = [f"{thread.kind}", f"priority: {thread.priority}"]
     if thread.mode:
         facts.append(f"mode: {quoted(thread.mode)}")
@@ -53,7 +53,7 @@ def thread_text(
 
 
 def pending_threads(threads: Sequence[Thread], limit: int, counter: TokenCounter) -> Section | None:
-    """The other open threads, the most important first; None if there are none."""
+    """Render the other open threads, most important first; None if there are none."""
     if not threads:
         return None
     lines = [pending_line(thread, counter) for thread in threads]
@@ -61,7 +61,7 @@ def pending_threads(threads: Sequence[Thread], limit: int, counter: TokenCounter
 
 
 def pending_line(thread: Thread, counter: TokenCounter) -> str:
-    """A thread on one line of at most 60 tokens, with as much of each of its texts as fits."""
+    """Render a thread as one line of at most 60 tokens, with as much of each text as fits."""
     line = _line(thread, MAX_PART)
     if counter.count(line) <= PENDING_TOKENS:
         return line
@@ -76,7 +76,7 @@ def pending_line(thread: Thread, counter: TokenCounter) -> str:
 
 
 def _line(thread: Thread, characters: int) -> str:
-    """The line with so many characters of each text at most, and no text at all for too few."""
+    """Render the line with at most `characters` of each text; below 8, without any text."""
     parts = [f"priority: {thread.priority}"]
     head = f"  - {quoted_id(thread.id)}"
     if characters >= MIN_PART:

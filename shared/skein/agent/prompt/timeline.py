@@ -1,8 +1,8 @@
-"""The history as a chronological timeline: who said what and when, and what of it is new.
+"""The entries of a history, as lines of a timeline or as turns.
 
-Everything that a person typed stays inside its own entry (DESIGN section 5, invariant 11). In a
-timeline, text and names are JSON strings without a line break of any kind, and nothing else on a
-line is theirs. As roles, further lines of a message stand behind a bar.
+A person's text cannot leave its own entry (DESIGN section 5, invariant 11). In a timeline, texts
+and names are JSON strings without any line break, and nothing else in a line comes from a person.
+As roles, further lines of a message stand behind a bar.
 """
 
 from skein.models.audience import Audience, may_show
@@ -33,16 +33,16 @@ def timeline_entry(
     resumed: Resume | None,
     destination: Audience,
 ) -> str:
-    """One line of the timeline.
+    """Render a message as one line of the timeline.
 
     Args:
-        message: What was said.
-        text: What is shown of it, which a budget may have cut.
-        agent: Who reads; its own entries say `You`.
-        seen_seq: Up to where it has been shown the chat before.
-        trigger_seq: The message that woke it.
-        resumed: How its newest wait in this chat ended.
-        destination: Who is there now, which decides whether an origin may be told.
+        message: The message.
+        text: The text to show, which the budget may have cut.
+        agent: The agent that reads the prompt. Its own entries say `You`.
+        seen_seq: The SEEN watermark of the agent in the chat.
+        trigger_seq: The seq of the trigger's message; None if it is not in this chat.
+        resumed: How the run's newest wait in this chat ended.
+        destination: The readers of the active chat, who decide whether an origin may be shown.
     """
     own = message.sender.ref == agent
     speaker = "You" if own else named(message.sender)
@@ -66,14 +66,14 @@ def timeline_entry(
 
 
 def turn_text(message: Message, text: str, *, agent: MemberRef, destination: Audience) -> str:
-    """Render one message as a turn of its own, for a history that stands as roles.
+    """Render a message as a turn of its own, for a history as roles.
 
-    A turn of others names its sender in brackets, which the name cannot close. Further lines of the
-    message stand behind a bar, so that none of them can look like another entry.
+    A turn of another member names the sender in brackets, which the name cannot close. Further
+    lines of the message stand behind a bar, so that no line can imitate another entry.
 
-    The agent's own words stand as they were, since it would imitate marks that it sees there. Only
-    a line that begins with a bracket, as entries and notes do, stands behind a bar. A note says why
-    the words were said, where that was asked elsewhere.
+    The agent's own text stays unchanged, because the agent would imitate any marks in it. Only
+    lines that begin with a bracket, as entries and notes do, stand behind a bar. A note states the
+    origin of a message that was requested in another chat.
     """
     own = message.sender.ref == agent
     said = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
@@ -86,13 +86,13 @@ def turn_text(message: Message, text: str, *, agent: MemberRef, destination: Aud
 
 
 def named(member: NamedMember, *, gap: str = "") -> str:
-    """Who somebody is: `Husam (human, id:usr_1)`; `gap` stands before the id."""
+    """Return a member's name, kind and id: `Husam (human, id:usr_1)`; `gap` precedes the id."""
     kind = "human" if member.kind == "user" else "agent"
     return f"{label(member.name)} ({kind}, id:{gap}{quoted_id(member.id)})"
 
 
 def origin_of(message: Message, *, agent: MemberRef, destination: Audience) -> str:
-    """Why the agent said this here, where it was asked elsewhere and that may be told; or ''."""
+    """Return a note on the origin of the agent's own message, if it may be shown; else ''."""
     origin = message.origin
     if origin is None or message.sender.ref != agent or not may_show(origin.audience, destination):
         return ""
@@ -103,10 +103,10 @@ def origin_of(message: Message, *, agent: MemberRef, destination: Audience) -> s
 
 
 def attached(message: Message) -> str:
-    """A word for each thing that came with a message."""
+    """Return a note for each media attachment of a message."""
     return "".join(f" [attached: {quoted(media.content_type)}]" for media in message.media)
 
 
 def _kind(message: Message) -> str:
-    """A word for what is neither a person's nor the model's own: keywords and notices."""
+    """Return the kind of a keyword or a notice in brackets; '' for an ordinary text."""
     return "" if message.kind == "text" else f"[{message.kind}] "

@@ -1,4 +1,4 @@
-"""Token counts, remembered: most of a prompt has been counted for the one before it."""
+"""The token cache: consecutive prompts share most of their text, so counts are reused."""
 
 from collections.abc import Callable
 from copy import copy
@@ -10,28 +10,28 @@ from cachetools import LRUCache
 from skein.ports import ModelTokens
 
 DIGEST_BYTES = 16
-SALT_BYTES = 8  # by which cuts of one text to several sizes are told apart, and from its count
-ENTRY_BYTES = 450  # what one count takes at most in a full cache, the digest that names it included
+SALT_BYTES = 8  # the salt separates a text's cuts to several sizes, and its count
+ENTRY_BYTES = 450  # the most that one count takes in a full cache, with its digest
 
 
 class RememberedTokens:
-    """Counts and cuts each text once, as long as it is among those that were asked for last.
+    """Token counter with a least-recently-used cache of counts and cuts.
 
-    A text is remembered by its digest, so that a long one takes no more memory than a short one,
-    and nobody's words stay behind.
+    The cache is keyed by a digest of the text. So a long text takes no more memory than a short
+    one, and no person's words are kept.
 
     Args:
-        counter: Counts what is not remembered.
-        max_bytes: The memory that the counts may take; the least recently used give way.
+        counter: The counter behind the cache.
+        max_bytes: The memory limit of the cache.
     """
 
     def __init__(self, counter: ModelTokens, max_bytes: int) -> None:
         self._counter = counter
         self._known: LRUCache[bytes, int] = LRUCache(max_bytes // ENTRY_BYTES)
-        self._lock = Lock()  # a cache that orders its entries is changed by every look at it
+        self._lock = Lock()  # every lookup changes the order of the entries
 
     def for_model(self, model: str) -> "RememberedTokens":
-        """The counter of a model, whose counts are remembered beside the others', in one bound."""
+        """Return the counter of a model, which shares this cache and its memory limit."""
         counter = self._counter.for_model(model)
         if counter is self._counter:
             return self
@@ -41,20 +41,20 @@ class RememberedTokens:
 
     @property
     def encoding(self) -> str:
-        """The name of the way in which it counts."""
+        """The name of the tokenizer's encoding."""
         return self._counter.encoding
 
     def count(self, text: str) -> int:
-        """How many tokens `text` is."""
+        """Return the number of tokens in `text`."""
         return self._remembered(text, b"", lambda: self._counter.count(text))
 
     def cut(self, text: str, tokens: int) -> str:
-        """The longest prefix of `text` that is at most `tokens` tokens."""
+        """Return the longest prefix of `text` that has at most `tokens` tokens."""
         salt = tokens.to_bytes(SALT_BYTES)
         return text[: self._remembered(text, salt, lambda: len(self._counter.cut(text, tokens)))]
 
     def _remembered(self, text: str, salt: bytes, found: Callable[[], int]) -> int:
-        """A number that belongs to a text: what is known of it, else what is found."""
+        """Return the cached number of a text, or compute and cache the number."""
         digest = blake2b(
             text.encode(errors="surrogatepass"),
             digest_size=DIGEST_BYTES,

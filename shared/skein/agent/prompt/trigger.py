@@ -1,4 +1,4 @@
-"""The section TRIGGER: why the agent runs."""
+"""The section TRIGGER, which states why the run exists."""
 
 import json
 
@@ -24,17 +24,17 @@ def trigger(
     quote: bool = True,
     asked: Message | None = None,
 ) -> Section:
-    """Why the agent runs, with every field that the kind of trigger has (seeds/002, section 2).
+    """Render a run's trigger with all fields of its type (seeds/002, section 2).
 
     Args:
-        run: With its trigger.
-        chat: The chat that the trigger belongs to, where there is one that may be told here.
-        message: The message that woke the agent, where one did that may be told here.
-        counter: Counts exactly.
-        priority: When it gives way, where a prompt is too long.
-        least: How many tokens it keeps even then.
-        quote: Repeat the message here; not where it follows as the current message anyway.
-        asked: What the run had asked before it waited, where that was in the active chat.
+        run: The run, with its trigger.
+        chat: The chat of the trigger, if there is one and it may be shown.
+        message: The message that triggered the run, if there is one and it may be shown.
+        counter: The exact token counter.
+        priority: The priority of the section; see `Section`.
+        least: The tokens that the section keeps when it is shortened.
+        quote: Whether to repeat the message; false if the message follows as the current one.
+        asked: The question that the run waited for, if it was asked in the active chat.
     """
 
     def frame(text: str) -> str:
@@ -47,13 +47,13 @@ def trigger(
 
 
 def untold(run: Run) -> Run:
-    """The run as it may be shown where its trigger must not be told: only of what type that was."""
+    """Return a copy of the run whose trigger has its type alone, for readers who may not see it."""
     kept_back = {"plan": None, "service": None, "by": None, "seq": None, "from_seq": None}
     return run.model_copy(update={"trigger": run.trigger.model_copy(update=kept_back)})
 
 
 def cause_of(run: Run, chat: Chat | None, message: Message | None) -> str:
-    """What started a run, in a few words, as far as it may be told: ` — triggered by ...`."""
+    """Return a run's cause, ` — triggered by ...`, as far as the cause may be shown."""
     plan, service, by = run.trigger.plan, run.trigger.service, run.trigger.by
     if plan is not None:
         return f" \u2014 triggered by plan {quoted(plan.name)}"
@@ -67,7 +67,7 @@ def cause_of(run: Run, chat: Chat | None, message: Message | None) -> str:
 
 
 def long_text(run: Run, message: Message | None) -> str:
-    """The one text of a trigger that may be long."""
+    """Return the long text of a trigger: a payload, an instruction, or a message's text."""
     plan, service = run.trigger.plan, run.trigger.service
     if service is not None:
         return service.payload
@@ -77,7 +77,10 @@ def long_text(run: Run, message: Message | None) -> str:
 
 
 def _fields(run: Run, chat: Chat | None, message: Message | None, text: str | None) -> Fields:
-    """The fields, with `text` as what is shown of the long one; None leaves a message's out."""
+    """Return the fields of a trigger.
+
+    `text` is the trigger's long text, which may be cut. With None, the message's text is left out.
+    """
     fields: Fields = [("type", run.trigger.type)]
     if chat is not None:
         title = quoted(chat.display_title)
@@ -93,7 +96,7 @@ def _fields(run: Run, chat: Chat | None, message: Message | None, text: str | No
 
 
 def _of_message(message: Message, text: str | None) -> Fields:
-    """A person who writes hopes for an answer; an agent says whether it waits for one."""
+    """Return the fields of a message. A person always expects a reply; an agent states it."""
     expects = message.sender.kind == "user" or message.expects_reply
     said = [] if text is None else [("message", f"{quoted(text)}{attached(message)}")]
     return [
@@ -124,12 +127,12 @@ def _of_outside(run: Run, text: str) -> Fields:
 
 
 def _in_chat(run: Run, chat: Chat) -> NamedMember | None:
-    """Who asked for the run, by the name that the chat knows."""
+    """Return the member who requested the run, as named in the chat's roster."""
     return next((member for member in chat.roster if member.ref == run.trigger.by), None)
 
 
 def _of_resume(run: Run, asked: Message | None) -> Fields:
-    """How the newest wait ended, and what had been asked."""
+    """Return how the newest wait ended, and the question that was asked."""
     resume = run.resumed
     if resume is None:
         return []

@@ -1,4 +1,4 @@
-"""What an agent is told of the person whom it talks to."""
+"""The section USER PROFILE: the profile of a direct chat's person."""
 
 import json
 from typing import Any
@@ -11,19 +11,21 @@ from skein.prompts import render
 from skein.services.common.quoting import quoted, quoted_id, quoted_json
 
 NOTING = "update_profile"
-MAX_VALUE = 1_000  # characters; a longer one is cut, so that it crowds out nothing else
+MAX_VALUE = 1_000  # characters of one value; a longer value is cut to leave room for others
 CUT = " [...]"
 
-# See `sections` for the order in which they give way.
+# See `sections` for the order in which sections are shortened.
 PROFILE_GIVES_WAY = 4
 
 
 def user_profile(
     user: User | None, agent: Agent, limit: int, counter: TokenCounter
 ) -> Section | None:
-    """What is on record of the person in a direct chat, and what the agent may add to it.
+    """Render the person's profile, and the fields that the agent may update.
 
-    None where nothing is known beyond the name, which the history says, and nothing may be added.
+    Returns:
+        The section; None if only the name is known, which the history shows, and the agent may
+        update no field.
     """
     may_note = NOTING in agent.enabled_tools and bool(agent.profile_fields)
     if user is None or not (user.profile or user.time_zone or may_note):
@@ -42,7 +44,7 @@ def user_profile(
 
 
 def _shown(value: Any) -> str:
-    """A value as JSON on one line; a long one is cut, and then always a text."""
+    """Render a value as JSON on one line; a value that is too long as a cut string."""
     if isinstance(value, str):
         return quoted(value if len(value) <= MAX_VALUE else value[:MAX_VALUE] + CUT)
     whole = json.dumps(value, ensure_ascii=False)

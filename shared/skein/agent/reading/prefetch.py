@@ -1,4 +1,4 @@
-"""What a reading will ask for, as far as a run's job names it: it is read together with the run."""
+"""Prefetch of a reading's items: their keys follow from the job, so the claim reads them, too."""
 
 from skein.models.agent import Agent
 from skein.models.base import MemberRef
@@ -15,13 +15,13 @@ from skein.services.workspace.skill_selection import keys_of_skills
 
 
 def prefetch_keys(job: RunJob) -> list[Key]:
-    """The keys of what most readings need of the agent, the tenant, and the person it answers.
+    """Return the keys of the items that most readings need of an agent, a tenant and a person.
 
-    A guess that saves a call where it is right, and a little of the table's capacity where not: a
-    reading asks for all else that it needs.
+    The keys are a guess. A right guess saves a call, and a wrong one costs some read capacity. A
+    reading gets all other items that it needs.
 
     Raises:
-        ValueError: The job names no run.
+        ValueError: The job's run id is invalid.
     """
     tenant, agent_id = job.tenant, job.agent_id
     keys = [

@@ -1,8 +1,8 @@
-"""What an agent has before it: documents on show, its open threads, and the skills of its work.
+"""The workspace of a reading: pinned documents, open threads, and skills.
 
-Their ids come with what is read first: an agent's shelves and workbenches stand beside its goals,
-and a chat knows its own. So they are fetched together with all else that is read by its key
-(`agent/reading/reader.py`).
+Round one of the reader yields the ids: shelves and workbenches are stored beside the agent's goals,
+and a chat stores its own documents' ids. Round two then gets the items together with all others
+that are read by key (`agent/reading/reader.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,8 +31,8 @@ class ShownDocument(NamedTuple):
     """A document in a prompt.
 
     Attributes:
-        document: None where there is none of this name any more.
-        of_chat: The active chat owns it.
+        document: The document; None if no document has this name any more.
+        of_chat: Whether the active chat owns the document.
     """
 
     name: str
@@ -42,13 +42,13 @@ class ShownDocument(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OpenThreads:
-    """The open threads that may be shown at one place.
+    """The open threads that may be shown to the readers of a chat.
 
     Attributes:
-        active: The one that the agent is at.
-        pending: The others, the most important first.
-        of_chat: It is the one that the chat has pinned.
-        here: It belongs to the audience of the place itself.
+        active: The active thread.
+        pending: The other threads, most important first.
+        of_chat: Whether the active thread is the one pinned to the chat.
+        here: Whether the active thread is in the scope of the chat itself.
     """
 
     active: Thread | None = None
@@ -58,11 +58,11 @@ class OpenThreads:
 
     @property
     def keys(self) -> list[Key]:
-        """Where the documents of the active one stand."""
+        """The keys of the active thread's documents."""
         return document_keys(self.active, self.active.documents) if self.active else []
 
     def documents(self, found: Mapping[Key, Item], place: Audience) -> tuple[ShownDocument, ...]:
-        """The documents of the active one, from what was read; those that are gone by name."""
+        """Return the active thread's documents; deleted ones by name alone."""
         if self.active is None:
             return ()
         thread = self.active
@@ -83,19 +83,19 @@ def open_threads(
     owned: Sequence[Item],
     place: Audience,
 ) -> OpenThreads:
-    """The threads that are open for a run that looks at `chat`.
+    """Return the open threads of a run in its active chat.
 
-    A run stays with the thread that it was shown or has switched to. At first that is the one
-    pinned to the chat in which it was triggered, else the one that is active for the audience of
-    the place. One that has ended, or may not be shown there, is passed over.
+    The active thread is the first of these that is open and may be shown: the run's own active
+    thread, the thread pinned to the chat if the run was triggered there, and the active thread of
+    the scope.
 
     Args:
-        run: Whose.
-        chat: None for no chat.
-        member: The agent's place in it.
-        scope: Which of the agent's partitions holds what it makes there.
-        owned: What was read of the agent's partitions.
-        place: Who will read what is said.
+        run: The run.
+        chat: The active chat; None for none.
+        member: The agent's membership in the active chat.
+        scope: The scope of the agent's items that are made in the chat.
+        owned: The agent's items that were read.
+        place: The readers of the chat.
     """
     benches = {item["pk"]: Workbench.from_item(item) for item in owned if item["sk"] == BENCH}
     threads = {
@@ -120,11 +120,12 @@ def open_threads(
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What is to be fetched.
+    """The pinned documents, threads and skills that a reading gets by key.
 
     Attributes:
-        documents: Those on show: where each is kept, and its id.
-        threads: Those that are open.
+        tenant: The tenant of the agent.
+        documents: The folder and the id of each pinned document.
+        threads: The open threads.
     """
 
     tenant: str
@@ -133,10 +134,10 @@ class Material:
 
     @property
     def keys(self) -> list[Key]:
-        """The keys of all of it, each once.
+        """The keys of the documents and skills, each once.
 
-        Which skills a thread has is known for sure only with the tenant's catalog of them; these
-        are those that would come with ours.
+        A thread's skills depend on the tenant's skill catalog, which is not read yet. The keys are
+        those of the skills with an empty catalog; `more_keys` returns the others.
         """
         documents = [folder.key(document_id) for folder, document_id in self.documents]
         skills = keys_of_skills(self.tenant, self._skills(SkillCatalog()))
@@ -144,7 +145,7 @@ class Material:
         return list(dict.fromkeys([*documents, *self.threads.keys, *skills, *catalog]))
 
     def more_keys(self, found: Mapping[Key, Item]) -> list[Key]:
-        """The keys of skills of the tenant's own that come with the thread, too; mostly none."""
+        """Return the keys of the thread's further skills from the tenant's catalog; often none."""
         catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(self.tenant)))
         own = {head.name for head in catalog.heads}
         names = [name for name in self._skills(catalog) if name in own]
@@ -157,16 +158,16 @@ class Material:
     def found_documents(
         self, found: Mapping[Key, Item], place: Audience
     ) -> tuple[ShownDocument, ...]:
-        """Those on show that are there and may be shown at `place`.
+        """Return the pinned documents that exist and may be shown to the readers.
 
-        What the active thread shows is not shown twice.
+        Documents of the active thread are left out, so that a prompt shows no document twice.
         """
         of_thread = self.threads.documents(found, place)
         twice = {each.document.key for each in of_thread if each.document is not None}
         shown = []
         for folder, document_id in self.documents:
             item = found.get(folder.key(document_id))
-            if item is None or folder.key(document_id) in twice:  # deleted this very moment
+            if item is None or folder.key(document_id) in twice:  # None: deleted a moment ago
                 continue
             document = Document.from_item(item)
             if DocumentReach(folders=(folder,), place=place).shows(document):
@@ -176,13 +177,13 @@ class Material:
         return tuple(shown)
 
     def found_skills(self, found: Mapping[Key, Item]) -> Selection:
-        """The skills, from what was read of the tenant's own, and else ours."""
+        """Return the selected skills: the tenant's own version, or else the built-in one."""
         catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(self.tenant)))
         return selection(self.tenant, self._skills(catalog), found)
 
 
 def skills_of(thread: Thread, catalog: SkillCatalog) -> tuple[str, ...]:
-    """The names of a thread's skills: `core`, the bound ones, those of its mode, of its tags."""
+    """Return the names of a thread's skills: `core`, bound ones, and those of its mode and tags."""
     heads = known_heads(catalog).values()
     bound, mode, tags = thread.bound_skills, thread.mode, thread.skill_tags
     return skills_for(heads, bound=bound, mode=mode, tags=tags)
@@ -196,15 +197,17 @@ def material_of(
     owned: Sequence[Item],
     threads: OpenThreads,
 ) -> Material:
-    """What is on show for an agent that looks at `chat`: its open things, its others, the chat's.
+    """Return the material for an agent in a chat: pinned documents, threads and skills.
+
+    The documents are the agent's, scope by scope, then the chat's.
 
     Args:
-        tenant: Whose.
-        agent_id: Whose.
-        scope: Which of the agent's partitions holds what it makes there.
-        chat: None for a run without one.
-        owned: What was read of the agent's partitions.
-        threads: Those that are open there.
+        tenant: The tenant of the agent.
+        agent_id: The agent.
+        scope: The scope of the agent's items that are made in the chat.
+        chat: The active chat; None for a run without a chat.
+        owned: The agent's items that were read.
+        threads: The open threads.
     """
     shelves = {item["pk"]: Shelf.from_item(item) for item in owned if item["sk"] == SHELF}
     documents: list[tuple[Folder, str]] = []
