@@ -4,6 +4,12 @@ The slots, which also list the resuming runs, are attributes of the agent's memb
 trigger of an agent in a chat goes through this module. Each function returns writes for the
 transaction that records the trigger. The writes are conditional on the slots as they were read
 (optimistic lock).
+
+    trigger arrives     -> enqueue()           create the queued run, or extend the existing one
+    wait ends           -> resuming()          put the run before any queued run
+    run resumes         -> merge_queued_run()  take over the queued run of the shown chat
+    run is rebuilt      -> merge_queued_run()  likewise
+    deferred run starts -> merge_queued_run()  likewise, while the run has recorded no step
 """
 
 from collections.abc import Mapping, Sequence

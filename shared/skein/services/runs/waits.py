@@ -1,8 +1,9 @@
 """Waits: a run that has asked something pauses until a reply or a time-out.
 
-One transaction posts the question, writes the wait and sets the status `waiting` (`asking`). The
-wait is stored on the agent's membership in the chat where the run asked. The reply and the time-out
-are both conditional on that wait, so exactly one of them ends the wait (DESIGN section 5).
+One transaction posts the question, writes the wait and sets the status `waiting`
+(`replies/ask_and_wait`). The wait is stored on the agent's membership in the chat where the run
+asked. The reply and the time-out are both conditional on that wait, so exactly one of them ends the
+wait (DESIGN section 5).
 """
 
 from collections.abc import Mapping
