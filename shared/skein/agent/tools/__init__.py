@@ -1,7 +1,7 @@
-"""Everything an agent can do, by name.
+"""The tools of agents, by name.
 
-A new tool is a function with `@tool` in a module of this package, and its name in `ToolName`
-(`skein/models/agent.py`).
+To add a tool, write a function with `@tool` in a module of this package, and add its name to
+`ToolName` (`skein/models/agent.py`).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from skein.models.agent import ToolName
 
 
 def written() -> dict[str, Tool]:
-    """The tools of all modules of this package, by name."""
+    """Collect the tools of all modules of this package, by name."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     return {
         each.name: each
@@ -30,5 +30,5 @@ TOOLS: dict[str, Tool] = {name: _written[name] for name in get_args(ToolName) if
 
 
 def enabled(names: Sequence[str]) -> tuple[Tool, ...]:
-    """The tools of these names, in the order of `TOOLS`; names of no tool are passed over."""
+    """Return the tools with these names, in the order of `TOOLS`; unknown names are ignored."""
     return tuple(each for name, each in TOOLS.items() if name in set(names))

@@ -1,7 +1,8 @@
-"""The types of all arguments of tools: each is bounded, so no value of a model is a surprise.
+"""The types of tool arguments, each with bounds.
 
-What does not fit is told to the model, which may correct it (`Tool.parse`). The bounds are those
-of the models and services behind the tools. Text holds no NUL, and a name or an id is one line.
+A value that does not fit is returned to the model as an error, so that the model can correct the
+value (`Tool.parse`). The bounds equal those of the models and services behind the tools. A text
+contains no NUL character, and a name or an id is a single line.
 """
 
 from typing import Annotated, Final
@@ -17,11 +18,11 @@ MAX_NUMBER = 999_999_999_999  # messages have numbers of at most 12 digits
 
 
 class _MayBeEmpty:
-    """See `MAY_BE_EMPTY`."""
+    """The type of `MAY_BE_EMPTY`."""
 
 
 MAY_BE_EMPTY: Final = _MayBeEmpty()
-"""Marks an argument whose empty text means something; elsewhere "" counts as not given."""
+"""Marker of an argument for which "" is a value; for other arguments "" counts as not given."""
 
 
 def _text(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a tool is: a typed function, from which the model's strict JSON schema is generated."""
+"""The base of tools: typed functions from which strict JSON schemas are generated."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -17,24 +17,24 @@ from skein.models.completion import ToolSpec
 from skein.models.tool_arguments import json_object
 from skein.services.common.quoting import quoted
 
-MAX_REASON = 300  # characters that are told of one wrong argument
-MAX_PLACE = 60
-MAX_REASONS = 5
-UNSUPPORTED = ("default", "title", "minLength", "maxLength")  # by strict schemas; we check them
+MAX_REASON = 300  # characters of the error for one argument
+MAX_PLACE = 60  # characters of an argument's name in an error
+MAX_REASONS = 5  # arguments that one error names
+UNSUPPORTED = ("default", "title", "minLength", "maxLength")  # by strict schemas; we check lengths
 
 
 @dataclass(frozen=True)
 class Tool:
-    """Something an agent can do."""
+    """A tool of an agent: a function, its name, its description and its arguments."""
 
     name: str
     description: str
     arguments: type[BaseModel]
     function: Callable[..., str]
 
-    @cached_property  # a millisecond each, and every question to a model has all of them
+    @cached_property  # takes a millisecond, and each request to a model has the specs of all tools
     def spec(self) -> ToolSpec:
-        """What the model is told of it."""
+        """The description and schema of the tool, for a model."""
         return ToolSpec(
             name=self.name,
             description=self.description,
@@ -42,10 +42,12 @@ class Tool:
         )
 
     def parse(self, arguments: str) -> dict[str, Any]:
-        """The arguments that the model wrote, checked; null and "" count as not given.
+        """Parse and validate the arguments that a model wrote.
+
+        Null counts as not given. So does "", except for arguments marked `MAY_BE_EMPTY`.
 
         Raises:
-            Correctable: They are no JSON object, or do not fit the schema.
+            Correctable: The arguments are not a JSON object, or do not fit the schema.
         """
         try:
             given = json_object(arguments)
@@ -58,7 +60,7 @@ class Tool:
             raise Correctable(_reasons(error)) from None
 
     def _is_given(self, name: str, value: object) -> bool:
-        """Whether a value counts: no null does, and an empty text only where it means something."""
+        """Return whether a value counts as given; see `parse`."""
         if value is None or value == "":
             field = self.arguments.model_fields.get(name)
             return value == "" and field is not None and MAY_BE_EMPTY in field.metadata
@@ -66,7 +68,7 @@ class Tool:
 
 
 def _reasons(error: ValidationError) -> str:
-    """Say what is wrong with which arguments, in bounded words that quote no values."""
+    """Describe the invalid arguments in a bounded text that quotes no values."""
     problems = error.errors(include_url=False, include_input=False)
     told = [
         f"{_place(problem['loc'])}: {_words(problem)}"[:MAX_REASON]
@@ -77,7 +79,7 @@ def _reasons(error: ValidationError) -> str:
 
 
 def _place(place: tuple[str | int, ...]) -> str:
-    """Name an argument, and the position in it; a name that the model made up is quoted and cut."""
+    """Return the path of an argument; a name that the model invented is quoted and cut."""
     name = str(place[0]) if place else "arguments"
     if not name.isidentifier() or len(name) > MAX_PLACE:
         name = quoted(name[:MAX_PLACE])
@@ -97,8 +99,8 @@ class _Arguments(JsonTypes):
 def tool(function: Callable[..., str]) -> Tool:
     """Make a tool of a function whose first parameter is the `ToolContext`.
 
-    The others become the arguments, described by their `Annotated` fields; the docstring's first
-    paragraph tells the model what the tool is for.
+    The other parameters become the tool's arguments, with the descriptions of their `Annotated`
+    fields. The first paragraph of the docstring is the tool's description for the model.
     """
     _, *parameters = inspect.signature(function).parameters.values()
     fields: dict[str, Any] = {
@@ -115,9 +117,10 @@ def tool(function: Callable[..., str]) -> Tool:
 
 
 def strict(schema: dict[str, Any]) -> dict[str, Any]:
-    """A JSON schema in the strict form that model providers take.
+    """Convert a JSON schema to the strict form that model providers accept.
 
-    Every property is required, so what may be left out may be null; nothing may be added.
+    Each property is required, so optional properties are nullable. Additional properties are
+    forbidden.
     """
     required = set(schema.get("required", ()))
     properties = {
@@ -147,11 +150,11 @@ def _nullable(part: dict[str, Any], *, optional: bool) -> dict[str, Any]:
 
 @contextmanager
 def refusals_told() -> Iterator[None]:
-    """Turn any refusal of a service into one that the model is shown.
+    """Convert a service's errors to tool errors, which the model is shown.
 
     Raises:
-        Correctable: Other arguments may do.
-        Failed: It cannot be done.
+        Correctable: The call may succeed with other arguments.
+        Failed: The call cannot succeed.
     """
     try:
         yield

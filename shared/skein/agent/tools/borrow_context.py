@@ -1,4 +1,4 @@
-"""Looking over: `borrow_context` shows another chat's last messages once, at the next turn."""
+"""The tool `borrow_context`, which shows another chat's last messages for one activation."""
 
 from typing import Annotated
 
@@ -63,7 +63,7 @@ def borrow_context(
 
 
 def _readers_of(call: ToolContext, chat_id: str) -> Audience:
-    """Who will read what is said in the active chat, which the prompt need not have shown."""
+    """Return the readers of the active chat, which can differ from the prompt's chat."""
     reading = call.reading
     if reading.chat is not None and reading.chat.id == chat_id:
         return reading.destination

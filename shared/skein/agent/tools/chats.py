@@ -1,4 +1,4 @@
-"""Looking around: `enter_chat` and `read_messages`."""
+"""The tools for chats: `enter_chat` and `read_messages`."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from skein.services.common.quoting import quoted
 
 MAX_MESSAGES = 50
 MAX_CHARACTERS = 2_000
-MAX_BYTES = 20_000  # of a timeline; beyond, the oldest messages are left out
+MAX_BYTES = 20_000  # of a timeline; the oldest messages that do not fit are left out
 
 Limit = Annotated[Count, Field(description="How many messages, at most 50.")]
 
@@ -49,10 +49,10 @@ def read_messages(
 
 
 def own_chat(call: ToolContext, chat_id: str) -> tuple[Chat, Membership]:
-    """One of the agent's chats, and its place there.
+    """Return one of the agent's chats with the agent's membership.
 
     Raises:
-        NotFound: It is in no such chat.
+        NotFound: The agent is not a member of such a chat.
         Conflict: The chat was discarded.
     """
     return call.tool_services.own_chats.get(call.work.run.tenant, call.work.claim.agent, chat_id)
@@ -61,7 +61,11 @@ def own_chat(call: ToolContext, chat_id: str) -> tuple[Chat, Membership]:
 def _shown(
     call: ToolContext, chat: Chat, member: Membership, limit: int, *, before: int | None
 ) -> str:
-    """The messages as a timeline, if what was said there may be told here."""
+    """Render the messages of a chat as a timeline.
+
+    Raises:
+        Forbidden: The messages are private, and the readers of the active chat may not see them.
+    """
     here = call.reading.chat is not None and call.reading.chat.id == chat.id
     place = None if here else call.reading.destination
     messages, audience = call.tool_services.own_chats.newest_messages(

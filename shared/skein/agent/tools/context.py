@@ -1,12 +1,12 @@
-"""Everything that a tool may use: its run, what the agent was shown, and the services it may call.
+"""The context of a tool call: its run, its reading, and the services that a tool may call.
 
-A tool's first parameter is a `ToolContext`. The functions below the classes say where an item that
-a tool makes belongs, and which of the agent's items it may change.
+The first parameter of each tool is a `ToolContext`. The functions below the classes return the
+owner of an item that a tool makes, and the reach of the items that a tool may find or change.
 
-Content may change a thing only if everybody who may be shown the thing was there for the content
-(`models/audience.py: may_change`). The reach that is made here carries the content's audience, and
-every service refuses by it (`services/common/guarded.py: check_change`). So an agent's tools do not
-change open things in private, and do not narrow whom a thing is for.
+Content may change an item only if the content's audience includes everyone who may be shown the
+item (`models/audience.py: may_change`). The reach carries the content's audience, and each service
+checks changes against that audience (`services/common/guarded.py: check_change`). So in private an
+agent's tools change no open items, and never narrow the audience of an item.
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ from skein.services.workspace.threads import Threads
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """What lies within an agent's reach while it works."""
+    """The services that tools may call."""
 
     clock: Clock
     chats: Chats
@@ -57,15 +57,16 @@ class ToolServices:
 
 @dataclass(slots=True)
 class Work:
-    """One activation while it goes on.
+    """The state of one activation in progress.
 
     Attributes:
-        claim: As last written, also for whoever must clean up after a failure half-way.
-        sent: What the step that is being carried out has sent so far.
-        astray: The chat that the agent wanted to enter in this step is not the active one.
-        permit: It counts against the agent's limit of runs at work.
-        ended: The agent ended its run.
-        over: The run is in other hands, since it waits or has ended; nothing more may be written.
+        claim: The claim as last written, which the cleanup after an error uses, too.
+        sent: The messages that the current step has sent so far.
+        astray: Whether the agent failed to enter a chat in this step, so that the active chat is
+            not the intended one.
+        permit: Whether the activation holds a permit of the concurrency limit.
+        ended: Whether the agent ended the run.
+        over: Whether the run waits or has ended, so that this worker may write nothing more.
     """
 
     claim: Claim
@@ -77,20 +78,20 @@ class Work:
 
     @property
     def run(self) -> Run:
-        """The run, as last written."""
+        """The run as last written."""
         return self.claim.run
 
     def begin_again(self) -> None:
-        """Forget what belonged to an activation that was dropped."""
+        """Reset the state of an activation that was dropped."""
         self.sent.clear()
         self.astray = self.ended = False
 
     def hold(self, audience: Audience, *, by_others: bool = False) -> None:
-        """Note that a tool has shown content for which only `audience` was present.
+        """Add content that a tool has shown to the run's held content.
 
         Args:
-            audience: Who was present for all of that content.
-            by_others: Someone wrote some of it who is not in that chat any more.
+            audience: The people who were present for all of that content.
+            by_others: Whether a person who has left the chat wrote some of that content.
         """
         if self.run.held is not None:
             held = self.run.held.with_shown(audience, by_others=by_others)
@@ -99,12 +100,15 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """One call of a tool, with everything that the tool may use.
+    """The context of one tool call.
 
     Attributes:
-        effect: Names this very call; the same when a worker that died is replaced.
-        reading: What the prompt was made from.
-        may_wait: Nothing that the step still has to do would be lost if the run waited now.
+        effect: The id of this call, which is the same in each retry.
+        work: The activation.
+        reading: The reading that the prompt was made from.
+        tool_services: The services that tools may call.
+        may_wait: Whether this call may make the run wait. Calls before the last question may not,
+            because the step has more to do.
     """
 
     effect: str
@@ -114,10 +118,10 @@ class ToolContext:
     may_wait: bool = True
 
     def target(self, chat_id: str | None) -> str:
-        """The chat that is meant: the one named, else the active one.
+        """Return the chat that a call names, or else the active chat.
 
         Raises:
-            Correctable: No chat is active, or the agent could not enter the one that it wanted.
+            Correctable: No chat is active, or the agent could not enter the intended chat.
         """
         if chat_id is not None:
             return chat_id
@@ -130,20 +134,20 @@ class ToolContext:
 
 
 def content_of(call: ToolContext) -> Audience:
-    """Who was there for everything that this activation was shown.
+    """Return the audience of everything that this activation was shown.
 
-    Every section and tool result may be shown to all who are there, so those who were there for
-    the window of messages were there for everything else. Without a chat they are those whom the
-    trigger is for.
+    Each section and tool result may be shown to all readers. So the people who were present for the
+    history window may know everything else, too. Without a chat, this is the audience of the
+    trigger.
     """
     return call.reading.audience
 
 
 def own_scope(call: ToolContext) -> str | None:
-    """Which of the agent's partitions holds what is made now.
+    """Return the scope of items that are made now.
 
     Raises:
-        Failed: Private content has no partition of its own here.
+        Failed: The content is private, and there is no scope for private content here.
     """
     scope = call.reading.scope
     if scope is None and not content_of(call).open:
@@ -152,16 +156,16 @@ def own_scope(call: ToolContext) -> str | None:
 
 
 def place_at(call: ToolContext) -> Audience:
-    """Who may be shown the agent's things here; without a chat, those whom the trigger is for."""
+    """Return the readers of the chat; without a chat, the audience of the trigger."""
     reading = call.reading
     return reading.destination if reading.chat is not None else content_of(call)
 
 
 def owner_at(call: ToolContext) -> Owner:
-    """Where a thing that is made now belongs: to those who were there for what was read.
+    """Return the owner of items that are made now, with the audience of the content.
 
     Raises:
-        Failed: It belongs nowhere; see `own_scope`.
+        Failed: There is no scope for the items; see `own_scope`.
     """
     run, reading = call.work.run, call.reading
     return Owner(
@@ -175,7 +179,7 @@ def owner_at(call: ToolContext) -> Owner:
 
 
 def maker_of(call: ToolContext) -> Author:
-    """On whose behalf a document or a thread is changed now."""
+    """Return the author of a change to a document or a thread."""
     reading, run = call.reading, call.work.run
     return Author(
         audience=content_of(call),
@@ -188,7 +192,7 @@ def maker_of(call: ToolContext) -> Author:
 
 
 def reach_at(call: ToolContext) -> Reach:
-    """What may be touched from here: open things, and those of the people who are here."""
+    """Return the reach of the activation: open items, and those of its own scope."""
     reading = call.reading
     return Reach(
         tenant=call.work.run.tenant,
@@ -200,7 +204,7 @@ def reach_at(call: ToolContext) -> Reach:
 
 
 def document_reach(call: ToolContext) -> DocumentReach:
-    """What documents can be got at from here: the chat's, those for its people, open ones."""
+    """Return the reach for documents: the chat's, those of the activation's scope, open ones."""
     reading, run = call.reading, call.work.run
     folders = [Folder(tenant=run.tenant, agent_id=run.agent_id)]
     if reading.scope is not None:

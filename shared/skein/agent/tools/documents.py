@@ -1,4 +1,4 @@
-"""Working on documents, and reading how to: documents and skills."""
+"""The tools for documents, and `read_skill`."""
 
 from itertools import groupby
 from typing import Annotated
@@ -169,9 +169,10 @@ def read_skill(
 
 
 def changing_reach(call: ToolContext) -> DocumentReach:
-    """What documents can be changed from here.
+    """Return the reach of the documents that the agent may change.
 
-    Those of a chat that the run was not triggered in only where it could also speak.
+    The reach includes the active chat's documents only if the run was triggered in that chat or may
+    post there.
     """
     reach, chat = document_reach(call), call.reading.chat
     if chat is None:
@@ -185,10 +186,10 @@ def changing_reach(call: ToolContext) -> DocumentReach:
 
 
 def _check_chat(call: ToolContext, chat: Chat) -> None:
-    """Refuse to write for a chat what its people must not read.
+    """Check that the run may disclose its content to the readers of a chat.
 
     Raises:
-        Failed: It would carry private words there, or the chat is gone.
+        Failed: The disclosure is not allowed, or the chat is gone.
     """
     if chat.id == call.work.run.chat_id:
         return
@@ -203,12 +204,12 @@ def _check_chat(call: ToolContext, chat: Chat) -> None:
 
 
 def _home(call: ToolContext, *, in_chat: bool) -> Folder:
-    """Where a new document is made.
+    """Return the folder of a new document.
 
     Raises:
-        Correctable: It is to be the chat's, and none is active.
-        Failed: It is to be the chat's, whose people must not read it, or another one than the
-            agent was shown; or it belongs nowhere.
+        Correctable: The document should belong to the active chat, and no chat is active.
+        Failed: The document should belong to a chat that the prompt did not show, or whose readers
+            must not read the content. Or there is no scope for the document; see `own_scope`.
     """
     reading, run = call.reading, call.work.run
     if not in_chat:
@@ -221,10 +222,10 @@ def _home(call: ToolContext, *, in_chat: bool) -> Folder:
 
 
 def _place(reach: DocumentReach, after: str | None) -> tuple[int, str] | None:
-    """Where a list is to go on.
+    """Parse the cursor of a list.
 
     Raises:
-        Correctable: No list has said so here.
+        Correctable: The cursor has an unknown folder or an invalid document id.
     """
     if after is None:
         return None
@@ -236,7 +237,7 @@ def _place(reach: DocumentReach, after: str | None) -> tuple[int, str] | None:
 
 
 def _kept(reach: DocumentReach, folder: Folder) -> str:
-    """Whose the documents of a folder are, as an agent is told."""
+    """Return the owner of a folder's documents, in words for the agent."""
     if folder.chat_id is not None:
         return "of the active chat"
     if not folder.is_open:
@@ -245,7 +246,7 @@ def _kept(reach: DocumentReach, folder: Folder) -> str:
 
 
 def _told(document: Document) -> str:
-    """A document in one line of a list."""
+    """Render a document as one line of a list."""
     known = [document.media_type, f"v{document.version}", f"{len(document.text):,} characters"]
     known.append(f"changed {rfc3339(document.updated_at)}")
     if document.on_show:

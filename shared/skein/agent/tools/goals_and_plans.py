@@ -1,4 +1,4 @@
-"""Looking ahead: goals and plans."""
+"""The tools for goals and plans."""
 
 from typing import Annotated
 

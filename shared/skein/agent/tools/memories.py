@@ -1,4 +1,4 @@
-"""Learning: what is to be remembered, forgotten and found again."""
+"""The tools for memories: save, forget and search."""
 
 from typing import Annotated
 

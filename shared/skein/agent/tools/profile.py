@@ -1,4 +1,4 @@
-"""Writing down what the person says of themselves."""
+"""The tool `update_profile`, for the profile of a direct chat's person."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Minding oneself: `get_my_runs`, `stop_run` and `end_run`."""
+"""The tools for runs: `get_my_runs`, `stop_run` and `end_run`."""
 
 from typing import Annotated
 
@@ -47,7 +47,7 @@ def stop_run(
         )
         if not may_affect(run, other.audience):
             raise Failed("a run in private may stop only runs of the same people")
-        if (other.status, other.error) != ("canceled", why):  # an earlier attempt did it
+        if (other.status, other.error) != ("canceled", why):  # else an earlier attempt stopped it
             call.tool_services.completion.cancel(other, error=why, guard=call.work.claim.guard)
     except (NotFound, Conflict) as error:
         raise Failed(str(error)) from None

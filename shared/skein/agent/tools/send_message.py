@@ -1,4 +1,4 @@
-"""Speaking: `send_message`, in the active chat or in another one."""
+"""The tool `send_message`, for the active chat or another chat."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -110,13 +110,13 @@ def _ask(call: ToolContext, new: NewMessage) -> str:
 
 
 def _made_for(call: ToolContext) -> Audience:
-    """Return who was present for everything that a message of this call is made from."""
+    """Return the audience of the held content from which the message is made; else NOBODY."""
     held = call.work.run.held
     return held.audience if held is not None else NOBODY
 
 
 def _origin(call: ToolContext, target: str) -> Origin | None:
-    """Why something is said in another chat than the one in which it was asked for."""
+    """Return the origin of a message to another chat than the run's; None for the run's chat."""
     run, reading = call.work.run, call.reading
     message, home = reading.trigger_message, reading.home
     if message is None or home is None or target == run.chat_id:
@@ -126,5 +126,5 @@ def _origin(call: ToolContext, target: str) -> Origin | None:
         chat_title=home.display_title,
         asked_by=message.sender.name,
         text=message.text[:ORIGIN_CHARACTERS],
-        audience=run.audience.narrowed(destination_of(home)),  # the title is today's
+        audience=run.audience.narrowed(destination_of(home)),  # the title is current
     )

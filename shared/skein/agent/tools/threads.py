@@ -1,4 +1,4 @@
-"""Being at something: threads, and what belongs to them."""
+"""The tools for threads, and for their documents and skills."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -39,8 +39,8 @@ from skein.models.thread import Thread, ThreadKind
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.thread_changes import Change
 
-SHOWN_BYTES = 40_000  # of a thread that is taken up; a step's results hold 60,000 in all
-SKILL_BYTES = 12_000
+SHOWN_BYTES = 40_000  # of a thread in a tool result; a step's results hold 60,000 in all
+SKILL_BYTES = 12_000  # of the skills in a tool result
 
 ThreadId = Annotated[Id, Field(description="The thread's id.")]
 Which = Annotated[Id | None, Field(description="Without it, the active thread.")]
@@ -223,14 +223,14 @@ def peek_document(call: ToolContext, thread_id: ThreadId, name: Name) -> str:
     return _document(call, thread, name)
 
 
-# ---------------------------------------------------------------------- what they share
+# ---------------------------------------------------------------------- shared helpers
 
 
 def _chosen(call: ToolContext, thread_id: str | None) -> str:
-    """The thread that is meant.
+    """Return the thread id that a call names, or else that of the active thread.
 
     Raises:
-        Correctable: None is named, and none is active.
+        Correctable: The call names no thread, and no thread is active.
     """
     chosen = thread_id or call.work.run.active_thread_id
     if chosen is None:
@@ -247,7 +247,7 @@ def _changed(call: ToolContext, thread_id: str | None, change: Change) -> Thread
 
 
 def _ended(call: ToolContext, thread_id: str, change: Change) -> None:
-    """End a thread; the run is then at none, if it was at this one."""
+    """End a thread; if it is the run's active thread, the run has no active thread then."""
     thread = _changed(call, thread_id, change)
     if _is_active(call, thread):
         call.work.claim = call.work.claim.with_run(active_thread_id=None)
@@ -265,7 +265,7 @@ def _document(call: ToolContext, thread: Thread, name: str) -> str:
 
 
 def _whole(call: ToolContext, thread: Thread) -> str:
-    """The thread as a prompt would show it."""
+    """Render a thread with its documents, as in a prompt, in at most 40,000 bytes if possible."""
     found = call.tool_services.threads.documents(reach_at(call), thread, thread.documents)
     render = thread_text(thread, [ShownDocument(name, found[name]) for name in thread.documents])
     return _within(SHOWN_BYTES, render)
@@ -280,7 +280,7 @@ def _within(most_bytes: int, render: Callable[[int], str]) -> str:
 
 
 def _skills(call: ToolContext, thread: Thread) -> str:
-    """The skills that come with a thread, as far as there is room; `core` is shown anyway."""
+    """Render the skills of a thread that fit, without `core`, which each prompt shows."""
     chosen = call.tool_services.skills.selected(
         thread.tenant, bound=thread.bound_skills, mode=thread.mode, tags=thread.skill_tags
     )
