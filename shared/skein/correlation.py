@@ -1,27 +1,27 @@
-"""The one id by which a message is followed through the logs: from its webhook to its delivery.
+"""Correlation ids, which follow a message through the logs from its webhook to its delivery.
 
-A request brings it, messages, runs and deliveries carry it on, and whoever works at one of those
-follows it, so that every line that is logged meanwhile has it.
+A request has a correlation id, and its messages, runs and deliveries store the id. A worker that
+handles one of these follows the stored id, so that every log line has it.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-UNKNOWN = ""  # within a piece of work whose id is not known yet; None is outside of any
+UNKNOWN = ""  # inside `correlated`, before the id is known; outside of it, the value is None
 
 _following: ContextVar[str | None] = ContextVar("correlation_id", default=None)
 
 
 def current() -> str | None:
-    """The id of what is being worked at; None where nothing is followed."""
+    """Return the correlation id of the current work; None if there is none."""
     return _following.get() or None
 
 
 def follow(correlation_id: str) -> None:
-    """From here to the end of the enclosing `correlated`, what is done belongs to this id.
+    """Set the correlation id until the enclosing `correlated` ends.
 
-    Outside of any it does nothing, so that no id outlives its piece of work.
+    Outside of `correlated` this does nothing, so that no id outlives its work.
     """
     if _following.get() is not None:
         _following.set(correlation_id)
@@ -29,10 +29,10 @@ def follow(correlation_id: str) -> None:
 
 @contextmanager
 def correlated(correlation_id: str | None = None) -> Iterator[None]:
-    """A piece of work with an id of its own; afterwards all is as before.
+    """Run a piece of work with its own correlation id, then restore the previous id.
 
     Args:
-        correlation_id: Its id, where it is known already; otherwise `follow` says it.
+        correlation_id: The id of the work, if known already; otherwise `follow` sets it.
     """
     before = _following.set(correlation_id or UNKNOWN)
     try:

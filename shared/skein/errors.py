@@ -1,31 +1,31 @@
-"""Every error Skein raises on purpose, in one tree.
+"""The errors that Skein raises on purpose, in one tree.
 
 SkeinError
   Rejected            the caller is wrong: 4xx, never retried
     Invalid           400  the request does not parse, or breaks a rule of its form
-    Unauthenticated   401  nobody is signed in
-    Forbidden         403  signed in, but without the scope or signature for this
-    NotFound          404  no such thing for this caller
-    Conflict          409  the thing is in a state that forbids this
-    TooLarge          413  more than the table or the contract holds
-    Unprocessable     422  well formed, but the values do not fit
-    RateLimited       429  too many, too soon
+    Unauthenticated   401  the request has no valid sign-in
+    Forbidden         403  signed in, but without the required scope or signature
+    NotFound          404  the caller sees no such resource
+    Conflict          409  the resource is in a state that forbids the request
+    TooLarge          413  larger than the table or the contract allows
+    Unprocessable     422  well formed, but the values do not fit together
+    RateLimited       429  too many requests
   Transient           try again later: 503, retried by the queue
-    Contention        an optimistic write lost every one of its tries
-    Throttled         an outside service asks us to slow down
+    Contention        an optimistic lock failed in every attempt
+    Throttled         an outside service asks Skein to slow down
     Unavailable       an outside service is down or out of reach
-      CircuitOpen     it failed too often just now, and is left alone for a while
+      CircuitOpen     the circuit breaker of the service is open
     Ambiguous         the call may or may not have taken effect
-  ConditionFailed     a conditional write found another state; services decide what that means
-  RiderFailed         what was to be committed with a message no longer holds; nothing was posted
-  LostLease           another worker took the run over; this one stops without a trace
-  ReadersChanged      someone joined the chat for which an activation was built; build it again
-  ModelRejected       the model provider refuses this very request; asking again will not help
-  SmsRejected         the SMS provider refuses this very text
-  MissingSecret       a secret is not there, or is no JSON object of texts: the operator must act
+  ConditionFailed     a conditional write found another state; services decide the consequence
+  ExtraWriteFailed    an extra write of a post no longer holds; nothing was posted
+  LostLease           another worker took over the run; this worker stops without further writes
+  ReadersChanged      someone joined the chat of an activation; the activation is rebuilt
+  ModelRejected       the model provider refuses this request; a retry does not help
+  SmsRejected         the SMS provider refuses this SMS
+  MissingSecret       a secret is missing or not a JSON object of strings; the operator must act
   ToolError           shown to the model
     Correctable       the model's arguments were wrong; it may try again
-    Failed            the action could not be done
+    Failed            the arguments were right, but the action failed
 """
 
 from collections.abc import Mapping
@@ -33,15 +33,15 @@ from typing import Any, ClassVar
 
 
 class SkeinError(Exception):
-    """The root of everything raised on purpose."""
+    """The base class of all errors that Skein raises on purpose."""
 
 
 class Rejected(SkeinError):
-    """The caller is wrong; the same request will always be refused.
+    """The caller is wrong; the same request is refused again.
 
     Args:
-        message: One sentence for the caller, free of secrets and of other people's data.
-        details: Machine-readable particulars, JSON-ready.
+        message: One sentence for the caller, without secrets and other people's data.
+        details: Machine-readable details, JSON-ready.
     """
 
     status: ClassVar[int] = 400
@@ -58,53 +58,53 @@ class Invalid(Rejected):
 
 
 class Unauthenticated(Rejected):
-    """Nobody is signed in."""
+    """The request has no valid sign-in."""
 
     status = 401
     code = "unauthenticated"
 
 
 class Forbidden(Rejected):
-    """Signed in, but without the scope or the signature that this needs."""
+    """The caller is signed in, but lacks the required scope or signature."""
 
     status = 403
     code = "forbidden"
 
 
 class NotFound(Rejected):
-    """No such thing for this caller; says nothing of whether it exists for others."""
+    """The caller sees no such resource; it may exist for others."""
 
     status = 404
     code = "not_found"
 
 
 class Conflict(Rejected):
-    """The thing is in a state that forbids this."""
+    """The resource is in a state that forbids the request."""
 
     status = 409
     code = "conflict"
 
 
 class TooLarge(Rejected):
-    """More than the table or the contract holds."""
+    """The request is larger than the table or the contract allows."""
 
     status = 413
     code = "too_large"
 
 
 class Unprocessable(Rejected):
-    """Well formed, but the values do not fit together."""
+    """The request is well formed, but its values do not fit together."""
 
     status = 422
     code = "unprocessable"
 
 
 class RateLimited(Rejected):
-    """Too many, too soon.
+    """The caller exceeded a rate limit.
 
     Args:
-        message: As of any `Rejected`.
-        retry_after_seconds: When the same request may be made again.
+        message: See `Rejected`.
+        retry_after_seconds: The seconds after which the caller may retry the request.
     """
 
     status = 429
@@ -116,37 +116,37 @@ class RateLimited(Rejected):
 
 
 class Transient(SkeinError):
-    """Nothing is wrong with the request; try it again later."""
+    """The request is valid, but cannot be served now; retry later."""
 
 
 class Contention(Transient):
-    """An optimistic write lost every one of its tries."""
+    """An optimistic lock failed in every attempt."""
 
 
 class Throttled(Transient):
-    """An outside service asks us to slow down."""
+    """An outside service asks Skein to slow down."""
 
 
 class Unavailable(Transient):
-    """An outside service is down or out of reach; nothing was done there."""
+    """An outside service is down or out of reach; the call had no effect."""
 
 
 class CircuitOpen(Unavailable):
-    """An outside service failed too often just now, and is left alone for a while."""
+    """The circuit breaker of an outside service is open after many recent failures."""
 
     def __init__(self, dependency: str) -> None:
         super().__init__(f"{dependency} failed too often just now and is left alone for a while")
 
 
 class Ambiguous(Transient):
-    """A call to the outside may or may not have taken effect."""
+    """A call to an outside service may or may not have taken effect."""
 
 
 class ConditionFailed(SkeinError):
     """A conditional write found another state and changed nothing.
 
     Args:
-        failed: Positions, in the transaction, of the writes whose conditions did not hold.
+        failed: The positions in the transaction of the writes whose conditions did not hold.
     """
 
     def __init__(self, failed: frozenset[int]) -> None:
@@ -155,26 +155,27 @@ class ConditionFailed(SkeinError):
 
 
 class ExtraWriteFailed(SkeinError):
-    """What was to be committed together with a message no longer holds; nothing was posted."""
+    """The condition of an extra write of a post no longer holds; nothing was posted."""
 
 
 class LostLease(SkeinError):
-    """Another worker took the run over."""
+    """Another worker took over the run."""
 
 
 class ReadersChanged(SkeinError):
-    """Someone joined the chat that an activation's prompt showed; the activation is built again."""
+    """Someone joined the chat that an activation's prompt showed; the activation is rebuilt."""
 
 
 class ModelRejected(SkeinError):
-    """The model provider refuses this very request."""
+    """The model provider refuses this request; a retry does not help."""
 
 
 class SmsRejected(SkeinError):
-    """The SMS provider refuses this very text.
+    """The SMS provider refuses this SMS.
 
     Args:
-        code: Twilio's error code (https://www.twilio.com/docs/api/errors), None when it gave none.
+        code: Twilio's error code (https://www.twilio.com/docs/api/errors); None if Twilio gave
+            none.
     """
 
     def __init__(self, message: str, *, code: int | None = None) -> None:
@@ -183,11 +184,11 @@ class SmsRejected(SkeinError):
 
 
 class MissingSecret(SkeinError):
-    """A secret is not there, or is no JSON object of texts; only the operator can help."""
+    """A secret is missing or not a JSON object of strings; the operator must act."""
 
 
 class ToolError(SkeinError):
-    """A tool could not do what the model asked; the message is shown to the model."""
+    """A tool call failed; the message is shown to the model."""
 
 
 class Correctable(ToolError):
@@ -195,4 +196,4 @@ class Correctable(ToolError):
 
 
 class Failed(ToolError):
-    """The arguments were right, but the action could not be done."""
+    """The arguments were right, but the action failed."""

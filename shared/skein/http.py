@@ -1,4 +1,4 @@
-"""How an error looks over HTTP: the one mapping, whichever handler raised it."""
+"""HTTP responses for errors: one mapping for all handlers."""
 
 import json
 import logging
@@ -14,8 +14,8 @@ JSON_HEADERS = {"content-type": "application/json"}
 def error_response(error: SkeinError) -> dict[str, Any]:
     """Return `error` as an API Gateway HTTP API response (payload format 2.0).
 
-    A `Rejected` speaks for itself; anything else is our own affair, and its words, which may name
-    hosts or items, stay in the log.
+    The response holds the message of a `Rejected`. The message of any other error may name hosts
+    or items, so only the log has it.
     """
     if isinstance(error, Rejected):
         answer = _response(error.status, error.code, error.message, error.details)

@@ -1,4 +1,4 @@
-"""How long an invocation lasts."""
+"""Deadlines of Lambda invocations."""
 
 from datetime import datetime, timedelta
 
@@ -8,5 +8,5 @@ from skein.ports import Clock
 
 
 def deadline_of(context: LambdaContext, clock: Clock) -> datetime:
-    """The moment, on `clock`, at which Lambda ends this invocation."""
+    """Return the time, on `clock`, at which Lambda ends this invocation."""
     return clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())

@@ -1,7 +1,7 @@
-"""Structured logs: one JSON object a line, with the ids of what was at work when it was written.
+"""Structured logs: one JSON object per line, with the ids of the work in progress.
 
-Nothing that a person wrote comes out here: numbers are masked, and of an error only our own words
-are told (see `skein.masking` and `docs/security.md`).
+Logs never hold a person's words. Phone numbers are masked, and only the messages of Skein's own
+errors are logged (see `skein.masking` and `docs/security.md`).
 """
 
 import functools
@@ -25,21 +25,21 @@ ExceptionInfo = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 )
 
-# At INFO, Twilio's library tells the numbers that it asks about, and others every request.
+# At INFO, Twilio's library logs phone numbers, and the others log every request.
 LIBRARIES = ("boto3", "botocore", "httpcore", "httpx", "openai", "requests", "twilio", "urllib3")
 
 logger = logging.getLogger(__name__)
 
 
 class Crashed(SkeinError):
-    """An invocation failed by a bug: says what and where, without the words of the error."""
+    """An invocation failed because of a bug; names the error and its place, not its message."""
 
 
 class Lines(LambdaPowertoolsFormatter):
-    """Powertools' lines, with the correlation id and without what people wrote."""
+    """Powertools' log lines, with the correlation id and without people's words."""
 
     def serialize(self, log: Any) -> str:
-        """One line; the notes of an error are words like its others."""
+        """Return one masked line; an error's notes are left out, since they may quote people."""
         told = {name: value for name, value in log.items() if name != "exception_notes"}
         following = current()
         if following is not None:
@@ -47,17 +47,17 @@ class Lines(LambdaPowertoolsFormatter):
         return masked(super().serialize(told))
 
     def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802 - the base's name
-        """Where it happened, and what in our own words."""
+        """Return the traceback, with the messages of Skein's own errors only."""
         return traceback_without_words(ei[1]) if ei[1] is not None else ""
 
 
 @functools.cache
 def _configured() -> Logger:
-    """The logger of this process, to which every logger of the package is joined.
+    """Return the logger of this process, and configure all loggers of the package like it.
 
-    Made at the first invocation, since Powertools reads its level from the environment.
+    It is built at the first invocation, since Powertools reads the log level from the environment.
     """
-    # Powertools' own form of a stack trace holds the words of the error.
+    # Powertools' serialized stack trace would hold the error's message.
     ours = Logger(service="skein", logger_formatter=Lines(serialize_stacktrace=False))
     utils.copy_config_to_registered_loggers(ours, include={"skein"})
     for name in LIBRARIES:
@@ -66,10 +66,10 @@ def _configured() -> Logger:
 
 
 def logged(handler: Handler[Answer]) -> Handler[Answer]:
-    """Let whatever `handler` logs come out as JSON, with its name and the request's ids.
+    """Wrap `handler` so that it logs JSON, with its name and the request's ids.
 
-    An error that is none of ours is logged here and raised as `Crashed`, since Lambda writes the
-    words of what it is left with into the log.
+    An error that is not a `SkeinError` is logged here and raised as `Crashed`, since Lambda writes
+    the message of an unhandled error to the log.
     """
 
     @functools.wraps(handler)
@@ -92,7 +92,7 @@ def logged(handler: Handler[Answer]) -> Handler[Answer]:
 
 
 def _request_id(event: dict[str, Any]) -> str | None:
-    """The gateway's id of a request, which its access log has, too; None for other events."""
+    """Return the gateway's request id, which is also in its access log; None for other events."""
     request = event.get("requestContext")
     found = request.get("requestId") if isinstance(request, dict) else None
     return str(found) if found else None

@@ -1,4 +1,4 @@
-"""What may be seen of phone numbers, and of the words of errors, by those who only read logs."""
+"""Masking of phone numbers and error messages for logs."""
 
 import os
 import re
@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from skein.errors import SkeinError, ToolError
 
 NUMBER = re.compile(r"(\+|%2B)([1-9][0-9]{6,14})(?![0-9])")
-WHOLE_NUMBER = 10  # digits; of a shorter one less is left to see
-PACKAGE = os.path.join(os.path.dirname(__file__), "")  # a prefix of the paths of our own modules
+WHOLE_NUMBER = 10  # digits; fewer digits of a shorter number stay visible
+PACKAGE = os.path.join(os.path.dirname(__file__), "")  # the path prefix of Skein's own modules
 
 
 def masked(text: str) -> str:
-    """The text with every phone number in it reduced to its ends, such as `+1555***0006`.
+    """Mask every phone number in a text down to its ends, such as `+1555***0006`.
 
-    A number is recognised by its plus sign, as it is or as URLs spell it.
+    A number is recognised by its plus sign, also in its URL-encoded form.
     """
     return NUMBER.sub(_ends, text)
 
@@ -28,11 +28,11 @@ def _ends(found: re.Match[str]) -> str:
 
 
 def in_our_words(error: BaseException) -> str:
-    """What may be kept of an error: its kind, and its words if they are ours.
+    """Describe an error for logs: its type, and its message if the error is Skein's own.
 
-    The words of any other error may quote the value that it stumbled over, which may be what a
-    person wrote. Of those only the kind and the place are told. The words of a `ToolError` are
-    for the model and quote it.
+    The message of any other error may quote the value that caused the error, which may be a
+    person's words. Such an error is described by its type and place only. So is a `ToolError`,
+    whose message is for the model and quotes the model.
     """
     kind = type(error).__name__
     if isinstance(error, SkeinError) and not isinstance(error, ToolError):
@@ -45,13 +45,13 @@ def in_our_words(error: BaseException) -> str:
 
 
 def traceback_without_words(error: BaseException) -> str:
-    """The traceback of an error and of those that led to it, with no words but ours."""
+    """Return the traceback of an error and its causes, each described by `in_our_words`."""
     chain = [_one(each) for each in _causes(error)]
     return "\nwhich led to\n\n".join(reversed(chain))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error, then what it came from, then what that came from ..."""
+    """Yield an error, then its cause, then the cause of that, and so on."""
     seen: set[int] = set()
     following: BaseException | None = error
     while following is not None and id(following) not in seen:

@@ -1,4 +1,4 @@
-"""The outside as Skein sees it: small protocols that adapters, and fakes, fulfil."""
+"""Ports: small protocols for the outside world, implemented by adapters and by fakes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -13,21 +13,21 @@ T = TypeVar("T")
 
 
 class Clock(Protocol):
-    """The time, and the only way to let some of it pass."""
+    """The time, and the only way to wait."""
 
     def now(self) -> datetime:
-        """The present moment in UTC."""
+        """Return the current time in UTC."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait, for a retry with jitter; never longer than a few seconds."""
+        """Wait before a retry, with jitter; never longer than a few seconds."""
         ...
 
     def within(self, seconds: float, work: Callable[[], T]) -> T:
-        """What `work` gives, or raises, unless it takes longer: then nobody waits for it any more.
+        """Run `work` with a time-out; return its result, or raise its error.
 
         Raises:
-            TimeoutError: It took longer; it is left to end by itself.
+            TimeoutError: `work` took longer than `seconds`. It is not stopped.
         """
         ...
 
@@ -36,26 +36,26 @@ class Ids(Protocol):
     """The source of new ids."""
 
     def ulid(self) -> str:
-        """A new ULID: 26 characters that sort by time of creation."""
+        """Return a new ULID: 26 characters that sort by time of creation."""
         ...
 
 
 class Table(Protocol):
-    """The one table. See `skein.models.storage` for what may be asked of it.
+    """The single table. `skein.models.storage` defines its keys, conditions and writes.
 
-    What has expired, by the seconds since 1970 in its attribute `expires_at`, is as good as gone:
-    no read of the table shows it. Conditions still see it until it is tidied up.
+    An item expires at its `expires_at`, in seconds since 1970. Reads do not return expired items.
+    Conditions still see them until the table deletes them.
 
-    Every method may raise `Throttled` or `Unavailable` (nothing happened) and, when writing,
-    `Ambiguous` (it may have happened).
+    Every method may raise `Throttled` or `Unavailable` (the call had no effect). A method that
+    writes may also raise `Ambiguous` (the call may have had an effect).
     """
 
     def get(self, key: Key) -> Item | None:
-        """Read one item, strongly consistent; None when it is not there."""
+        """Read one item, strongly consistent; None if there is no such item."""
         ...
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """Read up to 100 items at once, strongly consistent; those not there are left out."""
+        """Read up to 100 items at once, strongly consistent; missing items are left out."""
         ...
 
     def query(
@@ -85,24 +85,24 @@ class Table(Protocol):
         newest_first: bool = False,
         start: Item | None = None,
     ) -> Page:
-        """Read keys from an index, eventually consistent: each item has `pk`, `sk`, index keys."""
+        """Read a page of an index, eventually consistent: `pk`, `sk` and the index keys only."""
         ...
 
     def write(self, write: Write) -> None:
         """Carry out one write.
 
         Raises:
-            ConditionFailed: Its condition does not hold; nothing was written.
-            Contention: A transaction holds the item, after every retry.
+            ConditionFailed: The condition does not hold; nothing was written.
+            Contention: A transaction held the item during every attempt.
         """
         ...
 
     def transact(self, writes: Sequence[Write]) -> None:
-        """Carry out up to 100 writes of different items, all or none.
+        """Carry out up to 100 writes of different items as one transaction.
 
         Raises:
             ConditionFailed: Some conditions do not hold; `failed` has their positions.
-            Contention: Another transaction holds one of the items, after every retry.
+            Contention: Another transaction held one of the items during every attempt.
         """
         ...
 
@@ -111,10 +111,10 @@ class Queues(Protocol):
     """The queues behind the workers."""
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
-        """Put jobs of one kind on their queue, in batches of at most 10.
+        """Send jobs of one kind to their queue, in batches of at most 10.
 
         Raises:
-            Transient: Some or all were not accepted.
+            Transient: The queue did not accept some or all of the jobs.
         """
         ...
 
@@ -127,33 +127,33 @@ class LanguageModel(Protocol):
 
         Raises:
             Transient: The provider is down, slow or throttling.
-            ModelRejected: It refuses this very request.
+            ModelRejected: The provider refuses this request.
         """
         ...
 
 
 class TokenCounter(Protocol):
-    """Exact token counts."""
+    """Exact token counts of texts."""
 
     def count(self, text: str) -> int:
-        """How many tokens `text` is."""
+        """Return the number of tokens of `text`."""
         ...
 
     def cut(self, text: str, tokens: int) -> str:
-        """The longest prefix of `text` that is at most `tokens` tokens, in whole characters."""
+        """Return the longest prefix of `text` in at most `tokens` tokens, in whole characters."""
         ...
 
 
 class ModelTokens(TokenCounter, Protocol):
-    """Exact token counts, each model's in its own way."""
+    """Exact token counts, with the encoding of each model."""
 
     @property
     def encoding(self) -> str:
-        """The name of the way in which `count` and `cut` count."""
+        """The name of the encoding that `count` and `cut` use."""
         ...
 
     def for_model(self, model: str) -> "ModelTokens":
-        """The counter of a model; of the newest encoding for a model that nobody knows."""
+        """Return the counter of a model; an unknown model gets the newest encoding."""
         ...
 
 
@@ -161,38 +161,38 @@ class Sms(Protocol):
     """The SMS provider."""
 
     def send(self, sms: OutgoingSms) -> SentSms:
-        """Hand over one text.
+        """Hand one SMS to the provider.
 
         Raises:
-            SmsRejected: The provider refuses this text for good or for now; see its code.
-            Throttled: The provider did not take it; asking again is safe.
-            Unavailable: It was never reached; asking again is safe.
-            Ambiguous: It may have taken it.
+            SmsRejected: The provider refuses this SMS, permanently or for now; see the code.
+            Throttled: The provider did not accept the SMS; a retry is safe.
+            Unavailable: The provider was not reached; a retry is safe.
+            Ambiguous: The provider may have accepted the SMS.
         """
         ...
 
     def find(self, sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
-        """The texts from, to and with the body of `sms` that were created after `since`."""
+        """Find SMS with the numbers and body of `sms` that were created after `since`."""
         ...
 
 
 class WebhookVerifier(Protocol):
-    """Knows whether a webhook really comes from the SMS provider."""
+    """The check that a webhook comes from the SMS provider."""
 
     def verify(self, *, url: str, parameters: Sequence[tuple[str, str]], signature: str) -> bool:
-        """Whether `signature` is the provider's for this URL and these form fields."""
+        """Tell whether `signature` is the provider's for this URL and these form fields."""
         ...
 
 
 class Secrets(Protocol):
-    """What only the operator and the functions may know."""
+    """Secrets that only the operator and the functions may know."""
 
     def get(self, name: str) -> Mapping[str, str]:
-        """The fields of a secret; a changed one is seen within minutes.
+        """Return the fields of a secret; a change takes effect within minutes.
 
         Raises:
-            MissingSecret: It is not there, or is no JSON object of texts.
-            Unavailable: The store was not reached.
+            MissingSecret: The secret does not exist, or is not a JSON object of strings.
+            Unavailable: The secret store was not reached.
         """
         ...
 
@@ -201,5 +201,5 @@ class Metrics(Protocol):
     """Counters for the operator."""
 
     def count(self, name: str, value: float = 1, *, unit: str = "Count") -> None:
-        """Add `value` to a metric; names stand in `docs/operations.md`."""
+        """Add `value` to a metric; `docs/operations.md` lists the names."""
         ...

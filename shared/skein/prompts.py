@@ -1,6 +1,6 @@
-"""Every word that is said to a model comes from a file in `prompts/`, strictly rendered.
+"""Templates of all texts for models, from files in `prompts/`, strictly rendered.
 
-So do the few that people are told in an agent's name (`notice_*`).
+The notices that people receive in an agent's name (`notice_*`) are templates, too.
 """
 
 import re
@@ -14,19 +14,19 @@ REPOSITORY_PROMPTS = Path(__file__).resolve().parents[2] / "prompts"
 
 
 class PromptTemplate(Template):
-    """`$name` and `${name}` are filled in; `$$` is a dollar sign."""
+    """A template in which `$name` and `${name}` are variables and `$$` is a dollar sign."""
 
     flags = re.VERBOSE  # names are case-sensitive
 
 
 def prompts_root() -> Path:
-    """The folder of the prompts: the layer's in the cloud, the repository's elsewhere."""
+    """Return the folder of the prompts: the layer's in the cloud, else the repository's."""
     return LAYER_PROMPTS if LAYER_PROMPTS.is_dir() else REPOSITORY_PROMPTS
 
 
 @cache
 def load(name: str) -> PromptTemplate:
-    """Read the template `prompts/<name>.md`; files do not change while a process lives.
+    """Read the template `prompts/<name>.md`, once per process.
 
     Raises:
         FileNotFoundError: There is no such prompt.
@@ -35,12 +35,12 @@ def load(name: str) -> PromptTemplate:
 
 
 def render(name: str, variables: Mapping[str, str] | None = None) -> str:
-    """Fill the template `name` with exactly the variables that it names.
+    """Render the template `name` with exactly the variables that the template names.
 
     Raises:
         FileNotFoundError: There is no such prompt.
-        KeyError: The template names a variable that was not given.
-        ValueError: A variable was given that the template does not name, or a `$` stands alone.
+        KeyError: A variable of the template is missing.
+        ValueError: The template does not use a given variable, or a `$` stands alone.
     """
     template = load(name)
     given = dict(variables or {})

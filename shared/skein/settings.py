@@ -1,7 +1,7 @@
-"""What can be turned without changing code: every setting, its default and its bounds.
+"""Settings of a deployment, with their defaults and bounds.
 
-Each is an environment variable, `SKEIN_` and the name in capitals. Nothing reads the environment
-but `Settings.from_environment`, and that only when the composition root is built.
+Each setting is an environment variable: `SKEIN_` and the setting's name in capitals. Only
+`Settings.from_environment` reads the environment, and only when the composition root is built.
 """
 
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ PREFIX = "SKEIN_"
 
 
 class BadSettings(SkeinError):
-    """An environment variable has a value that its setting cannot take."""
+    """An environment variable has a value that its setting does not accept."""
 
 
 def _listed(value: object) -> object:
-    """A list as an environment variable spells it: with commas between."""
+    """Split the value of an environment variable at its commas; leave other values as they are."""
     return tuple(value.split(",")) if isinstance(value, str) else value
 
 
 class Settings(BaseModel):
-    """The settings of one deployment. Seconds are seconds, tokens are the model's own."""
+    """The settings of one deployment; tokens are counted as the model counts them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    # Where things are
+    # Locations
     table_name: Annotated[str, Field(description="Name of the DynamoDB table.")] = "skein"
     turns_queue_url: Annotated[str, Field(description="URL of the queue of agent runs.")] = ""
     deliveries_queue_url: Annotated[str, Field(description="URL of the queue of texts.")] = ""
@@ -51,7 +51,7 @@ class Settings(BaseModel):
         Field(description="URL, with the stage, under which Twilio reaches the webhooks."),
     ] = "http://127.0.0.1:8787"
 
-    # The outside
+    # Outside services
     twilio_secret: Annotated[
         str,
         Field(description="Secret with `account_sid` and `auth_token` (Secrets Manager)."),
@@ -170,7 +170,7 @@ class Settings(BaseModel):
         Field(description="Memory for remembered token counts, per container.", ge=0),
     ] = 32_000_000
 
-    # Sessions and what is kept of context
+    # Sessions and the context cache
     conversation_gap_minutes: Annotated[
         int,
         Field(
@@ -276,7 +276,7 @@ class Settings(BaseModel):
         Field(description="How long an unclear post waits for its status callback.", ge=0, le=600),
     ] = 60
 
-    # When the outside fails
+    # Failures of outside services
     breaker_failures: Annotated[
         int,
         Field(description="Failures after which a dependency is left alone for a while.", ge=1),
@@ -302,7 +302,7 @@ class Settings(BaseModel):
     ] = 100
 
     def queue_urls(self) -> dict[str, str]:
-        """The URL of each queue, by the queue's name."""
+        """Return the URL of each queue, by the queue's name."""
         end = "_queue_url"
         return {
             name.removesuffix(end): getattr(self, name)
@@ -312,10 +312,10 @@ class Settings(BaseModel):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
-        """Read the settings from variables such as `SKEIN_TABLE_NAME`; empty ones do not count.
+        """Read the settings from variables such as `SKEIN_TABLE_NAME`; empty ones are ignored.
 
         Raises:
-            BadSettings: A variable has an unfit value.
+            BadSettings: A variable has an invalid value.
         """
         given = {
             name: environment[variable(name)]
@@ -330,5 +330,5 @@ class Settings(BaseModel):
 
 
 def variable(name: str) -> str:
-    """The environment variable of a setting."""
+    """Return the name of a setting's environment variable."""
     return PREFIX + name.upper()

@@ -1,4 +1,4 @@
-"""How a batch of queue messages becomes jobs: each stands or falls on its own."""
+"""Batches of SQS messages as jobs, each handled independently of the others."""
 
 import logging
 from collections.abc import Callable
@@ -23,13 +23,14 @@ logger = logging.getLogger(__name__)
 def process(
     event: dict[str, Any], context: LambdaContext, job_type: type[J], handle: Callable[[J], None]
 ) -> PartialItemFailureResponse:
-    """Hand each message of an SQS event to `handle` as a job, and report those that failed.
+    """Handle each message of an SQS event as a job, and report the messages that failed.
 
-    A message that is no `job_type` fails like one whose handling raised: SQS gives it again until
-    it lands in the dead-letter queue. The others of the batch are not touched by that.
+    A message that is not a valid `job_type` fails like a message whose handling raised an error:
+    SQS redelivers it until it moves to the dead-letter queue. The other messages of the batch are
+    not affected.
 
     Raises:
-        UnexpectedBatchTypeError: This is no SQS event.
+        UnexpectedBatchTypeError: The event is not an SQS event.
     """
 
     def take(record: SQSRecord) -> None:
@@ -37,7 +38,7 @@ def process(
         try:
             handle(job)
         except Exception:
-            # What it was is logged next, by the processor, which knows no ids.
+            # The processor logs the error next, but without these ids.
             ids = job.model_dump(exclude={"v"})
             logger.warning("a job failed", extra={"queue": job.queue, **ids})
             raise

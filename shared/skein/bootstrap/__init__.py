@@ -1,9 +1,9 @@
-"""The composition root: the only place where a service meets an adapter.
+"""The composition root: the only place where services are connected to adapters.
 
-Every part is built when it is first asked for, and what it is made of is loaded then, so a webhook
-never pays for agents, let alone for the model's client; at the top of these modules stands what the
-type checker sees. What a function is sure to need it loads ahead (`preload`). A test, or the local
-stack, gives some parts itself: `build_app(settings, model=..., clock=...)`.
+Each part is built at its first use, and its modules are imported then. So a webhook never pays for
+agents or for the model's client. The imports at the top of these modules are for the type checker
+only. A function preloads the parts that it always needs (`preload`). A test, or the local stack,
+passes its own parts: `build_app(settings, model=..., clock=...)`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class App(Turning):
 
     @part
     def respond(self) -> Respond:
-        """Runs started by hand."""
+        """The service that starts runs on a person's request."""
         from skein.services.runs.manual_trigger import Respond
 
         return Respond(
@@ -43,7 +43,7 @@ class App(Turning):
 
     @part
     def tick(self) -> Tick:
-        """Sends again, or fires, what is due."""
+        """The tick, which sends due jobs and fires due plans."""
         from skein.services.outbox.tick import Tick
         from skein.services.planning.firing import Firing
 
@@ -59,7 +59,7 @@ class App(Turning):
 
     @part
     def sources(self) -> WebhookServices:
-        """Services outside that wake agents."""
+        """The service for webhook services, which trigger agents."""
         from skein.services.inbound.service_webhooks import WebhookServices
 
         return WebhookServices(
@@ -72,7 +72,7 @@ class App(Turning):
 
     @part
     def deliveries(self) -> SmsSender:
-        """Texts on their way out."""
+        """The sender of SMS deliveries."""
         from skein.services.delivery.sender import SmsSender
 
         return SmsSender(
@@ -86,7 +86,7 @@ class App(Turning):
 
     @part
     def chat_admin(self) -> ChatAdministration:
-        """Who is in which chat, and how it behaves."""
+        """The service for chats, their members and their settings."""
         from skein.services.chats.administration import ChatAdministration
 
         return ChatAdministration(
@@ -100,39 +100,40 @@ class App(Turning):
 
 
 def build_app(settings: Settings, **overrides: object) -> App:
-    """Wire Skein.
+    """Build the app from settings and adapters.
 
     Args:
-        settings: Of this deployment.
-        overrides: Ports, by the names in `PORTS`, to be used instead of the adapters.
+        settings: The settings of this deployment.
+        overrides: Ports to use instead of the real adapters, by the names in `PORTS`.
 
     Raises:
-        TypeError: An override names no port.
+        TypeError: An override's name is not in `PORTS`.
     """
     unknown = overrides.keys() - PORTS
     if unknown:
         raise TypeError(f"no such port: {', '.join(sorted(unknown))}")
     app = App(settings)
-    vars(app).update(overrides)  # where a part is kept once it is built
+    vars(app).update(overrides)  # `part` stores built parts there, too
     return app
 
 
 def parts() -> tuple[str, ...]:
-    """The names of all parts, ports left out."""
+    """Return the names of all parts, without ports."""
     made = (name for name in dir(App) if isinstance(getattr(App, name), part))
     return tuple(name for name in made if name not in {*PORTS, "aws"})
 
 
 def preload(*names: str) -> None:
-    """Load what parts and ports are made of, as a function does while Lambda starts it.
+    """Import the modules of parts and ports while Lambda starts a function.
 
-    Lambda starts containers ahead of need, and with more processor than they pay for later, so what
-    every event of a function needs is loaded here, and what only some need at the first of those.
-    Nothing is connected, and no setting is read: the parts are wired with no ports behind them.
+    Lambda starts containers ahead of need, and with more CPU than they get later. So a function
+    preloads the modules that every event needs; other modules are imported by the first event that
+    needs them. Preloading opens no connection and reads no setting: the parts are built without
+    ports.
 
     Args:
-        names: Of parts and ports, as `App` has them; the ports that everything needs are loaded,
-            too.
+        names: The names of parts and ports, as in `App`. The ports that every function needs
+            (`EVERYBODYS`) are loaded, too.
 
     Raises:
         AttributeError: There is no such part.
@@ -146,14 +147,14 @@ def preload(*names: str) -> None:
 
 
 class _Container:
-    """What one Lambda container, or one test, holds on to between invocations."""
+    """The state that one Lambda container, or one test, keeps between invocations."""
 
     app: App | None = None
     building: Lock = Lock()
 
 
 def app() -> App:
-    """The container's app, built once from the environment when it is first asked for."""
+    """Return the container's app; it is built once, from the environment, at the first call."""
     if _Container.app is None:
         with _Container.building:
             if _Container.app is None:
@@ -162,5 +163,5 @@ def app() -> App:
 
 
 def use(replacement: App | None) -> None:
-    """Let handlers use `replacement` from now on; None goes back to the environment's."""
+    """Replace the app that handlers use; None restores the app built from the environment."""
     _Container.app = replacement

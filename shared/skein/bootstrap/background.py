@@ -1,4 +1,4 @@
-"""What goes on behind the messages and the runs: repairs, summaries, memories."""
+"""Background services: upkeep, summaries, memories and the due index."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class Background(OnRecord):
-    """Services that nobody waits for, and what they share with all others."""
+    """Services that nobody waits for, and the parts that they share with other services."""
 
     @part
     def usage(self) -> UsageCounters:
-        """What agents cost by day."""
+        """The counters of agents' token usage by day."""
         from skein.services.quotas.usage import UsageCounters
 
         return UsageCounters(table=self.table, clock=self.clock, metrics=self.metrics)
 
     @part
     def budget(self) -> Budget:
-        """What background work may use."""
+        """The daily token budget of background work."""
         from skein.services.quotas.usage import Budget
 
         return Budget(
@@ -40,14 +40,14 @@ class Background(OnRecord):
 
     @part
     def remembered_tokens(self) -> RememberedTokens:
-        """Token counts of what was counted before."""
+        """The cache of token counts."""
         from skein.agent.prompt.token_cache import RememberedTokens
 
         return RememberedTokens(self.tokens, self.settings.token_cache_bytes)
 
     @part
     def upkeep(self) -> Upkeep:
-        """Keeps lists of chats up to date."""
+        """The upkeep worker, which keeps lists of chats up to date."""
         from skein.services.summaries.upkeep import Upkeep
 
         return Upkeep(
@@ -60,7 +60,7 @@ class Background(OnRecord):
 
     @part
     def renewing(self) -> Renewing:
-        """Renews summaries."""
+        """The service that renews agent summaries and chat summaries."""
         from skein.services.summaries.agent_summary import AgentSummaries
         from skein.services.summaries.chat_summary import ChatSummaries
         from skein.services.summaries.model import Summarizer
@@ -83,7 +83,7 @@ class Background(OnRecord):
 
     @part
     def finder(self) -> DueScanner:
-        """Finds what is due; the tick and the finders tell it of what kind."""
+        """The scanner of the due index; the tick and the finders pass the kind."""
         from skein.services.outbox.due_scanner import DueScanner
 
         return DueScanner(
@@ -96,14 +96,14 @@ class Background(OnRecord):
 
     @part
     def consolidation_finder(self) -> MemoryFinder:
-        """Finds chats of which something is to be remembered."""
+        """The finder of chats that are due for consolidation."""
         from skein.services.memory.finder import MemoryFinder
 
         return MemoryFinder(kind="consolidation", table=self.table, finder=self.finder)
 
     @part
     def consolidator(self) -> Consolidator:
-        """Lets agents remember what was said."""
+        """The consolidation worker."""
         from skein.services.memory.agent_consolidation import AgentConsolidation
         from skein.services.memory.chunk_commit import ChunkCommitter
         from skein.services.memory.consolidation_worker import Consolidator
@@ -131,21 +131,21 @@ class Background(OnRecord):
 
     @part
     def consolidation_requests(self) -> ConsolidationRequests:
-        """Consolidation as operators ask for it and look at it."""
+        """The service by which operators request and view consolidations."""
         from skein.services.memory.history import ConsolidationRequests
 
         return ConsolidationRequests(table=self.table, clock=self.clock, dispatch=self.dispatch)
 
     @part
     def reflection_finder(self) -> MemoryFinder:
-        """Finds agents that are about to forget something."""
+        """The finder of agents whose journal entries are about to fade."""
         from skein.services.memory.finder import MemoryFinder
 
         return MemoryFinder(kind="fading", table=self.table, finder=self.finder)
 
     @part
     def reflection(self) -> Reflection:
-        """Lets agents keep for good what would fade."""
+        """The reflection worker, which promotes fading journal entries to core memories."""
         from skein.services.memory.reflection_worker import Reflection
 
         return Reflection(
@@ -162,7 +162,7 @@ class Background(OnRecord):
 
     @part
     def reflection_views(self) -> ReflectionViews:
-        """Reflections as operators look at them."""
+        """The service by which operators view reflections."""
         from skein.services.memory.history import ReflectionViews
 
         return ReflectionViews(table=self.table, clock=self.clock)

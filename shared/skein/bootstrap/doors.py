@@ -1,4 +1,4 @@
-"""What stands at the doors: how messages come in, and how many."""
+"""Services for incoming messages and their limits."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Doors(Background):
-    """The ways by which messages enter chats, and what limits them."""
+    """Services that post messages, and the limits on them."""
 
     @part
     def chats(self) -> Chats:
-        """The door by which messages enter chats."""
+        """The service through which every message is posted."""
         from skein.services.chats.post_message import Chats
 
         return Chats(
@@ -34,7 +34,7 @@ class Doors(Background):
 
     @part
     def limits(self) -> RateLimiter:
-        """How much people may send."""
+        """The rate limits on people's messages."""
         from skein.services.quotas.rate_limits import RateLimiter
 
         return RateLimiter(
@@ -43,7 +43,7 @@ class Doors(Background):
 
     @part
     def spending(self) -> TokenBudgets:
-        """How much models may be asked."""
+        """The limits on model tokens."""
         from skein.services.quotas.token_budget import TokenBudgets
 
         return TokenBudgets(
@@ -52,21 +52,21 @@ class Doors(Background):
 
     @part
     def notices(self) -> Notices:
-        """What people are told when nobody answers."""
+        """The notices that people receive when no agent answers."""
         from skein.services.replies.user_notices import Notices
 
         return Notices(chats=self.chats, limits=self.limits, clock=self.clock)
 
     @part
     def posting(self) -> Posting:
-        """What people post in the app."""
+        """The service for messages that people post in the app."""
         from skein.services.chats.app_messages import Posting
 
         return Posting(table=self.table, chats=self.chats, limits=self.limits)
 
     @part
     def ingest(self) -> Ingest:
-        """Texts on their way in."""
+        """The service for inbound SMS."""
         from skein.services.inbound.sms import Ingest
 
         return Ingest(

@@ -1,4 +1,4 @@
-"""The ports, each on its real adapter, which is imported when it is first asked for."""
+"""The ports with their real adapters, which are imported at their first use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from skein.services.common.parallel import ParallelMap
 
-ADAPTERS = {  # the ports, and where their real adapters are
+ADAPTERS = {  # port -> module of its real adapter
     "clock": "system",
     "ids": "system",
     "table": "dynamodb",
@@ -42,14 +42,14 @@ EVERYBODYS = ("clock", "ids", "table", "queues", "metrics")
 
 
 def load_adapter(port: str) -> None:
-    """Load the real adapter of a port, and the library behind it, without making it."""
+    """Import the real adapter of a port and its libraries, without creating the adapter."""
     adapter = import_module(f"skein.adapters.{ADAPTERS[port]}")
     for library in getattr(adapter, "LIBRARIES", ()):
         import_module(library)
 
 
 class Outside:
-    """What Skein needs of the world."""
+    """The ports that Skein needs."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -57,7 +57,7 @@ class Outside:
 
     @part
     def clock(self) -> Clock:
-        """The time."""
+        """The clock."""
         from skein.adapters.system import SystemClock
 
         return SystemClock()
@@ -71,21 +71,21 @@ class Outside:
 
     @part
     def aws(self) -> Aws:
-        """Where clients of AWS come from."""
+        """The factory of AWS clients."""
         from skein.adapters.aws import Aws
 
         return Aws(self.settings)
 
     @part
     def table(self) -> Table:
-        """The one table."""
+        """The single table."""
         from skein.adapters.dynamodb import DynamoTable, dynamo_client
 
         return DynamoTable(dynamo_client(self.aws), self.settings.table_name, self.clock)
 
     @part
     def at_once(self) -> ParallelMap:
-        """How much of the same is done."""
+        """The parallel map, which does several calls at once."""
         from skein.services.common.parallel import map_threads
 
         return map_threads
@@ -99,7 +99,7 @@ class Outside:
 
     @part
     def secrets(self) -> Secrets:
-        """Where credentials are kept."""
+        """The store of credentials."""
         from skein.adapters.secrets import SecretsManager, secrets_client
 
         return SecretsManager(secrets_client(self.aws), self.clock)
@@ -116,7 +116,7 @@ class Outside:
 
     @part
     def tokens(self) -> ModelTokens:
-        """Exact token counts."""
+        """The token counter."""
         from skein.adapters.tokens import Tokens
 
         return Tokens()
@@ -130,7 +130,7 @@ class Outside:
 
     @part
     def verifier(self) -> WebhookVerifier:
-        """Knows the SMS provider's signature."""
+        """The verifier of the SMS provider's webhook signatures."""
         from skein.adapters.twilio_signature import TwilioSignature
 
         return TwilioSignature(self.secrets, self.settings)
@@ -144,9 +144,10 @@ class Outside:
 
     @part
     def context_table(self) -> Table:
-        """The table for reading contexts, which agents can do without when it fails or is slow.
+        """The table with a circuit breaker, for reads of prompts.
 
-        Other reads decide whether something may happen at all, so they are always tried.
+        An agent can answer with a degraded context when these reads fail or are slow. All other
+        reads decide whether an action is allowed, so no circuit breaker skips them.
         """
         from skein.services.common.circuit_breaker import CircuitBreaker, GuardedReads
 

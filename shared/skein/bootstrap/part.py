@@ -1,4 +1,4 @@
-"""Parts of the app: built at their first use, once, however many threads ask for them."""
+"""Parts of the app, built once at their first use, also with many threads."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Whole(Protocol):
     """An object with parts.
 
     Attributes:
-        building: Held while one of its parts is built. It is reentrant, since a part is built from
-            other parts.
+        building: The lock that is held while a part is built. It is reentrant, since a part is
+            built from other parts.
     """
 
     building: RLock
@@ -25,9 +25,9 @@ class Whole(Protocol):
 class part(Generic[T]):  # noqa: N801 - a decorator
     """Make a method a property that is computed at its first use and kept in the instance.
 
-    `functools.cached_property` does the same, but from Python 3.12 on it computes a value twice
-    where two threads ask for it at once. Two connection pools, caches or circuit breakers in one
-    container would then work side by side.
+    `functools.cached_property` does the same, but from Python 3.12 on it may compute a value twice
+    when two threads read the property at once. One container could then have two connection pools,
+    caches or circuit breakers.
     """
 
     def __init__(self, build: Callable[[Any], T]) -> None:
@@ -42,7 +42,7 @@ class part(Generic[T]):  # noqa: N801 - a decorator
     def __get__(self, whole: Whole, kind: type | None = None) -> T: ...
 
     def __get__(self, whole: Whole | None, kind: type | None = None) -> Self | T:
-        """Build the part unless another thread has; later uses find it without this call."""
+        """Build the part unless another thread has built it; later reads skip this method."""
         if whole is None:
             return self
         parts = vars(whole)

@@ -1,4 +1,4 @@
-"""What becomes of a person's data: it is exported, and erased."""
+"""Services for exports and erasures of a person's data."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Privacy(Background):
-    """Erasures and exports."""
+    """The services for erasures and exports."""
 
     @part
     def completion(self) -> RunCompletion:
-        """How runs end."""
+        """The service that ends runs."""
         from skein.services.runs.completion import RunCompletion
 
         return RunCompletion(
@@ -33,14 +33,14 @@ class Privacy(Background):
 
     @part
     def erasures(self) -> Erasures:
-        """Erasures as operators ask for them."""
+        """The service by which operators request and view erasures."""
         from skein.services.privacy.erasure_requests import Erasures
 
         return Erasures(table=self.table, clock=self.clock, ids=self.ids, dispatch=self.dispatch)
 
     @part
     def eraser(self) -> Eraser:
-        """Erases people."""
+        """The erasure worker."""
         from skein.services.privacy.erasure_agent_data import KeptEraser
         from skein.services.privacy.erasure_memberships import Places
         from skein.services.privacy.erasure_messages import ChatEraser
@@ -66,7 +66,7 @@ class Privacy(Background):
 
     @part
     def exports(self) -> Exports:
-        """All that is on record of a person."""
+        """The export of all data about a person."""
         from skein.services.privacy.export import Exports
 
         return Exports(table=self.table)

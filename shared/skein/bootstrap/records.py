@@ -1,4 +1,4 @@
-"""The services that keep and show what is on record, and need nothing but ports and each other."""
+"""Services that store and show records; they need only ports and each other."""
 
 from __future__ import annotations
 
@@ -28,123 +28,123 @@ if TYPE_CHECKING:
 
 
 class OnRecord(Outside):
-    """What tenants keep, and what is seen of it."""
+    """Services for the records of tenants."""
 
     @part
     def dispatch(self) -> Dispatch:
-        """Sends jobs after a commit."""
+        """The service that sends jobs after a commit."""
         from skein.services.outbox.dispatch import Dispatch
 
         return Dispatch(queues=self.queues, metrics=self.metrics)
 
     @part
     def renaming(self) -> Renaming:
-        """Has new names copied into rosters."""
+        """The service that copies new names into rosters."""
         from skein.services.directory.display_names import Renaming
 
         return Renaming(table=self.table, dispatch=self.dispatch)
 
     @part
     def views(self) -> ChatViews:
-        """Chats and messages as the API shows them."""
+        """The views of chats and messages for the API."""
         from skein.services.chats.views import ChatViews
 
         return ChatViews(table=self.table, clock=self.clock)
 
     @part
     def agents(self) -> Agents:
-        """The tenant's agents."""
+        """The service for agents."""
         from skein.services.directory.agents import Agents
 
         return Agents(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
     @part
     def audit(self) -> AuditLog:
-        """Who read or changed what."""
+        """The audit log."""
         from skein.services.privacy.audit_log import AuditLog
 
         return AuditLog(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
 
     @part
     def users(self) -> Users:
-        """The tenant's people."""
+        """The service for users."""
         from skein.services.directory.users import Users
 
         return Users(table=self.table, clock=self.clock, ids=self.ids, renaming=self.renaming)
 
     @part
     def numbers(self) -> Numbers:
-        """Which numbers lead to whom."""
+        """The service that links phone numbers to users."""
         from skein.services.account_linking.phone_links import Numbers
 
         return Numbers(table=self.table, clock=self.clock, settings=self.settings)
 
     @part
     def lines(self) -> Lines:
-        """The tenant's phone numbers."""
+        """The service for lines."""
         from skein.services.directory.lines import Lines
 
         return Lines(table=self.table, clock=self.clock)
 
     @part
     def tenant_settings(self) -> TenantSettingsService:
-        """What tenants say of their settings."""
+        """The service for tenants' settings."""
         from skein.services.config.tenant_settings import TenantSettingsService
 
         return TenantSettingsService(table=self.table, clock=self.clock)
 
     @part
     def run_views(self) -> RunViews:
-        """Runs as the API shows them."""
+        """The views of runs for the API."""
         from skein.services.runs.queries import RunViews
 
         return RunViews(table=self.table, clock=self.clock)
 
     @part
     def goals(self) -> Goals:
-        """What agents are after."""
+        """The service for goals."""
         from skein.services.planning.goals import Goals
 
         return Goals(table=self.table, clock=self.clock, ids=self.ids)
 
     @part
     def memories(self) -> Memories:
-        """What agents have learnt."""
+        """The service for memories."""
         from skein.services.memory.memories import Memories
 
         return Memories(table=self.table, clock=self.clock, ids=self.ids)
 
     @part
     def plans(self) -> Plans:
-        """What will wake agents."""
+        """The service for plans."""
         from skein.services.planning.plans import Plans
 
         return Plans(table=self.table, clock=self.clock, settings=self.settings)
 
     @part
     def documents(self) -> Documents:
-        """What agents and chats work on."""
+        """The service for documents."""
         from skein.services.workspace.documents import Documents
 
         return Documents(table=self.table, clock=self.clock, ids=self.ids)
 
     @part
     def skills(self) -> Skills:
-        """How agents work."""
+        """The service for skills."""
         from skein.services.workspace.skills import Skills
 
         return Skills(table=self.table, clock=self.clock)
 
     @part
     def threads(self) -> Threads:
-        """What agents are at."""
+        """The service for threads."""
         from skein.services.workspace.threads import Threads
 
         return Threads(table=self.table, clock=self.clock, ids=self.ids, settings=self.settings)
 
     @part
     def pins(self) -> Pins:
-        """Which threads chats pin."""
+        """The service for pinned threads."""
         from skein.services.workspace.pinning import Pins
 
         return Pins(table=self.table, clock=self.clock)

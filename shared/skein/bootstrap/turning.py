@@ -1,4 +1,4 @@
-"""What agents' turns are made of: runs, what an agent is shown, and what it can do."""
+"""Services for runs, prompts and tools."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Turning(Doors, Privacy):
-    """Runs, contexts and tools."""
+    """The services for runs, prompts and tools."""
 
     @part
     def runs(self) -> Runs:
-        """The life of runs."""
+        """The service for the life cycle of runs."""
         from skein.services.runs.lifecycle import Runs
 
         return Runs(
@@ -40,7 +40,7 @@ class Turning(Doors, Privacy):
 
     @part
     def context_cache(self) -> ContextCache:
-        """What prompts were made from."""
+        """The cache of items from which prompts are built."""
         from skein.agent.reading.cache import ContextCache
 
         return ContextCache(
@@ -51,7 +51,7 @@ class Turning(Doors, Privacy):
 
     @part
     def reader(self) -> Reader:
-        """Reads what prompts are made from."""
+        """The reader of the items from which prompts are built."""
         from skein.agent.reading.reader import Reader
 
         return Reader(
@@ -63,7 +63,7 @@ class Turning(Doors, Privacy):
 
     @part
     def contexts(self) -> ContextLoader:
-        """Reads them in time, or makes do with less."""
+        """The loader of readings, which falls back to a degraded context after a time-out."""
         from skein.agent.reading.loader import ContextLoader
 
         return ContextLoader(
@@ -76,14 +76,14 @@ class Turning(Doors, Privacy):
 
     @part
     def context(self) -> PromptBuilder:
-        """Makes prompts."""
+        """The prompt builder."""
         from skein.agent.prompt.builder import PromptBuilder
 
         return PromptBuilder(tokens=self.remembered_tokens, settings=self.settings)
 
     @part
     def preview(self) -> Preview:
-        """Prompts for operators to look at."""
+        """The preview of prompts for operators."""
         from skein.agent.preview import Preview
 
         return Preview(
@@ -92,14 +92,14 @@ class Turning(Doors, Privacy):
 
     @part
     def training(self) -> Training:
-        """Completed threads as units of training."""
+        """The export of completed threads as training units."""
         from skein.agent.training_export import Training
 
         return Training(threads=self.threads, run_views=self.run_views)
 
     @part
     def tool_services(self) -> ToolServices:
-        """What agents' tools may use."""
+        """The services that agents' tools may use."""
         from skein.agent.tools.context import ToolServices
         from skein.services.chats.own_chats import OwnChats
         from skein.services.directory.users import Profiles
@@ -134,7 +134,7 @@ class Turning(Doors, Privacy):
 
     @part
     def apologies(self) -> Apologies:
-        """Tells people on SMS, once, that their answer is late."""
+        """The service that tells a person on SMS, once, that the answer is late."""
         from skein.services.replies.user_notices import Apologies
 
         return Apologies(
@@ -146,7 +146,7 @@ class Turning(Doors, Privacy):
 
     @part
     def turns(self) -> Turns:
-        """What the run worker does."""
+        """The service that the run worker calls for each job."""
         from skein.agent.executor import Actor
         from skein.agent.turn import Turns
         from skein.agent.turn_steps import Answers

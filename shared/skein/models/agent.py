@@ -63,7 +63,7 @@ PERMITS = "RUNNING"  # behind everything that a prompt's query reads
 
 
 def agent_partition(tenant: str, agent_id: str) -> str:
-    """The partition of an agent and of what it owns openly."""
+    """Return the partition key of an agent and of what it owns openly."""
     return f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
 
 
@@ -103,12 +103,12 @@ class Agent(Stored):
 
     @staticmethod
     def key_of(tenant: str, agent_id: str) -> Key:
-        """The key of an agent."""
+        """Return the key of an agent."""
         return Key(agent_partition(tenant, agent_id), META)
 
     @property
     def key(self) -> Key:
-        """This agent's key."""
+        """The key of this agent."""
         return self.key_of(self.tenant, self.id)
 
     @property
@@ -122,10 +122,10 @@ class Agent(Stored):
         return NamedMember(kind="agent", id=self.id, name=self.name)
 
     def to_item(self) -> Item:
-        """The agent as table attributes, listed under its tenant."""
+        """Return the agent as table attributes, listed under its tenant."""
         return self.attributes() | {"gsi1pk": agents_relation(self.tenant), "gsi1sk": self.id}
 
 
 def agents_relation(tenant: str) -> str:
-    """The `gsi1` partition of a tenant's agents."""
+    """Return the `gsi1` partition key of a tenant's agents."""
     return f"{key_part(tenant)}#AGENTS"

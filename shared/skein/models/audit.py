@@ -63,19 +63,19 @@ class AuditEntry(Stored):
 
     @staticmethod
     def partition(tenant: str, day: date) -> str:
-        """The partition of a day's entries (UTC)."""
+        """Return the partition key of a day's entries (UTC)."""
         return f"{key_part(tenant)}#AUDIT#{day:%Y-%m-%d}"
 
     @staticmethod
     def key_of(tenant: str, at: datetime, entry_id: str) -> Key:
-        """The key of an entry made at `at`, a time in UTC; a day's entries sort by time."""
+        """Return the key of an entry made at `at`, a time in UTC; a day's entries sort by time."""
         return Key(AuditEntry.partition(tenant, at), f"{rfc3339(at)}#{entry_id}")
 
     @property
     def key(self) -> Key:
-        """This entry's key."""
+        """The key of this entry."""
         return self.key_of(self.tenant, self.at, self.id)
 
     def to_item(self, *, days: int) -> Item:
-        """The entry as table attributes, kept for so many days."""
+        """Return the entry as table attributes, kept for so many days."""
         return self.attributes() | {"expires_at": int(self.at.timestamp()) + days * 86_400}

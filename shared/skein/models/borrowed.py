@@ -44,12 +44,12 @@ class Borrowed(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, agent_id: str) -> Key:
-        """The key of what an agent has borrowed for a chat."""
+        """Return the key of what an agent has borrowed for a chat."""
         return Key(chat_partition(tenant, chat_id), f"{Borrowed.PREFIX}{key_part(agent_id)}")
 
     @property
     def key(self) -> Key:
-        """This staging's key."""
+        """The key of this staging."""
         return self.key_of(self.tenant, self.chat_id, self.agent_id)
 
     @property
@@ -58,5 +58,5 @@ class Borrowed(Stored):
         return ShownStaging(chat_id=self.chat_id, staging=self.staging)
 
     def to_item(self) -> Item:
-        """The staging as table attributes."""
+        """Return the staging as table attributes."""
         return self.attributes()

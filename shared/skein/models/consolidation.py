@@ -29,12 +29,12 @@ class Consolidation(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str) -> Key:
-        """The key of a chat's consolidation."""
+        """Return the key of a chat's consolidation."""
         return Key(chat_partition(tenant, chat_id), "META#CONSOLIDATION")
 
     @property
     def key(self) -> Key:
-        """This item's key."""
+        """The key of this item."""
         return self.key_of(self.tenant, self.chat_id)
 
     def due(self, at: datetime | None) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Consolidation(Stored):
         return due_mark("consolidation", self.key, at)
 
     def to_item(self, at: datetime | None) -> Item:
-        """The consolidation as table attributes, due at `at` or not at all."""
+        """Return the consolidation as table attributes, due at `at` or not at all."""
         return self.attributes() | self.due(at)
 
 
@@ -89,12 +89,12 @@ class ConsolidationRecord(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, record_id: str) -> Key:
-        """The key of a record; they sort by time."""
+        """Return the key of a record; they sort by time."""
         return Key(chat_partition(tenant, chat_id), f"CONSOLIDATED#{record_id}")
 
     @property
     def key(self) -> Key:
-        """This record's key."""
+        """The key of this record."""
         return self.key_of(self.tenant, self.chat_id, self.id)
 
     @property
@@ -103,5 +103,5 @@ class ConsolidationRecord(Stored):
         return self.at + HISTORY
 
     def to_item(self) -> Item:
-        """The record as table attributes; it expires."""
+        """Return the record as table attributes; it expires."""
         return self.attributes() | {"expires_at": int(self.expires_at.timestamp())}

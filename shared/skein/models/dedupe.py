@@ -24,7 +24,7 @@ class DedupeMark(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, sender: MemberRef, client_id: str) -> Key:
-        """The key of the mark of one sender's one `client_id`."""
+        """Return the key of the mark of one sender's one `client_id`."""
         return Key(
             chat_partition(tenant, chat_id),
             f"{DedupeMark.PREFIX}{sender}#{key_part(client_id)}",
@@ -44,11 +44,11 @@ class DedupeMark(Stored):
 
     @property
     def key(self) -> Key:
-        """This mark's key."""
+        """The key of this mark."""
         return self.key_of(self.tenant, self.chat_id, self.sender, self.client_id)
 
     def to_item(self) -> Item:
-        """The mark as table attributes."""
+        """Return the mark as table attributes."""
         return self.attributes()
 
 
@@ -65,14 +65,14 @@ class OpeningMark(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str, client_id: str) -> Key:
-        """The key of the mark of one person's one `client_id`."""
+        """Return the key of the mark of one person's one `client_id`."""
         return Key(User.key_of(tenant, user_id).pk, f"{OPENED}{key_part(client_id)}")
 
     @property
     def key(self) -> Key:
-        """This mark's key."""
+        """The key of this mark."""
         return self.key_of(self.tenant, self.user_id, self.client_id)
 
     def to_item(self) -> Item:
-        """The mark as table attributes."""
+        """Return the mark as table attributes."""
         return self.attributes()

@@ -90,12 +90,12 @@ class Delivery(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, delivery_id: str) -> Key:
-        """The key of a delivery."""
+        """Return the key of a delivery."""
         return Key(chat_partition(tenant, chat_id), f"{Delivery.PREFIX}{delivery_id}")
 
     @property
     def key(self) -> Key:
-        """This delivery's key."""
+        """The key of this delivery."""
         return self.key_of(self.tenant, self.chat_id, self.id)
 
     @property
@@ -113,5 +113,5 @@ class Delivery(Stored):
         return due_mark("delivery", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:
-        """The delivery as table attributes, due at `due_at` unless it is sent before."""
+        """Return the delivery as table attributes, due at `due_at` unless it is sent before."""
         return self.attributes() | self.due(due_at)

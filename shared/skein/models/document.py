@@ -81,7 +81,7 @@ class Folder(Value):
         return self.chat_id is None and self.scope is None
 
     def key(self, name: str) -> Key:
-        """The key of the document of this name, or of this id."""
+        """Return the key of the document of this name, or of this id."""
         return Key(self.partition, f"{Document.PREFIX}{Document.id_of(name)}")
 
     @property
@@ -93,11 +93,11 @@ class Folder(Value):
         return Key(self.partition, SHELF)
 
     def renamed_key(self, name: str) -> Key:
-        """The key of what a document of this name is called where it has moved to."""
+        """Return the key of what a document of this name is called where it has moved to."""
         return Key(self.partition, f"{RENAMED}{Document.id_of(name)}")
 
     def effect_key(self, effect: str) -> Key:
-        """The key of the mark that an effect has been carried out on one of them."""
+        """Return the key of the mark that an effect has been carried out on one of them."""
         return effect_key_in(self.partition, effect)
 
 
@@ -158,7 +158,7 @@ class Document(Stored):
 
     @property
     def key(self) -> Key:
-        """This document's key."""
+        """The key of this document."""
         return self.folder.key(self.name)
 
     @property
@@ -167,7 +167,7 @@ class Document(Stored):
         return self.on_show or self.chat_id is not None
 
     def to_item(self) -> Item:
-        """The document as table attributes."""
+        """Return the document as table attributes."""
         return self.attributes()
 
 

@@ -53,12 +53,12 @@ class Erasure(Stored):
 
     @staticmethod
     def key_of(tenant: str, erasure_id: str) -> Key:
-        """The key of an erasure."""
+        """Return the key of an erasure."""
         return Key(f"{key_part(tenant)}#ERASURES", f"ERASURE#{key_part(erasure_id)}")
 
     @property
     def key(self) -> Key:
-        """This erasure's key."""
+        """The key of this erasure."""
         return self.key_of(self.tenant, self.id)
 
     @property
@@ -71,7 +71,7 @@ class Erasure(Stored):
         return dict(NOT_DUE) if at is None else due_mark("erasure", self.key, at)
 
     def to_item(self, due_at: datetime | None) -> Item:
-        """The erasure as table attributes."""
+        """Return the erasure as table attributes."""
         return self.attributes() | self.due(due_at)
 
 
@@ -92,13 +92,13 @@ class Subject(Stored):
 
     @staticmethod
     def key_of(tenant: str, erasure_id: str) -> Key:
-        """The key of an erasure's subject."""
+        """Return the key of an erasure's subject."""
         erasure = Erasure.key_of(tenant, erasure_id)
         return Key(erasure.pk, f"{erasure.sk}#SUBJECT")
 
     @property
     def key(self) -> Key:
-        """This subject's key."""
+        """The key of this subject."""
         return self.key_of(self.tenant, self.erasure_id)
 
     @property
@@ -107,7 +107,7 @@ class Subject(Stored):
         return tuple(MemberRef(kind="user", id=user_id) for user_id in self.ids)
 
     def to_item(self) -> Item:
-        """The subject as table attributes."""
+        """Return the subject as table attributes."""
         return self.attributes()
 
 
@@ -138,15 +138,15 @@ class ErasedChat(Stored):
 
     @staticmethod
     def key_of(tenant: str, erasure_id: str, chat_id: str) -> Key:
-        """The key of an erasure's note on a chat."""
+        """Return the key of an erasure's note on a chat."""
         erasure = Erasure.key_of(tenant, erasure_id)
         return Key(erasure.pk, f"{erasure.sk}#CHAT#{key_part(chat_id)}")
 
     @property
     def key(self) -> Key:
-        """This note's key."""
+        """The key of this note."""
         return self.key_of(self.tenant, self.erasure_id, self.chat_id)
 
     def to_item(self) -> Item:
-        """The note as table attributes."""
+        """Return the note as table attributes."""
         return self.attributes()

@@ -35,21 +35,21 @@ class Goal(Owned):
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None, goal_id: str) -> Key:
-        """The key of an active goal."""
+        """Return the key of an active goal."""
         return Key(owned_partition(tenant, agent_id, scope), f"{Goal.PREFIX}{key_part(goal_id)}")
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, goal_id: str) -> Key:
-        """The key of a goal that has ended: out of the way of the prompt's query."""
+        """Return the key of a goal that has ended: out of the way of the prompt's query."""
         sk = f"{Goal.PREFIX.ended}{key_part(goal_id)}"
         return Key(owned_partition(tenant, agent_id, scope), sk)
 
     @property
     def key(self) -> Key:
-        """This goal's key; it moves when the goal ends."""
+        """The key of this goal; it moves when the goal ends."""
         make = self.key_of if self.status == "active" else self.ended_key_of
         return make(self.tenant, self.agent_id, self.scope, self.id)
 
     def to_item(self) -> Item:
-        """The goal as table attributes."""
+        """Return the goal as table attributes."""
         return self.attributes()

@@ -83,7 +83,7 @@ class Allowance(Stored):
 
     @staticmethod
     def key_of(tenant: str, owner: str) -> Key:
-        """The key of an owner's buckets."""
+        """Return the key of an owner's buckets."""
         return Key(f"{key_part(tenant)}#LIMIT#{owner}", META)
 
     @classmethod
@@ -97,7 +97,7 @@ class Allowance(Stored):
         return self.key_of(self.tenant, self.owner)
 
     def to_item(self) -> Item:
-        """The buckets as table attributes."""
+        """Return the buckets as table attributes."""
         return self.attributes() | {"expires_at": self.forgotten_at()}
 
     def forgotten_at(self) -> int:

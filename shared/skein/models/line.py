@@ -21,19 +21,19 @@ class Line(Stored):
 
     @staticmethod
     def key_of(phone: str) -> Key:
-        """The key of a line: not under a tenant, since a webhook knows only the number."""
+        """Return the key of a line: not under a tenant, since a webhook knows only the number."""
         return Key(f"LINE#{key_part(phone)}", META)
 
     @property
     def key(self) -> Key:
-        """This line's key."""
+        """The key of this line."""
         return self.key_of(self.phone)
 
     def to_item(self) -> Item:
-        """The line as table attributes, listed under its tenant."""
+        """Return the line as table attributes, listed under its tenant."""
         return self.attributes() | {"gsi1pk": lines_relation(self.tenant), "gsi1sk": self.phone}
 
 
 def lines_relation(tenant: str) -> str:
-    """The `gsi1` partition of a tenant's lines."""
+    """Return the `gsi1` partition key of a tenant's lines."""
     return f"{key_part(tenant)}#LINES"

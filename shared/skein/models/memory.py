@@ -106,7 +106,7 @@ class Memory(Owned):
 
     @property
     def key(self) -> Key:
-        """This memory's key; it moves when the memory ends or is restored."""
+        """The key of this memory; it moves when the memory ends or is restored."""
         rank = _JOURNAL if self.kind == "journal" else _CORE
         if self.constitutional:
             rank = _CONSTITUTIONAL
@@ -137,5 +137,5 @@ def touched(tenant: str, agent_id: str, scope: str | None) -> Update:
 
 
 def revision_key(tenant: str, agent_id: str, scope: str | None) -> Key:
-    """The key of the item that holds a partition's revision."""
+    """Return the key of the item that holds a partition's revision."""
     return Key(owned_partition(tenant, agent_id, scope), REVISION)

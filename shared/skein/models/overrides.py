@@ -223,7 +223,7 @@ class TenantSettings(Stored):
 
     @staticmethod
     def key_of(tenant: str) -> Key:
-        """The key of a tenant's settings."""
+        """Return the key of a tenant's settings."""
         return Key(f"{key_part(tenant)}#SETTINGS", META)
 
     @property
@@ -232,7 +232,7 @@ class TenantSettings(Stored):
         return self.key_of(self.tenant)
 
     def to_item(self) -> Item:
-        """The settings as table attributes."""
+        """Return the settings as table attributes."""
         return self.attributes()
 
     @classmethod
@@ -261,7 +261,7 @@ class StackSettings(Stored):
 
     @property
     def key(self) -> Key:
-        """Return the key of this copy."""
+        """The key of this copy."""
         return self.key_of(self.copy_number)
 
     def to_item(self) -> Item:

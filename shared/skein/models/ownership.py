@@ -13,7 +13,7 @@ EFFECT_KEPT = timedelta(days=30)  # longer than any run may be tried
 
 
 def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
-    """The partition of what an agent owns: openly, or for one private audience.
+    """Return the partition key of what an agent owns: openly, or for one private audience.
 
     `scope` is None for open things, `user:<id>` for a direct chat's person and `chat:<id>` for
     another private chat.
@@ -110,7 +110,7 @@ def effect_id(*parts: str | int) -> str:
 
 
 def effect_key(tenant: str, agent_id: str, scope: str | None, effect: str) -> Key:
-    """The key of the mark that an effect has been carried out, with what came of it."""
+    """Return the key of the mark that an effect has been carried out, with what came of it."""
     return effect_key_in(owned_partition(tenant, agent_id, scope), effect)
 
 
@@ -120,5 +120,5 @@ def effect_kept_until(now: datetime) -> int:
 
 
 def effect_key_in(partition: str, effect: str) -> Key:
-    """The key of such a mark in any partition."""
+    """Return the key of such a mark in any partition."""
     return Key(partition, f"{EFFECT}{key_part(effect)}")

@@ -7,7 +7,7 @@ from skein.models.storage import META, Item, Key, SortKeyPrefix
 
 
 def phone_partition(tenant: str, phone: str) -> str:
-    """The partition of what is known of a phone number within a tenant."""
+    """Return the partition key of what is known of a phone number within a tenant."""
     return f"{key_part(tenant)}#PHONE#{key_part(phone)}"
 
 
@@ -20,7 +20,7 @@ class PhoneOwner(Stored):
 
     @staticmethod
     def key_of(tenant: str, phone: str) -> Key:
-        """The key of a number's owner."""
+        """Return the key of a number's owner."""
         return Key(phone_partition(tenant, phone), META)
 
     @property
@@ -46,7 +46,7 @@ class PhoneChat(Stored):
 
     @staticmethod
     def key_of(tenant: str, phone: str, line: str) -> Key:
-        """The key of the chat between a number and a line."""
+        """Return the key of the chat between a number and a line."""
         return Key(phone_partition(tenant, phone), f"{PhoneChat.PREFIX}{key_part(line)}")
 
     @property

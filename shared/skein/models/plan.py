@@ -63,24 +63,24 @@ class Plan(Owned):
 
     @staticmethod
     def id_of(agent_id: str, scope: str | None, name: str, generation: int = 0) -> str:
-        """The id of the plan of this name and generation."""
+        """Return the id of the plan of this name and generation."""
         further = (generation,) if generation else ()
         return f"plan_{effect_id('plan', agent_id, scope or '', name, *further)}"
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
-        """The key of an active plan."""
+        """Return the key of an active plan."""
         return Key(owned_partition(tenant, agent_id, scope), f"{Plan.PREFIX}{key_part(plan_id)}")
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
-        """The key of a plan that is over: out of the way of the prompt's query."""
+        """Return the key of a plan that is over: out of the way of the prompt's query."""
         sk = f"{Plan.PREFIX.ended}{key_part(plan_id)}"
         return Key(owned_partition(tenant, agent_id, scope), sk)
 
     @property
     def key(self) -> Key:
-        """This plan's key; it moves when the plan is over."""
+        """The key of this plan; it moves when the plan is over."""
         make = self.key_of if self.status == "active" else self.ended_key_of
         return make(self.tenant, self.agent_id, self.scope, self.id)
 
@@ -89,5 +89,5 @@ class Plan(Owned):
         return due_mark("plan", self.key, at)
 
     def to_item(self) -> Item:
-        """The plan as table attributes, due at its next time."""
+        """Return the plan as table attributes, due at its next time."""
         return self.attributes() | (self.due(self.next_at) if self.next_at else {})

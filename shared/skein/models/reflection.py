@@ -34,15 +34,15 @@ class ReflectionRecord(Stored):
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None, record_id: str) -> Key:
-        """The key of a record; they sort by time."""
+        """Return the key of a record; they sort by time."""
         return Key(owned_partition(tenant, agent_id, scope), f"{REFLECTED}{record_id}")
 
     @property
     def key(self) -> Key:
-        """This record's key."""
+        """The key of this record."""
         return self.key_of(self.tenant, self.agent_id, self.scope, self.id)
 
     def to_item(self) -> Item:
-        """The record as table attributes; it expires."""
+        """Return the record as table attributes; it expires."""
         gone = int(self.at.timestamp()) + HISTORY_DAYS * 86_400
         return self.attributes() | {"expires_at": gone}

@@ -62,7 +62,7 @@ class Skill(Stored):
 
     @staticmethod
     def key_of(tenant: str, name: str) -> Key:
-        """The key of a tenant's skill."""
+        """Return the key of a tenant's skill."""
         return Key(skills_partition(tenant), key_part(name))
 
     @property
@@ -85,7 +85,7 @@ class SkillCatalog(Stored):
 
     @staticmethod
     def key_of(tenant: str) -> Key:
-        """The key of a tenant's catalog; no skill can have this name."""
+        """Return the key of a tenant's catalog; no skill can have this name."""
         return Key(skills_partition(tenant), "CATALOG")
 
     @classmethod
@@ -106,5 +106,5 @@ class SkillCatalog(Stored):
 
 
 def skills_partition(tenant: str) -> str:
-    """The partition of a tenant's skills."""
+    """Return the partition key of a tenant's skills."""
     return f"{key_part(tenant)}#SKILLS"

@@ -31,19 +31,19 @@ class Source(Stored):
 
     @staticmethod
     def key_of(source_id: str) -> Key:
-        """The key of a source: not under a tenant, since a webhook knows only the id."""
+        """Return the key of a source: not under a tenant, since a webhook knows only the id."""
         return Key(f"SERVICE#{key_part(source_id)}", META)
 
     @property
     def key(self) -> Key:
-        """This source's key."""
+        """The key of this source."""
         return self.key_of(self.id)
 
     def to_item(self) -> Item:
-        """The source as table attributes, listed under its tenant."""
+        """Return the source as table attributes, listed under its tenant."""
         return self.attributes() | {"gsi1pk": sources_relation(self.tenant), "gsi1sk": self.id}
 
 
 def sources_relation(tenant: str) -> str:
-    """The `gsi1` partition of a tenant's sources."""
+    """Return the `gsi1` partition key of a tenant's sources."""
     return f"{key_part(tenant)}#SERVICES"

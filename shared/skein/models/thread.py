@@ -83,7 +83,7 @@ class Thread(Owned):
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, thread_id: str) -> Key:
-        """The key of a thread that is completed or archived; open ones lie on the bench."""
+        """Return the key of a thread that is completed or archived; open ones lie on the bench."""
         return Key(owned_partition(tenant, agent_id, scope), f"{ENDED_THREAD}{key_part(thread_id)}")
 
     @property
@@ -196,7 +196,7 @@ class ThreadRunLink(Stored):
         run_id: str,
         activation: int | None = None,
     ) -> Key:
-        """The key of an activation's stint at a thread, in the order of the runs."""
+        """Return the key of an activation's stint at a thread, in the order of the runs."""
         partition = owned_partition(tenant, agent_id, scope)
         which = "" if activation is None else f"#{activation:03d}"
         return Key(partition, f"{ThreadRunLink.prefix_of(thread_id)}{key_part(run_id)}{which}")

@@ -17,5 +17,5 @@ class DayUsage(Value):
 
 
 def usage_key(tenant: str, day: str, shard: int) -> Key:
-    """The key of one counter of a day; `day` is `YYYY-MM-DD`."""
+    """Return the key of one counter of a day; `day` is `YYYY-MM-DD`."""
     return Key(f"{key_part(tenant)}#USAGE#{day}#{shard}", "TOTAL")

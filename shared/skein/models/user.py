@@ -42,12 +42,12 @@ class User(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str) -> Key:
-        """The key of a person."""
+        """Return the key of a person."""
         return Key(f"{key_part(tenant)}#USER#{key_part(user_id)}", META)
 
     @property
     def key(self) -> Key:
-        """This person's key."""
+        """The key of this person."""
         return self.key_of(self.tenant, self.id)
 
     @property
@@ -56,7 +56,7 @@ class User(Stored):
         return NamedMember(kind="user", id=self.id, name=self.name)
 
     def to_item(self) -> Item:
-        """The person as table attributes, listed under their tenant."""
+        """Return the person as table attributes, listed under their tenant."""
         return self.attributes() | {"gsi1pk": users_relation(self.tenant), "gsi1sk": self.id}
 
 
@@ -70,19 +70,19 @@ class Merge(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str) -> Key:
-        """The key of the merge of the person who is no more."""
+        """Return the key of the merge of the person who is no more."""
         return Key(User.key_of(tenant, user_id).pk, "MERGE")
 
     @property
     def key(self) -> Key:
-        """This merge's key."""
+        """The key of this merge."""
         return self.key_of(self.tenant, self.id)
 
     def to_item(self, due_at: datetime) -> Item:
-        """The merge as table attributes, to be looked at again at `due_at`."""
+        """Return the merge as table attributes, to be looked at again at `due_at`."""
         return self.attributes() | due_mark("merge", self.key, due_at)
 
 
 def users_relation(tenant: str) -> str:
-    """The `gsi1` partition of a tenant's people."""
+    """Return the `gsi1` partition key of a tenant's people."""
     return f"{key_part(tenant)}#USERS"
