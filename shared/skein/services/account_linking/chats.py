@@ -158,7 +158,11 @@ def _borrowed_with(
 
 
 def _deliveries_with(table: Table, chat: Chat, old: MemberRef, new: NamedMember) -> list[Write]:
-    """Return the writes that move the newest 10 deliveries, so that they find the new user."""
+    """Return the writes that move the chat's newest deliveries to the new user.
+
+    Only deliveries to the former user among the newest 10 move. Their status reports then find the
+    membership of the new user.
+    """
     return [
         Update(
             delivery.key,

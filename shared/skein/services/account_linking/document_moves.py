@@ -1,4 +1,4 @@
-"""Merge of users: move the documents in the former user's scope to the known user's scope."""
+"""Merge of users: move documents from the former user's scope to the known user's."""
 
 from collections.abc import Iterable
 

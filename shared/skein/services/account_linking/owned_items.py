@@ -1,4 +1,4 @@
-"""Merge of users: move an agent's items from the former user's scope to the known user's."""
+"""Merge of users: move agents' items from the former user's scope to the known user's."""
 
 import logging
 from collections.abc import Mapping
@@ -92,7 +92,7 @@ def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) ->
 def _moved(
     item: Item, partition: str, scope: str, old: str, new: str, names: Mapping[str, str]
 ) -> tuple[Key, Item]:
-    """Return the key and attributes of an item in its new scope, with the same due time."""
+    """Return an item's key and attributes in its new scope; the due time stays."""
     key = Key(partition, item["sk"])
     moved = {name: value for name, value in item.items() if name not in {"pk", "sk"}}
     moved["audience"] = _renamed(item.get("audience"), old, new)

@@ -259,7 +259,7 @@ class Numbers:
 
 
 def _united(own: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
-    """Merge two profiles; `own` has precedence, and is returned alone if both are too large."""
+    """Merge two profiles; `own` has precedence, and wins alone if the union is too large."""
     with suppress(ValidationError):
         return _PROFILE.validate_python(former | own)
     return own

@@ -38,7 +38,7 @@ Sized = TypeVar("Sized", bound=BaseModel)
 
 
 class Cursor(Value):
-    """The position where the next page of a list starts; each list has its own kind of cursor."""
+    """The position where the next page of a list starts; each list accepts only its own."""
 
     def encode(self) -> str:
         """Encode the cursor for clients as base64url without padding."""
@@ -77,7 +77,7 @@ class RowCursor(Cursor):
 
     @classmethod
     def key_in(cls, text: str | None, of: ListName) -> str | None:
-        """Return the key after which the page of the list `of` starts; None for the first page.
+        """Return the key after which the page starts; None for the first page.
 
         Raises:
             Invalid: The cursor is damaged, forged or belongs to another list.
@@ -92,14 +92,14 @@ class RowCursor(Cursor):
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Thing]):
-    """One page of a list; the last page has no `next_cursor`, and any page can be short."""
+    """One page of a list; any page can be short, the last has no `next_cursor`."""
 
     items: tuple[Thing, ...]
     next_cursor: str | None
 
 
 def fitting(things: Iterable[Sized]) -> list[Sized]:
-    """Return the first of `things` that fit in a response of 2.5 MB, but at least one."""
+    """Return the first of `things` that fit in 2.5 MB, but at least one."""
     taken: list[Sized] = []
     size = 0
     for thing in things:
@@ -163,7 +163,7 @@ def rows_after(
 def pages_of_relation(
     table: Table, relation: str, *, after: str | None = None, newest_first: bool = False
 ) -> Iterator[list[Item]]:
-    """Yield all rows of a `gsi1` relation after the sort key `after`, up to 100 at a time.
+    """Yield the rows of a `gsi1` relation after `after`, up to 100 at a time.
 
     The caller may remove rows from the relation between pages; see `rows_after`.
     """
@@ -186,7 +186,7 @@ def list_relation(
     newest_first: bool = False,
     keep: Callable[[Record], bool] = lambda _: True,
 ) -> Listing[Record]:
-    """List a page of the records of a relation, with one query and one batch of reads.
+    """List a page of a relation's records, with one query and one batch read.
 
     Args:
         table: The table to read.
@@ -262,7 +262,7 @@ def list_owned(
     limit: int,
     cursor: str | None,
 ) -> Listing[Shown]:
-    """List a page of an agent's items in one scope, prefix by prefix, by sort key.
+    """List a page of an agent's items in one scope, by prefix and sort key.
 
     Args:
         table: The table to read.

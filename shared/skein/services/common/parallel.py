@@ -14,9 +14,10 @@ class ParallelMap(Protocol):
     """A parallel map: calls a function with each of several arguments."""
 
     def __call__(self, work: Callable[[A], B], over: Sequence[A]) -> list[B]:
-        """Return the results of `work`, in the order of `over`; calls start in that order too.
+        """Return the results of `work` in the order of `over`.
 
-        If calls raise, the first of their exceptions is raised after all calls have ended.
+        The calls start in the same order. If calls raise, the first of their exceptions is raised
+        after all calls have ended.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Quoting of people's text for prompts, so that no text can leave its quotes or its line."""
+"""Quoting for prompts, so that no text can leave its quotes or its line."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def quoted_json(value: Any) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Return `text` on one line, with each run of white space and line ends as one space.
+    """Return `text` on one line, with each run of white space as one space.
 
     Invisible marks, such as those that change the direction of writing, are removed.
     """
@@ -40,7 +40,9 @@ def on_one_line(text: str) -> str:
 
 
 def behind_bars(text: str) -> str:
-    """Prefix each line of `text` with a bar, which no entry, section or list item starts with.
+    """Prefix each line of `text` with a bar.
+
+    No entry, section or list item starts with a bar.
 
     Lines end at any Unicode line separator (`str.splitlines`).
     """
@@ -48,13 +50,13 @@ def behind_bars(text: str) -> str:
 
 
 def further_lines_behind_bars(text: str) -> str:
-    """Prefix each line but the first with a bar, for text that follows its speaker's name."""
+    """Prefix each line but the first with a bar, for text after a speaker's name."""
     first, *further = text.splitlines() or [""]
     return "\n".join([first, *map(_barred, further)])
 
 
 def bracket_lines_behind_bars(text: str) -> str:
-    """Prefix each line that starts with a square bracket with a bar; keep the other lines.
+    """Prefix the lines that start with a square bracket with a bar.
 
     White space and invisible characters before the bracket are skipped. Full-width and vertical
     forms of the bracket count as brackets; other look-alikes do not.
@@ -64,7 +66,10 @@ def bracket_lines_behind_bars(text: str) -> str:
 
 
 def label(name: str) -> str:
-    """Return a name of plain words unchanged, and any other name or `You` as a JSON string."""
+    """Return a name as is if it is plain words, else as a JSON string.
+
+    The name `You`, in upper or lower case, is quoted too, because `You` means the agent itself.
+    """
     plain = PLAIN_NAME.fullmatch(name) is not None and name.casefold() != "you"
     return name if plain else quoted(name)
 
@@ -101,5 +106,5 @@ def _visible(character: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    """Escape a character as in JSON: as one UTF-16 unit, or two beyond the basic plane."""
+    """Escape a character as in JSON: one UTF-16 unit, or two beyond U+FFFF."""
     return json.dumps(character)[1:-1]

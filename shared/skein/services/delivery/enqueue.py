@@ -1,4 +1,4 @@
-"""Deliveries of a new message: one for each person of a direct chat who is on SMS."""
+"""Deliveries of a new message: one for each person of a direct chat on SMS."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -26,9 +26,9 @@ class Outgoing(NamedTuple):
 def outgoing(
     snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids, settings: Settings
 ) -> Iterator[Outgoing]:
-    """Yield the deliveries of an agent's message to the people of a direct chat on SMS.
+    """Yield the deliveries of an agent's message in a direct chat, one per person.
 
-    Only active members with a phone number who have not opted out get a delivery.
+    Only people who are active members, are on SMS and have not opted out get a delivery.
 
     Args:
         snapshot: The chat snapshot. The writes are conditional on each person's phone number,

@@ -1,4 +1,4 @@
-"""Delivery policy: when to retry an SMS, and how long the lease of a delivery lasts.
+"""Delivery policy: when to retry an SMS, and how long a delivery's lease lasts.
 
 This module holds the constants and rules of the policy, as pure functions. Some numbers are
 elsewhere, because other code needs them too. `tests/unit/delivery/test_policy.py` checks that all
@@ -66,7 +66,7 @@ def waits_for(
 
 
 def queue_delay(wait: timedelta) -> int:
-    """Return the queue delay of a job for a wait, in whole seconds, at most 900."""
+    """Return the queue delay of a job in whole seconds, at most 900."""
     return min(int(wait.total_seconds()) + 1, MAX_DELAY_SECONDS)
 
 
@@ -86,7 +86,7 @@ def may_pass(error_code: int | None) -> bool:
 
 
 def grace_end(now: datetime, settings: Settings) -> datetime:
-    """Return the time at which the tick sends a job that its commit did not send."""
+    """Return the time at which the tick sends a job that was not dispatched."""
     return now + timedelta(seconds=settings.outbox_grace_seconds)
 
 
@@ -96,7 +96,7 @@ def next_look_up(now: datetime, settings: Settings) -> datetime:
 
 
 def look_up_from(posted_at: datetime) -> datetime:
-    """Return the earliest time at which Twilio, by its own clock, can have accepted an SMS."""
+    """Return the earliest time, by Twilio's clock, at which Twilio accepted an SMS."""
     return posted_at - CLOCK_SKEW
 
 

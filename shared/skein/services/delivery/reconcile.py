@@ -1,4 +1,4 @@
-"""Reconciliation of unclear posts: look up the SMS at Twilio by from, to, body and time."""
+"""Reconciliation of unclear posts, by a look-up at Twilio: from, to, body and time."""
 
 import logging
 from collections.abc import Sequence
@@ -90,7 +90,7 @@ class Lookup:
 
 
 def outgoing(delivery: Delivery, index: int, settings: Settings) -> OutgoingSms:
-    """Build the SMS of one part, with a status callback that names the delivery and the part."""
+    """Build the SMS of one part; its status callback names delivery and part."""
     names = {
         "tenant": delivery.tenant,
         "chat": delivery.chat_id,

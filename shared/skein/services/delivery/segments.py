@@ -108,7 +108,7 @@ def _fitting(text: str, limit: int) -> int:
 
 
 def _cut(text: str, longest: int) -> int:
-    """Return the best place to cut, from 1 to `longest`, in a text longer than `longest`."""
+    """Return the best place, from 1 to `longest`, to cut a longer text."""
     window = text[: longest + 1]
     for ends in (SENTENCE_END, LINE_END, WORD_END):
         found = _last_end(ends, window, longest)
@@ -129,7 +129,7 @@ def _character_boundary(text: str, longest: int) -> int:
 
 
 def _torn(text: str, place: int) -> bool:
-    """Tell whether a cut at `place` splits a character, by a cheap subset of UAX 29."""
+    """Tell whether a cut at `place` splits a character (a subset of UAX 29)."""
     before, after = text[place - 1], text[place]
     return (
         ZERO_WIDTH_JOINER in {before, after}

@@ -1,4 +1,4 @@
-"""SMS sender: hand over each part of each delivery to Twilio, once as far as possible.
+"""SMS sender: hand over each part of a delivery to Twilio, once if possible.
 
 Twilio's create is not idempotent, so the sender writes an intent before each post. A worker that
 finds an intent without an outcome waits for the status callback, then looks up the SMS at Twilio,
@@ -165,7 +165,11 @@ class SmsSender:
         )
 
     def _withhold(self, hold: DeliveryLease, job: DeliveryJob) -> None:
-        """Cancel a delivery to a number that its user lost, unless the user's id has changed."""
+        """Cancel a delivery to a number that its user lost.
+
+        After a merge of users, the delivery has another user id. Then its lease is released, and
+        its job is sent again with a delay of 2 seconds.
+        """
         user_id = hold.delivery.user_id
         give_up = _canceled("the number is not theirs any more")
         hold.save(lambda found: give_up(found) if found.user_id == user_id else _released(found))
@@ -175,7 +179,7 @@ class SmsSender:
     def _carry_on(
         self, hold: DeliveryLease, known: Recipient, job: DeliveryJob, deadline: datetime
     ) -> None:
-        """Post part after part, until all are handed over or the next part has to wait."""
+        """Post the parts in order, until all are handed over or one must wait."""
         if not known.owns_phone:
             self._withhold(hold, job)
             return
@@ -260,7 +264,7 @@ def _free(delivery: Delivery, now: datetime) -> bool:
 
 
 def _no_text_for(place: Membership | None) -> str | None:
-    """Return the reason why no SMS may be sent to the person; None if SMS are allowed."""
+    """Return why the person may not get SMS; None if SMS are allowed."""
     if place is None or not place.active:
         return "the person has left"
     return OPTED_OUT_REASON if place.sms_opted_out_at is not None else None

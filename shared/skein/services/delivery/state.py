@@ -32,7 +32,7 @@ def parts_of(text: str) -> tuple[DeliveryPart, ...]:
 
 
 def intended(part: DeliveryPart, now: datetime, look_at: datetime) -> DeliveryPart:
-    """Return the part with the intent of a new try, to be looked up at `look_at`."""
+    """Return the part with the intent of a new try and its look-up time."""
     earlier = (*part.earlier_sids, part.sid) if part.sid else part.earlier_sids
     return part.model_copy(
         update={
@@ -77,7 +77,7 @@ def refused(part: DeliveryPart, code: int | None, now: datetime) -> DeliveryPart
 
 
 def not_taken(part: DeliveryPart, now: datetime) -> DeliveryPart:
-    """Return the part after Twilio was unreachable or too busy, so that a retry is safe."""
+    """Return the part after Twilio was unreachable or too busy; a retry is safe."""
     return _while_unclear(part, {"status": "failed", "next_at": next_try(part, now)})
 
 
@@ -87,7 +87,7 @@ def given_up(part: DeliveryPart) -> DeliveryPart:
 
 
 def looked_at_later(part: DeliveryPart, at: datetime) -> DeliveryPart:
-    """Return the part with its next look-up at `at`, because its outcome is still unknown."""
+    """Return the part with a look-up at `at`; its outcome is still unknown."""
     return _while_unclear(part, {"next_at": at})
 
 
@@ -146,7 +146,7 @@ def next_look(delivery: Delivery, otherwise: datetime) -> datetime | None:
 def _moved(
     part: DeliveryPart, status: SmsStatus, error_code: int | None, now: datetime
 ) -> DeliveryPart:
-    """Return the part with a new status from Twilio, unless the status is older or the same."""
+    """Return the part with a status from Twilio, unless the status is not newer."""
     if RANKS[status] <= RANKS[part.status]:
         return part
     if status not in {"failed", "undelivered"}:

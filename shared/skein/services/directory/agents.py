@@ -99,7 +99,9 @@ class Agents:
         )
 
     def change(self, tenant: str, agent_id: str, change: "AgentChange") -> Agent:
-        """Change some of an agent's fields; a new name is copied into the rosters of its chats.
+        """Change some of an agent's fields.
+
+        A new name is copied into the rosters of the agent's chats.
 
         Raises:
             NotFound: The agent does not exist or was deleted.

@@ -56,7 +56,7 @@ def silence_elsewhere(table: Table, user: User, phones: Collection[str]) -> None
 
 
 def _silenced(table: Table, user: User, phone: str) -> Iterator[Update]:
-    """Return the updates that clear `phone` from its chats, of which there is one per line."""
+    """Return the updates that clear `phone` from its chats, one per line."""
     page = table.query(
         phone_partition(user.tenant, phone), first=PhoneChat.PREFIX, last=PhoneChat.PREFIX.last
     )

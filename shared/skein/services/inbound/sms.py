@@ -42,7 +42,7 @@ class _Known(NamedTuple):
     """The stored data about a phone number on a line.
 
     Attributes:
-        owner: The record of the user who has the number; None for an unknown number.
+        owner: The owner of the number; None for an unknown number.
         chat: The pointer to the chat of the number and the line; None before the first contact.
         said: The setting overrides of the agent, the line and the tenant.
         retention: The tenant's retention.
@@ -83,7 +83,7 @@ class Ingest:
         Raises:
             Unprocessable: A number is not a full phone number, so no answer could be sent.
             NotFound: The recipient is not one of our lines, or the line's agent was deleted.
-            Contention: The optimistic lock failed 20 times; nothing was stored.
+            Contention: The optimistic lock failed 20 times; the SMS was not stored.
         """
         address = SmsAddress(line=e164(sms.recipient), phone=e164(sms.sender))
         if not sms.body.strip() and not sms.media:
@@ -154,11 +154,11 @@ class Ingest:
         keyword: Keyword | None,
         over: Over | None,
     ) -> Posted:
-        """Post an SMS and, if its sender is over a limit, a notice that nobody answers.
+        """Post an SMS and, if its sender is over a limit, a notice.
 
-        An SMS that was stored before the sender went over the limit causes no notice. A redelivered
-        SMS that was stored after that causes the notice again, in case the first attempt failed
-        before the notice was stored.
+        The notice says why nobody answers. An SMS that was stored before the sender went over the
+        limit causes no notice. A redelivered SMS that was stored after that causes the notice
+        again, in case the first attempt failed before the notice was stored.
         """
         still_theirs = Is("user_id", place.user_id)
         posted = self.chats.post_message(

@@ -1,4 +1,4 @@
-"""SMS keywords with which a person opts out of SMS, opts in again or asks for help.
+"""SMS keywords, with which a person opts out, opts in again or asks for help.
 
 They follow Twilio: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out. The keyword is
 the whole message, in upper or lower case. Twilio answers keywords itself and, after a STOP, refuses

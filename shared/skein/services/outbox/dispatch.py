@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """The fast path of the outbox; the tick is the slow path and repairs failed sends."""
+    """The fast path of the outbox; the tick is the slow path."""
 
     queues: Queues
     metrics: Metrics

@@ -154,7 +154,11 @@ class DueScanner:
         return len(jobs)
 
     def _job(self, handle: Handle, kind: DueKind, item: Item, now: datetime) -> Job | None:
-        """Handle one item; return its job, or None if the item has no job, is not due, or fails."""
+        """Handle one item and return its job.
+
+        Returns:
+            The job; None if the item has no job, is not due any more, or failed.
+        """
         try:
             return handle(kind, item, now)
         except ConditionFailed:
@@ -186,11 +190,11 @@ def key_of(item: Item) -> Key:
 def move_on(
     table: Table, kind: DueKind, item: Item, at: datetime, *, tries: int | None = None
 ) -> None:
-    """Move an item's due pointer to `at`, if it is as read; then the caller may send the job.
+    """Move an item's due pointer to `at`, if the due pointer is as read.
 
-    The caller may also send the job if the outcome of the write is unclear, in which case this
-    function returns normally. If the due pointer did not move, the job is sent twice, which is
-    harmless.
+    Afterwards, the caller may send the item's job. If the outcome of the write is unclear, this
+    function returns normally too. If the due pointer did not move then, the job is sent twice,
+    which is harmless.
 
     Args:
         table: The table.

@@ -50,7 +50,7 @@ class Tick:
     firing: Mapping[DueKind, Fire]
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
-        """Send or fire the items that are due now, oldest first, until none is left or `until`.
+        """Send or fire the due items, oldest first, until none is left or `until`.
 
         Args:
             until: When to stop.
