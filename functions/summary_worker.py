@@ -15,5 +15,5 @@ preload("renewing")
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Renew the summary of each job, if the summary is behind and its cooldown is over."""
+    """Renew each job's summary, if the summary is behind and its cooldown is over."""
     return process(event, context, SummaryJob, app().renewing.renew)

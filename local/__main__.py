@@ -89,7 +89,10 @@ def log_in(folder: Path) -> TextIO:
 
 
 def set_up_logs(console: IO[str], log: IO[str]) -> None:
-    """Log to the console and a file; the file contains no SMS texts and only masked numbers."""
+    """Send the stack's log lines to the console and to a file.
+
+    The file contains no SMS, and masks phone numbers.
+    """
     to_user, to_file = logging.StreamHandler(console), logging.StreamHandler(log)
     to_user.setFormatter(OneLine())
     to_file.setFormatter(Masked("%(asctime)s %(levelname)s %(name)s %(message)s"))

@@ -29,7 +29,7 @@ CONNECTIONS = 25
 TABLE_NAME = "skein"
 ENDPOINT_FILE = "endpoint"  # for tools that connect to a running stack
 SERVICES = ("dynamodb", "sqs", "secretsmanager")
-TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the name of it
+TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the secret's name
 OPENAI_SECRET = "skein/openai"  # noqa: S105
 
 logger = logging.getLogger(__name__)
@@ -113,7 +113,10 @@ class LocalAws:
             return False
 
     def stop(self) -> None:
-        """Stop the emulator, which saves its state; log an error if a service was not saved."""
+        """Stop the emulator, which saves its state.
+
+        An error is logged for services whose state was not saved.
+        """
         if self._child is None:
             return
         before = {service: _changed(self._state(service)) for service in SERVICES}

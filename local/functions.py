@@ -68,7 +68,7 @@ class Functions:
 
 
 def concurrency(function: Function, most: int = MAX_AT_ONCE) -> int:
-    """Return how many batches of its queues a function may handle at once, at most `most`."""
+    """Return a function's maximum number of concurrent batches per queue, at most `most`."""
     allowed = (source.concurrency or most for source in function.queues)
     return min(most, max(allowed, default=most))
 

@@ -51,7 +51,7 @@ STOP_SECONDS = 3.0
 PRIVATE = 0o700  # the folder contains keys
 NO_KEY = "none"
 
-TEXTS = "local.texts"  # the logger of SMS texts, which only the console shows
+TEXTS = "local.texts"  # the logger of SMS, which only the console shows
 
 logger = logging.getLogger(__name__)
 texts = logging.getLogger(TEXTS)
@@ -260,7 +260,7 @@ def _lock(path: Path, parts: ExitStack) -> None:
 
 
 def _warm_up() -> None:
-    """Load the OpenAI client and the tokenizer, so that the first run does not wait for them.
+    """Load the OpenAI client and the tokenizer before the first run.
 
     Raises:
         SkeinError: The tokenizer's ranks are not installed.

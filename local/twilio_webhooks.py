@@ -37,7 +37,7 @@ class TwilioWebhooks:
         self._send = send
 
     def post(self, url: str, fields: Mapping[str, str]) -> Response:
-        """Send a form to a URL of the stack; return status 404 for any other URL."""
+        """Send a form to a URL of the stack; other URLs get status 404."""
         if not url.startswith(f"{self._base_url}/"):
             logger.warning("no webhook is sent to %s, which is not this stack", url)
             return Response(404)

@@ -1,4 +1,4 @@
-"""Deployment of the output of `sam build`, with the functions' own public URL as a parameter.
+"""Deployment of `sam build`'s output, with the API's own URL as a parameter.
 
 `python -m tools.deploy <sam> [Name=value ...]`. The API's URL is known only after the first
 deployment. A deployment that leaves `PublicBaseUrl` unset is therefore followed by a second one

@@ -31,7 +31,11 @@ def function_bytes(template: Template) -> dict[str, int]:
 
 
 def main() -> int:
-    """Print the sizes; return 1 if a size is not below the limit, 2 if there is no build."""
+    """Print the size of each built function.
+
+    Returns:
+        The exit status: 0 if all sizes are below the limit, 1 if not, 2 if there is no build.
+    """
     if not BUILT.is_file():
         print("size: nothing is built; run `make build`", file=sys.stderr)
         return 2
