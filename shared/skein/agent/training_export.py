@@ -85,7 +85,7 @@ class Training:
 def _activations(
     thread: Thread, stint: ThreadRunLink, view: RunView
 ) -> Iterator[tuple[int, Audience]]:
-    """Yield the activations of a stint, each with its audience, as far as these are known.
+    """Yield the known activations of a stint, each with its audience.
 
     Older stints were stored without activation and audience. Both can be derived if the run had
     exactly one activation. A run without a chat then has the audience of its trigger. A run in a

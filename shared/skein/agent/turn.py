@@ -1,4 +1,4 @@
-"""The turn of an agent: claim a run, build its prompt, and carry out its steps.
+"""The turn of an agent: claim a run, build a prompt, carry out steps.
 
 A step is one answer of the model and the results of its tools. The answer is recorded before any
 of its tools is called. Each tool call has its own effect id, so a retry is harmless. If a worker

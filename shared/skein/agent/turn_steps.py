@@ -100,7 +100,14 @@ class Answers:
     def recorded(
         self, work: Work, step: Step, reading: Reading, prompt: PromptRecord | None
     ) -> Recording:
-        """Return the recording of a step, with the prompt if the step is the activation's first."""
+        """Return the recording of a step.
+
+        Args:
+            work: The activation.
+            step: The step.
+            reading: The reading that the prompt was made from.
+            prompt: The prompt for the activation's first step; None for later steps.
+        """
         if prompt is None:
             return recording(work.claim, step, shown=None)
         run, thread = work.run, reading.threads.active
@@ -125,7 +132,7 @@ NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_m
 
 
 def asked_anew(run: Run, reading: Reading) -> Shown | None:
-    """Return the shown chat and seq of a run that answers a reset; None for any other run."""
+    """Return the chat and seq of the reset that a run answers, if any."""
     if reading.chat is None or reading.chat.id != run.chat_id:
         return None
     seq = current_seq(run, reading.chat)
@@ -135,7 +142,7 @@ def asked_anew(run: Run, reading: Reading) -> Shown | None:
 
 
 def fixed_step(run: Run, now: datetime) -> Step:
-    """Return the fixed answer to a reset as a step, marked as made without the model."""
+    """Return the fixed answer to a reset as a step, with an empty prompt."""
     return Step(
         tenant=run.tenant,
         run_id=run.id,

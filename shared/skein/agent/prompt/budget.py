@@ -1,4 +1,4 @@
-"""The token budget of a history: it cuts entries in a fixed order until they fit.
+"""The token budget of a history, with a fixed order of cuts.
 
 First the oldest messages are dropped, then long messages are cut with a visible mark. The current
 message is cut last, and only if it alone is too long (DESIGN section 6). The last two messages and
@@ -127,10 +127,11 @@ def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter) -> str
 
 
 def _without_oldest(entries: Sequence[Entry], limit: int, block: int) -> list[Entry]:
-    """Drop the oldest entries until the rest fits, but never the last two or the current one.
+    """Drop the oldest entries until the rest fits.
 
-    Entries are dropped in blocks, so that consecutive prompts begin with the same message. If a
-    block leaves less than half of the limit in use, smaller blocks are tried, down to one entry.
+    The last two entries and the current one are never dropped. Entries are dropped in blocks, so
+    that consecutive prompts begin with the same message. If a block leaves less than half of the
+    limit in use, smaller blocks are tried, down to one entry.
     """
     size = total(entries)
     if size <= limit:
@@ -151,7 +152,7 @@ def _halves(block: int) -> Iterator[int]:
 
 
 def _from_start(entries: Sequence[Entry], limit: int, step: int) -> list[Entry]:
-    """Drop entries up to the first multiple of `step` at which the rest fits into `limit`."""
+    """Drop entries up to the first multiple of `step` that suffices for `limit`."""
     staying = {entry.seq for entry in entries[-LAST_THAT_STAY:]}
     staying |= {entry.seq for entry in entries if entry.current}
     size, start = total(entries), 0
@@ -167,7 +168,7 @@ def _from_start(entries: Sequence[Entry], limit: int, step: int) -> list[Entry]:
 
 
 def _capped(entries: Sequence[Entry], room: int, counter: TokenCounter) -> list[Entry]:
-    """Cut the longest entries to one common size, so that all entries fit into `room` tokens."""
+    """Cut the longest entries to one common size, so that all fit into `room`."""
     left, cap = room, 0
     for position, tokens in enumerate(sorted(entry.tokens for entry in entries)):
         cap = max(left, 0) // (len(entries) - position)
@@ -180,7 +181,7 @@ def _capped(entries: Sequence[Entry], room: int, counter: TokenCounter) -> list[
 
 
 def _cut(entry: Entry, tokens: int, counter: TokenCounter) -> Entry:
-    """Cut an entry to at most `tokens` tokens, with a mark that states how much is missing."""
+    """Cut an entry to at most `tokens` tokens, with a visible mark."""
     if entry.tokens <= tokens:
         return entry
     text = shortened(entry.text, entry.frame, tokens, counter)

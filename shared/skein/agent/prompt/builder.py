@@ -1,4 +1,4 @@
-"""The prompt builder: it renders the sections of an activation and fits them into a token limit.
+"""The prompt builder, which fits the sections of an activation into a token limit.
 
 Sections are ordered from stable to volatile, so that consecutive prompts share a long prefix
 (DESIGN section 6).

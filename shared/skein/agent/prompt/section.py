@@ -71,7 +71,9 @@ def around(
 def listing(
     name: str, lines: Sequence[str], limit: int, counter: TokenCounter, *, priority: int
 ) -> Section:
-    """Make a section of as many lines as fit; the number of the others is stated.
+    """Make a section of as many lines as fit.
+
+    A last line states the number of lines that were left out.
 
     Each line is counted separately, so that the counts of unchanged lines can be cached. The sum is
     exact: no token spans the end of a line, because the next line begins with spaces.
@@ -108,7 +110,7 @@ def _more(missing: int) -> str:
 
 
 def closing(section: Section, counter: TokenCounter) -> Section:
-    """Return the section as the last one of its message, without the blank line after it."""
+    """Return the section without its trailing blank line, as the last one of a message."""
     last = section.text.rsplit("\n", 1)[-1]
     surplus = counter.count(last + SEPARATOR) - counter.count(last)
     return replace(section, tokens=section.tokens - surplus)

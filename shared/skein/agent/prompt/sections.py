@@ -197,7 +197,7 @@ def _kind_of(plan: Plan, at: datetime) -> str:
 
 
 def _set_as(plan: Plan) -> str:
-    """Return the `run_after` of a plan that was set with a delay, in brackets; else ''."""
+    """Return a note on the `run_after` that a plan was set with, or ''."""
     return f"  [created via run_after: {quoted(plan.run_after)}]" if plan.run_after else ""
 
 

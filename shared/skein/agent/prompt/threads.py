@@ -1,4 +1,4 @@
-"""The sections of threads: the active thread with its documents, the others in a line each."""
+"""The sections of threads: the active thread with documents, the others by line."""
 
 from collections.abc import Callable, Sequence
 
@@ -61,7 +61,7 @@ def pending_threads(threads: Sequence[Thread], limit: int, counter: TokenCounter
 
 
 def pending_line(thread: Thread, counter: TokenCounter) -> str:
-    """Render a thread as one line of at most 60 tokens, with as much of each text as fits."""
+    """Render a thread as a line of at most 60 tokens, with shortened texts."""
     line = _line(thread, MAX_PART)
     if counter.count(line) <= PENDING_TOKENS:
         return line

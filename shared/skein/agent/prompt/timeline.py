@@ -92,7 +92,7 @@ def named(member: NamedMember, *, gap: str = "") -> str:
 
 
 def origin_of(message: Message, *, agent: MemberRef, destination: Audience) -> str:
-    """Return a note on the origin of the agent's own message, if it may be shown; else ''."""
+    """Return a note on the origin of the agent's message, if showable; else ''."""
     origin = message.origin
     if origin is None or message.sender.ref != agent or not may_show(origin.audience, destination):
         return ""
@@ -108,5 +108,5 @@ def attached(message: Message) -> str:
 
 
 def _kind(message: Message) -> str:
-    """Return the kind of a keyword or a notice in brackets; '' for an ordinary text."""
+    """Return the kind of a keyword or notice in brackets; '' for a text."""
     return "" if message.kind == "text" else f"[{message.kind}] "

@@ -47,13 +47,16 @@ def trigger(
 
 
 def untold(run: Run) -> Run:
-    """Return a copy of the run whose trigger has its type alone, for readers who may not see it."""
+    """Reduce a run's trigger to its type, for readers who may not see the trigger."""
     kept_back = {"plan": None, "service": None, "by": None, "seq": None, "from_seq": None}
     return run.model_copy(update={"trigger": run.trigger.model_copy(update=kept_back)})
 
 
 def cause_of(run: Run, chat: Chat | None, message: Message | None) -> str:
-    """Return a run's cause, ` — triggered by ...`, as far as the cause may be shown."""
+    """Return a run's cause as ` — triggered by ...`, for the section ACTIVE RUNS.
+
+    The cause is '' if it may not be shown, or if the run has no chat, plan or service.
+    """
     plan, service, by = run.trigger.plan, run.trigger.service, run.trigger.by
     if plan is not None:
         return f" \u2014 triggered by plan {quoted(plan.name)}"
@@ -96,7 +99,10 @@ def _fields(run: Run, chat: Chat | None, message: Message | None, text: str | No
 
 
 def _of_message(message: Message, text: str | None) -> Fields:
-    """Return the fields of a message. A person always expects a reply; an agent states it."""
+    """Return the fields of a message.
+
+    A person is taken to expect a reply. An agent expects a reply if it waits for one.
+    """
     expects = message.sender.kind == "user" or message.expects_reply
     said = [] if text is None else [("message", f"{quoted(text)}{attached(message)}")]
     return [

@@ -44,7 +44,7 @@ def user_profile(
 
 
 def _shown(value: Any) -> str:
-    """Render a value as JSON on one line; a value that is too long as a cut string."""
+    """Render a value as JSON on one line; a long value as a cut string."""
     if isinstance(value, str):
         return quoted(value if len(value) <= MAX_VALUE else value[:MAX_VALUE] + CUT)
     whole = json.dumps(value, ensure_ascii=False)

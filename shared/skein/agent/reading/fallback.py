@@ -181,7 +181,10 @@ def _asked(
 def _keys_of_messages(
     chat: Chat | None, current: int | None, seen: int, asked_from: int | None
 ) -> list[Key]:
-    """Return the keys of the messages to answer and, if few, of all messages since SEEN."""
+    """Return the keys of the messages to answer, and of up to 20 since SEEN.
+
+    If more than 20 messages follow SEEN, the keys are those of the messages to answer alone.
+    """
     if chat is None or current is None or asked_from is None:
         return []
     first = seen + 1 if current - seen <= MAX_BETWEEN else asked_from

@@ -1,4 +1,4 @@
-"""The held content of a prompt and its audience, by which later posts are allowed or refused."""
+"""The held content of a prompt, by which later posts are allowed or refused."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,8 @@
-"""The context loader: a full reading, or a degraded context if reading fails or takes too long.
+"""The context loader, which makes full readings or degraded contexts.
 
-A degraded context holds the current message alone, so that a waiting person still gets an answer.
-People whom the context roll-out does not include get the current message alone, too.
+A degraded context replaces a full reading that fails or takes too long. A degraded context holds
+the current message alone, so that a waiting person still gets an answer. Prompts for people outside
+the context roll-out hold the current message alone, too.
 """
 
 import logging

@@ -36,7 +36,7 @@ class LiveRun:
 
 
 def own_chats(found: dict[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
-    """Return the chats that are not discarded and in which the agent is an active member.
+    """Return the undiscarded chats in which the agent is an active member.
 
     Args:
         found: The items that were read.
@@ -71,7 +71,7 @@ def newest_chats(active: Sequence[OwnChat], others: Sequence[OwnChat]) -> tuple[
 def live_runs(
     chats: Sequence[OwnChat], lone: Sequence[str], *, homes: Collection[str]
 ) -> tuple[LiveRun, ...]:
-    """Return the running and waiting runs of `chats` and the runs without a chat, each once.
+    """Return the live runs of `chats` and those without a chat, each once.
 
     A run without a chat may wait in a chat. It is then returned as waiting there. A run of a
     private chat may wait in an open chat. Its id is not shown there.

@@ -1,4 +1,4 @@
-"""Prefetch of a reading's items: their keys follow from the job, so the claim reads them, too."""
+"""Prefetch of a reading's items, which the claim reads together with the run."""
 
 from skein.models.agent import Agent
 from skein.models.base import MemberRef
@@ -15,10 +15,11 @@ from skein.services.workspace.skill_selection import keys_of_skills
 
 
 def prefetch_keys(job: RunJob) -> list[Key]:
-    """Return the keys of the items that most readings need of an agent, a tenant and a person.
+    """Return the keys of items that most readings need, derived from the job.
 
-    The keys are a guess. A right guess saves a call, and a wrong one costs some read capacity. A
-    reading gets all other items that it needs.
+    These are items of the agent, the tenant and the person. The keys are a guess. A right guess
+    saves a call, and a wrong one costs some read capacity. A reading gets all other items that it
+    needs.
 
     Raises:
         ValueError: The job's run id is invalid.

@@ -75,6 +75,7 @@ class Reading:
     "May be shown" means to the readers of the active chat (`may_show`).
 
     Attributes:
+        agent: The agent.
         chat: The active chat; None if the run has entered no chat.
         member: The agent's membership in the active chat.
         messages: The history window, and the trigger's message if it is older than the window.
@@ -88,8 +89,8 @@ class Reading:
         fuller: The newest summary, if it covers more messages than `before`. It replaces messages
             of the window for which there is no room.
         borrowed: The borrowed context of this activation.
-        home: The chat in which the run was triggered, if it may be shown.
-        trigger_message: The message that triggered the run, if it may be shown.
+        home: The chat in which the run was triggered, if the trigger may be shown.
+        trigger_message: The message that triggered the run, if the trigger may be shown.
         destination: The readers of the active chat.
         audience: The people who were present for all of `messages`. Content that is made now has
             this audience.
@@ -100,7 +101,10 @@ class Reading:
             the chats may not.
         all_chats: Whether `chats` is complete. The list then stays the same when new messages
             arrive.
+        goals: The agent's goals that may be shown.
+        plans: The agent's plans that may be shown.
         live_runs: The live runs that may be shown.
+        now: The time of the reading.
         effective: The effective settings of the agent in this chat.
         tenant: The tenant's setting overrides.
         stack: The setting overrides of the whole stack.
@@ -366,14 +370,14 @@ def keys_of_person(chat: Chat | None) -> list[Key]:
 
 
 def summary_before(chat: Chat | None) -> PinnedSummary | None:
-    """Return the summary of the messages before the window, if the chat's readers may see it."""
+    """Return the summary of the messages before the window, if it may be shown."""
     if chat is None or chat.pinned is None:
         return None
     return chat.pinned if may_show(chat.pinned.audience, destination_of(chat)) else None
 
 
 def fuller_summary(chat: Chat | None) -> PinnedSummary | None:
-    """Return the chat's newest summary, if it may be shown and covers more than the pinned one."""
+    """Return the newest summary, if showable and fuller than the pinned one."""
     record = chat.record if chat is not None else None
     if chat is None or record is None or record.seq <= summed_up(summary_before(chat)):
         return None

@@ -1,4 +1,4 @@
-"""The trigger of a run: the keys to read, and the chat and message that were found."""
+"""The trigger of a run: the keys to read, and its chat and message."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,9 @@ from skein.models.storage import Item, Key
 
 
 def current_seq(run: Run, chat: Chat | None) -> int | None:
-    """Return the seq of the message to answer: the reply that ended a wait, or the trigger.
+    """Return the seq of the message to answer.
+
+    This is the reply that ended the run's wait in this chat, or else the trigger's message.
 
     Returns:
         The seq; None if the run answers no message in this chat, for example after a wait timed
@@ -22,7 +24,7 @@ def current_seq(run: Run, chat: Chat | None) -> int | None:
 
 
 def keys_of_trigger(run: Run, chat: Chat | None, messages: Sequence[Message]) -> list[Key]:
-    """Return the keys of the trigger's chat and message, as far as they are not read yet."""
+    """Return the keys of the trigger's chat and message, except those already read."""
     if run.chat_id is None:
         return []
     here = chat is not None and chat.id == run.chat_id

@@ -183,7 +183,7 @@ class Material:
 
 
 def skills_of(thread: Thread, catalog: SkillCatalog) -> tuple[str, ...]:
-    """Return the names of a thread's skills: `core`, bound ones, and those of its mode and tags."""
+    """Return the names of a thread's skills: `core`, bound, by mode and by tags."""
     heads = known_heads(catalog).values()
     bound, mode, tags = thread.bound_skills, thread.mode, thread.skill_tags
     return skills_for(heads, bound=bound, mode=mode, tags=tags)

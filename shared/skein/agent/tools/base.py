@@ -79,7 +79,7 @@ def _reasons(error: ValidationError) -> str:
 
 
 def _place(place: tuple[str | int, ...]) -> str:
-    """Return the path of an argument; a name that the model invented is quoted and cut."""
+    """Return the path of an argument, with an invented name quoted and cut."""
     name = str(place[0]) if place else "arguments"
     if not name.isidentifier() or len(name) > MAX_PLACE:
         name = quoted(name[:MAX_PLACE])

@@ -1,4 +1,4 @@
-"""The context of a tool call: its run, its reading, and the services that a tool may call.
+"""The context of a tool call: its run, its reading, and its services.
 
 The first parameter of each tool is a `ToolContext`. The functions below the classes return the
 owner of an item that a tool makes, and the reach of the items that a tool may find or change.

@@ -247,7 +247,7 @@ def _changed(call: ToolContext, thread_id: str | None, change: Change) -> Thread
 
 
 def _ended(call: ToolContext, thread_id: str, change: Change) -> None:
-    """End a thread; if it is the run's active thread, the run has no active thread then."""
+    """End a thread, and clear the run's active thread if it is the same."""
     thread = _changed(call, thread_id, change)
     if _is_active(call, thread):
         call.work.claim = call.work.claim.with_run(active_thread_id=None)
@@ -265,7 +265,7 @@ def _document(call: ToolContext, thread: Thread, name: str) -> str:
 
 
 def _whole(call: ToolContext, thread: Thread) -> str:
-    """Render a thread with its documents, as in a prompt, in at most 40,000 bytes if possible."""
+    """Render a thread with documents as in a prompt, cut to 40,000 bytes if possible."""
     found = call.tool_services.threads.documents(reach_at(call), thread, thread.documents)
     render = thread_text(thread, [ShownDocument(name, found[name]) for name in thread.documents])
     return _within(SHOWN_BYTES, render)
