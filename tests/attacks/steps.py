@@ -3,6 +3,7 @@
 A step that is impossible at its moment is skipped, in both runs of the story alike.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
@@ -120,7 +121,7 @@ QUIET = Tactic()
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(ABC):
     """Something that happens, and how the model attacks meanwhile."""
 
     tactic: Tactic = QUIET
@@ -131,9 +132,9 @@ class Step:
         return ()
 
     @property
+    @abstractmethod
     def sentence(self) -> str:
         """What happens, without the model's part."""
-        raise NotImplementedError
 
     def __str__(self) -> str:
         if self.tactic == QUIET:
