@@ -1,1 +1,1 @@
-"""The outside: the only package that imports the libraries of AWS, OpenAI and Twilio."""
+"""Adapters of the ports: the only package that imports the AWS, OpenAI and Twilio libraries."""

@@ -1,4 +1,4 @@
-"""Attribute values as DynamoDB spells them, `{"N": "41"}`, and as Python has them, `41`."""
+"""Conversion between DynamoDB attribute values, `{"N": "41"}`, and Python values, `41`."""
 
 from collections.abc import Mapping
 from decimal import (
@@ -18,19 +18,19 @@ StoredItem = dict[str, AttributeValue]
 
 COMPARABLE = frozenset({"S", "N", "B"})
 
-# 38 digits, and no silent rounding: what DynamoDB's numbers can hold.
+# DynamoDB numbers hold 38 digits; the traps prevent silent rounding.
 _NUMBERS = Context(
     prec=38, Emin=-128, Emax=126, traps=[Clamped, Overflow, Inexact, Rounded, Underflow]
 )
 
 
 def marshal(value: Any) -> AttributeValue:
-    """Spell a value as DynamoDB does; equal values are spelled alike, whatever their type was.
+    """Convert a value to a DynamoDB attribute value; equal values of all types convert alike.
 
     Raises:
-        ValueError: A number has more than 38 digits or is not finite, a text has half a surrogate
-            pair, or a name within a mapping is empty.
-        TypeError: The table has no such type.
+        ValueError: A number has more than 38 digits or is not finite, a string has half a surrogate
+            pair, or a name in a mapping is empty.
+        TypeError: DynamoDB has no type for the value.
     """
     match value:
         case None:
@@ -40,7 +40,7 @@ def marshal(value: Any) -> AttributeValue:
         case int() | float() | Decimal():
             spelled = {"N": _number(value)}
         case str():
-            value.encode()  # the engines differ in what they make of text that is not Unicode
+            value.encode()  # raises for text that is not Unicode, which engines handle differently
             spelled = {"S": value}
         case bytes():
             spelled = {"B": value}
@@ -54,7 +54,7 @@ def marshal(value: Any) -> AttributeValue:
 
 
 def unmarshal(spelled: Mapping[str, Any]) -> Any:
-    """The Python value of what DynamoDB spells; whole numbers are ints, others floats."""
+    """Convert a DynamoDB attribute value to Python; whole numbers are ints, others floats."""
     ((kind, value),) = spelled.items()
     match kind:
         case "NULL":
@@ -71,7 +71,7 @@ def unmarshal(spelled: Mapping[str, Any]) -> Any:
 
 
 def comparable(value: Any) -> AttributeValue:
-    """Spell a value that something is to be compared with by `<`.
+    """Convert a value for a comparison by `<`.
 
     Raises:
         ValueError: Values of this type have no order.
@@ -83,12 +83,12 @@ def comparable(value: Any) -> AttributeValue:
 
 
 def marshal_item(item: Mapping[str, Any]) -> StoredItem:
-    """Spell an item; attributes that are None are left out, as absent as those never given."""
+    """Convert an item to DynamoDB attribute values; attributes that are None are left out."""
     return {_name(name): marshal(value) for name, value in item.items() if value is not None}
 
 
 def unmarshal_item(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The Python values of an item."""
+    """Convert the attribute values of an item to Python values."""
     return {name: unmarshal(value) for name, value in stored.items()}
 
 
@@ -100,7 +100,7 @@ def _name(name: str) -> str:
 
 def _number(value: float | Decimal) -> str:
     try:
-        # By way of its shortest text, 0.1 stays 0.1; its exact binary value has too many digits.
+        # Through `str`, 0.1 stays 0.1; its exact binary value has too many digits.
         number = _NUMBERS.create_decimal(str(value))
     except DecimalException:
         raise ValueError(f"the table cannot hold the number {value!r}") from None

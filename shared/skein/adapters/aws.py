@@ -1,7 +1,7 @@
-"""How AWS is reached: every client of a container comes from one session of the SDK.
+"""AWS clients, all created from one SDK session per container.
 
-What a session reads before its first client takes most of the time that a client takes: all the
-services and regions there are, and where credentials come from. The next client only adds itself.
+A session loads the list of services and regions and finds the credentials before its first client.
+That takes most of the time of creating a client; further clients of the session are cheap.
 """
 
 import threading
@@ -16,10 +16,10 @@ CONNECT_SECONDS = 1
 
 
 class Aws:
-    """Makes clients; region and credentials come from where AWS's SDK finds them.
+    """A factory of AWS clients; the SDK finds the region and the credentials.
 
     Args:
-        settings: For an endpoint other than AWS's own.
+        settings: The settings, which may name an endpoint other than AWS's own.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -28,13 +28,13 @@ class Aws:
         self._lock = threading.Lock()
 
     def client(self, service: str, *, read_seconds: float, tries: int, **more: Any) -> Any:
-        """A client with time-outs that leave a caller time to answer.
+        """Create a client with time-outs that leave the caller time to answer.
 
         Args:
-            service: By the SDK's name.
-            read_seconds: How long an answer is waited for.
-            tries: How often the SDK sends a request that fails, the first time included.
-            more: What else its configuration says.
+            service: The SDK's name of the service.
+            read_seconds: The time-out for an answer, in seconds.
+            tries: How often the SDK sends a failing request, including the first time.
+            more: Further options of the client's configuration.
         """
         config = Config(
             connect_timeout=CONNECT_SECONDS,
@@ -42,7 +42,7 @@ class Aws:
             retries={"mode": "standard", "total_max_attempts": tries},
             **more,
         )
-        with self._lock:  # clients may be used by many threads at once, but not be made by them
+        with self._lock:  # clients are thread-safe, but creating them is not
             return self._session.create_client(
                 service, endpoint_url=self._endpoint_url, config=config
             )

@@ -1,4 +1,4 @@
-"""What the errors of AWS mean to Skein: the one place that reads them."""
+"""The mapping of AWS errors to Skein errors, in one place."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -9,7 +9,7 @@ from botocore.parsers import ResponseParserError
 
 from skein.errors import Ambiguous, ConditionFailed, Contention, Throttled, TooLarge, Unavailable
 
-# Everything that a call of botocore raises because of what happened outside.
+# All errors that botocore calls raise for causes outside of our code.
 AwsError = ClientError | BotoCoreError | ResponseParserError
 AWS_ERRORS = (ClientError, BotoCoreError, ResponseParserError)
 
@@ -29,20 +29,20 @@ SERVER_FAULT = 500
 
 
 class InProgress(Ambiguous):
-    """The same transaction, sent before, has not ended yet."""
+    """An earlier request for the same transaction is still in progress."""
 
 
 def meaning_of(error: AwsError, *, writing: bool) -> Exception:
-    """The error that Skein knows this one by.
+    """Map an AWS error to a Skein error.
 
     Args:
-        error: What a call raised.
-        writing: Whether the call would have changed something. Only then can a lost answer be
-            `Ambiguous`; a read that got no answer is simply `Unavailable`.
+        error: The error that the call raised.
+        writing: Whether the call was a write. A write without an answer is `Ambiguous`; a read
+            without an answer is `Unavailable`.
 
     Returns:
-        A `SkeinError`; a ValueError for a request that no engine would carry out; and the error
-        itself when it is neither (access denied, no such table): a fault of the deployment.
+        A `SkeinError`, or a ValueError for a request that no engine accepts. Any other error
+        (access denied, no such table) is a fault of the deployment and is returned as it is.
     """
     if isinstance(error, ClientError):
         return _answered(error, writing=writing)
@@ -84,7 +84,7 @@ def _reason(code: str, message: str) -> Exception | None:
     if code in THROTTLES:
         return Throttled(f"AWS asks to slow down: {code}")
     if code in {"ValidationError", "ValidationException"}:
-        # DynamoDB has no code of its own for what is too large, only these words.
+        # DynamoDB has no error code for an item that is too large, only these words.
         if "size" in message and "exceed" in message and "Expression" not in message:
             return TooLarge("This is larger than the table holds.")
         return ValueError(message)

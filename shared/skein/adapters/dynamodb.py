@@ -1,8 +1,10 @@
 """The table on DynamoDB.
 
-Retries are made here and not by the SDK. The SDK repeats a conditional write whose answer was lost,
-and then reports the write's own success as a failed condition; it counts twice what an `add` should
-count once; and it never repeats a transaction that met another one.
+This module retries calls itself, because the SDK's retries have three faults:
+- The SDK repeats a conditional write whose answer was lost, and then reports the write's own
+  success as a failed condition.
+- It repeats an `add` whose answer was lost, which then counts twice.
+- It never retries a transaction that conflicted with another transaction.
 """
 
 import random
@@ -54,7 +56,7 @@ T = TypeVar("T")
 
 
 def dynamo_client(aws: Aws) -> "DynamoDBClient":
-    """A client for DynamoDB, which never repeats a request on its own."""
+    """Create a DynamoDB client that never retries."""
     client: DynamoDBClient = aws.client(
         "dynamodb", read_seconds=READ_SECONDS, tries=1, max_pool_connections=CONNECTIONS
     )
@@ -66,10 +68,10 @@ class DynamoTable:
     """A `Table` on DynamoDB.
 
     Args:
-        client: A client that does not retry on its own, such as `dynamo_client` makes.
+        client: A client that never retries, such as one of `dynamo_client`.
         table_name: The name of the table.
-        clock: Waits between the tries of a call.
-        jitter: Chooses a wait, in seconds, between two bounds.
+        clock: The clock that waits between the attempts of a call.
+        jitter: Returns a random wait, in seconds, between two bounds.
     """
 
     client: "DynamoDBClient"
@@ -92,7 +94,7 @@ class DynamoTable:
         """See `skein.ports.Table`."""
         check_batch(keys)
         found: dict[Key, Item] = {}
-        # DynamoDB refuses a key that stands twice in a batch.
+        # DynamoDB refuses a batch with duplicate keys.
         wanted: Sequence[Any] = [spelled_key(key) for key in dict.fromkeys(keys)]
         for number in range(1, BATCH_TRIES + 1):
             if not wanted:
@@ -151,7 +153,7 @@ class DynamoTable:
         check_transaction(writes)
         if not writes:
             return
-        # DynamoDB carries out one token once, so that a lost answer can safely be asked for again.
+        # The token makes the transaction idempotent, so a retry after a lost answer is safe.
         token = uuid4().hex
         items: list[Any] = [
             {TRANSACTION_WORDS[type(write)]: request_for(write, self.table_name)}
@@ -198,7 +200,7 @@ class DynamoTable:
         if query.first:
             condition += f" BETWEEN {expression.value(marshal(query.first))} AND {last}"
         else:
-            # No key is empty, and DynamoDB refuses to compare with one that is.
+            # Keys are never empty, and DynamoDB refuses a comparison with an empty key.
             condition += f" <= {last}"
         request: Request = {
             "TableName": self.table_name,
@@ -248,7 +250,7 @@ class DynamoTable:
             return retrying(once)
         except Transient as error:
             if doubtful and not isinstance(error, Ambiguous):
-                # An earlier try may have taken effect, whatever became of the last one.
+                # An earlier attempt may have taken effect, even if the last one did not.
                 raise Ambiguous("AWS gave no clear answer to a write") from error
             raise
 

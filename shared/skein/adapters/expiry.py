@@ -1,4 +1,4 @@
-"""What has expired is as good as gone, whether or not the table has tidied it up by now."""
+"""A filter for expired items that the table has not deleted yet."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -7,5 +7,5 @@ from skein.models.storage import Item, has_expired
 
 
 def living(items: Iterable[Item], now: datetime) -> list[Item]:
-    """Those of some items that have not expired; DynamoDB takes its time, up to two days."""
+    """Return the items that have not expired; DynamoDB deletes expired items within two days."""
     return [item for item in items if not has_expired(item, now)]

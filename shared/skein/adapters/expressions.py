@@ -1,7 +1,7 @@
-"""Conditions and writes of `skein.models.storage` in DynamoDB's own language.
+"""Conversion of conditions and writes of `skein.models.storage` to DynamoDB expressions.
 
-Names and values go in by placeholder only: no attribute can collide with a reserved word, and no
-value can be read as part of an expression.
+Expressions hold names and values as placeholders only. So no attribute name collides with a
+reserved word, and no value is parsed as part of an expression.
 """
 
 from typing import Any, assert_never
@@ -29,23 +29,23 @@ Request = dict[str, Any]
 
 
 class Expression:
-    """The placeholders that the expressions of one request share."""
+    """The placeholders that all expressions of one request share."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._values: list[AttributeValue] = []
 
     def name(self, attribute: str) -> str:
-        """The placeholder of an attribute's name."""
+        """Return the placeholder of an attribute's name."""
         return self._names.setdefault(attribute, f"#n{len(self._names)}")
 
     def value(self, spelled: AttributeValue) -> str:
-        """A placeholder for a value."""
+        """Return a new placeholder for a value."""
         self._values.append(spelled)
         return f":v{len(self._values) - 1}"
 
     def placeholders(self) -> Request:
-        """The parts of a request that say what the placeholders stand for."""
+        """Return the parts of a request that define the placeholders."""
         parts: Request = {}
         if self._names:
             parts["ExpressionAttributeNames"] = {to: name for name, to in self._names.items()}
@@ -56,7 +56,7 @@ class Expression:
         return parts
 
     def condition(self, condition: Condition) -> str:
-        """A condition as the text of a condition expression."""
+        """Return a condition as the text of a condition expression."""
         match condition:
             case Exists():
                 text = f"attribute_exists({self.name('pk')})"
@@ -80,7 +80,7 @@ class Expression:
 
     def _joined(self, operator: str, conditions: tuple[Condition, ...]) -> str:
         if not conditions:
-            # The language has no constants: all of nothing always holds, any of nothing never.
+            # Expressions have no constants: an empty AllOf always holds, an empty AnyOf never.
             opposites: tuple[Condition, ...] = (Exists(), Missing())
             return self._joined(" OR " if operator == " AND " else " AND ", opposites)
         texts = [self.condition(condition) for condition in conditions]
@@ -89,12 +89,12 @@ class Expression:
 
 
 def spelled_key(key: Key) -> dict[str, AttributeValue]:
-    """A key as DynamoDB spells it."""
+    """Convert a key to DynamoDB attribute values."""
     return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
 
 
 def request_for(write: Write, table_name: str) -> Request:
-    """The request of one write, fit for its own call and for a transaction."""
+    """Return the request of one write, for a single call or as part of a transaction."""
     expression = Expression()
     request: Request = {"TableName": table_name}
     match write:

@@ -1,4 +1,4 @@
-"""Metrics in CloudWatch's embedded format, one line each, by way of the function's own log."""
+"""Metrics in CloudWatch's embedded metric format (EMF), written to the function's log."""
 
 from aws_lambda_powertools.metrics import MetricUnit, single_metric
 
@@ -7,7 +7,7 @@ SERVICE = "skein"
 
 
 class EmfMetrics:
-    """Writes each metric as one line of the log, from which CloudWatch reads it."""
+    """`Metrics` as log lines, one per metric, from which CloudWatch reads them."""
 
     def count(self, name: str, value: float = 1, *, unit: str = "Count") -> None:
         """Add `value` to a metric of the namespace `Skein`."""

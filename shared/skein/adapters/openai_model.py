@@ -1,4 +1,4 @@
-"""The language model behind any OpenAI-compatible API of chat completions."""
+"""The language model, through any OpenAI-compatible chat completions API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion
 
-LIBRARIES = ("openai",)  # loaded at the first question, or before it (`bootstrap.preload`)
+LIBRARIES = ("openai",)  # imported at the first request, or by `bootstrap.preload`
 SDK_RETRIES = 1
 WORD = re.compile(r"[A-Za-z0-9_.:\[\]-]{1,80}")
 PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry
@@ -30,11 +30,12 @@ PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry
 
 @dataclass(slots=True)
 class _Connection:
-    """One client of the SDK and the calls that use it now.
+    """One SDK client and the number of calls that use it now.
 
     Attributes:
+        client: The SDK client.
         calls: How many calls are in flight.
-        given_up: No further call may use it; the last one in flight closes it.
+        given_up: Whether new calls must not use the client; the last call in flight closes it.
     """
 
     client: OpenAI
@@ -43,14 +44,14 @@ class _Connection:
 
 
 class OpenAIModel:
-    """Asks through the official SDK, which is loaded and connected at the first question.
+    """`LanguageModel` on the official SDK, which is imported at the first request.
 
-    Many threads may ask at once. They share one client, which is made under a lock and is never
-    closed while a call uses it.
+    Many threads may call the model at once. They share one client, which is created under a lock
+    and never closed while a call uses it.
 
     Args:
-        api_key: Gives the key when it is needed, so that no secret is read before.
-        base_url: Of a compatible API; None for OpenAI's own.
+        api_key: Returns the key; called when the key is needed, so that no secret is read before.
+        base_url: The base URL of a compatible API; None for OpenAI's own.
     """
 
     def __init__(self, *, api_key: Callable[[], str], base_url: str | None) -> None:
@@ -60,24 +61,24 @@ class OpenAIModel:
         self._lock = threading.Lock()
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Ask once; the SDK tries a failed request a second time within the same time-out.
+        """Ask the model once; the SDK retries a failed request once within the time-out.
 
         Raises:
-            Throttled: The provider asks us to slow down, or the quota is used up.
-            Unavailable: It is out of reach, too slow, broken, or does not take our key. None of
-                that is the run's fault, so the run waits instead of failing.
-            ModelRejected: It refuses this very request.
+            Throttled: The provider asks Skein to slow down, or the quota is used up.
+            Unavailable: The provider is out of reach, too slow or broken, or refuses the API key.
+                The run did not cause this, so the run is deferred and does not fail.
+            ModelRejected: The provider refuses this request.
         """
         parameters = _parameters(request)
         with self._connected() as connection:
             completion = self._completion(connection, parameters, request.timeout_seconds)
         try:
             return _answer(completion, request)
-        except (AttributeError, TypeError, ValueError) as error:  # the SDK checks nothing of it
+        except (AttributeError, TypeError, ValueError) as error:  # the SDK does not validate it
             raise Unavailable("the model's answer has another form than it should") from error
 
     def close(self) -> None:
-        """Give up the connection; calls in flight end first, and the next one makes a new one."""
+        """Give up the connection after the calls in flight; the next call opens a new one."""
         with self._lock:
             if self._connection is not None:
                 self._give_up(self._connection)
@@ -93,13 +94,13 @@ class OpenAIModel:
             completion: ChatCompletion = done_within(
                 seconds, lambda: client.chat.completions.create(**parameters)
             )
-        except TimeoutError as error:  # the SDK's holds for each phase, not for all that trickles
+        except TimeoutError as error:  # the SDK's time-out is per phase, not for the whole call
             raise Unavailable("the model's answer took too long") from error
         except openai.RateLimitError as error:
             raise Throttled(_reason(error)) from error
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             with self._lock:
-                self._give_up(connection)  # the key may have been changed: ask for it again
+                self._give_up(connection)  # the key may have changed: the next call reads it again
             raise Unavailable(_reason(error)) from error
         except (
             openai.APIConnectionError,
@@ -117,7 +118,7 @@ class OpenAIModel:
 
     @contextmanager
     def _connected(self) -> Iterator[_Connection]:
-        """The shared connection, which stays open until the caller has finished."""
+        """Hold the shared connection, which stays open until the caller is done."""
         with self._lock:
             if self._connection is None:
                 self._connection = _Connection(self._client())
@@ -132,10 +133,9 @@ class OpenAIModel:
                     self._give_up(connection)
 
     def _give_up(self, connection: _Connection) -> None:
-        """Offer a connection to no further call, and close it once no call uses it.
+        """Keep new calls off a connection, and close the connection once no call uses it.
 
-        Another thread may have replaced the connection by now; the new one stays. The caller holds
-        the lock.
+        If another thread has replaced the connection, the new one stays. The caller holds the lock.
         """
         connection.given_up = True
         if self._connection is connection:
@@ -154,16 +154,16 @@ class OpenAIModel:
             max_retries=SDK_RETRIES,
             http_client=http_client,
         )
-        # The SDK closes its own HTTP client in the end, but not one that it was given.
+        # The SDK closes an HTTP client that it created, but not one that was passed in.
         weakref.finalize(client, http_client.close)
         return client
 
 
 def _no_long_pause(response: Response) -> None:
-    """Let the SDK not sleep for as long as a busy provider asks, up to two minutes.
+    """Prevent the SDK's retry if a busy provider asks for a wait of more than 2 seconds.
 
-    A function that sleeps is paid for, and would be at its end before the answer; the run waits
-    outside instead.
+    The provider may ask for up to two minutes. A sleeping function costs money and would reach its
+    time-out before the answer. So the run is deferred instead.
     """
     asked = (("retry-after-ms", 1_000), ("retry-after", 1))
     if any(
@@ -174,7 +174,7 @@ def _no_long_pause(response: Response) -> None:
 
 
 def _seconds(told: str) -> float:
-    """How long a header asks to wait; for ever where it names a date."""
+    """Return the wait that a header asks for; infinity if the header holds a date."""
     try:
         return float(told)
     except ValueError:
@@ -250,14 +250,14 @@ def _usage(told: CompletionUsage | None) -> TokenUsage:
 
 
 def _count(tokens: object) -> int:
-    """Tokens as a number; where a provider does not count them, an answer is none the worse."""
+    """Return a token count; 0 if the provider gives none, since the answer is still valid."""
     return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 
 def _reason(error: Exception) -> str:
-    """What kind of failure it was, as far as the API has words for it that a program may read.
+    """Describe a failure by its type and the API's machine-readable fields.
 
-    Its sentences are left out, since they may quote the prompt. `request_id` is the provider's own.
+    The API's message is left out, since it may quote the prompt. `request_id` is the provider's.
     """
     told = [type(error).__name__]
     for name in ("status_code", "code", "type", "param", "request_id"):

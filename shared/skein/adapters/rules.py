@@ -1,7 +1,7 @@
-"""What AWS refuses in a request, checked before it is sent, so that all adapters refuse alike.
+"""Checks of requests against the rules of AWS, shared by all adapters, before they are sent.
 
-Everything here is a fault in our own code, hence a `ValueError`; sizes of items, which people's
-words decide, are not judged here.
+A failed check is a bug in our own code, hence a `ValueError`. Item sizes depend on people's
+messages, so they are not checked here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ MAX_DELAY_SECONDS = 900
 
 
 class KeySchema(NamedTuple):
-    """The attributes that find and order the items of the table or of an index."""
+    """The names of the partition key and the sort key of the table or of an index."""
 
     pk: str
     sk: str
@@ -44,20 +44,20 @@ _KEY_LIMITS = {
 
 
 def check_key(key: Key) -> None:
-    """Refuse a key that no item can have.
+    """Check that an item can have this key.
 
     Raises:
-        ValueError: A part of it is empty or too long.
+        ValueError: A part of the key is empty or too long.
     """
     _check_key_attributes({"pk": key.pk, "sk": key.sk})
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What `Table.query` and `Table.query_index` are asked for.
+    """The arguments of `Table.query` and `Table.query_index`.
 
     Raises:
-        ValueError: The partition is empty or too long, or the limit is not positive.
+        ValueError: The partition key is empty or too long, or the limit is not positive.
     """
 
     index: IndexName | None
@@ -75,21 +75,21 @@ class Query:
 
     @property
     def schema(self) -> KeySchema:
-        """The attributes that it goes by."""
+        """The key attributes of the table or index that the query reads."""
         return TABLE if self.index is None else INDEXES[self.index]
 
     @property
     def impossible(self) -> bool:
-        """Whether no key lies between its bounds, which DynamoDB refuses to be asked."""
-        # Python orders text by code point, which is the order of its UTF-8 bytes, too.
+        """Whether no key can lie between the bounds; DynamoDB refuses such a query."""
+        # Python orders text by code point, which is also the order of its UTF-8 bytes.
         return not self.last or self.first > self.last
 
 
 def check_batch(keys: Sequence[Key]) -> None:
-    """Refuse a batch that is too large or has an impossible key.
+    """Check the keys of a batch read.
 
     Raises:
-        ValueError: Either of these.
+        ValueError: The batch has more than 100 keys, or no item can have one of them.
     """
     if len(keys) > MAX_BATCH_GET_KEYS:
         raise ValueError(f"{len(keys)} keys in one batch; at most {MAX_BATCH_GET_KEYS} are allowed")
@@ -98,10 +98,11 @@ def check_batch(keys: Sequence[Key]) -> None:
 
 
 def check_transaction(writes: Sequence[Write]) -> None:
-    """Refuse a transaction that is too large, or names an item twice, or has an unfit write.
+    """Check the writes of a transaction.
 
     Raises:
-        ValueError: Any of these.
+        ValueError: There are more than 100 writes, two writes have the same item, or a write is
+            invalid (`check_write`).
     """
     if len(writes) > MAX_TRANSACTION_ITEMS:
         raise ValueError(
@@ -114,11 +115,11 @@ def check_transaction(writes: Sequence[Write]) -> None:
 
 
 def check_write(write: Write) -> None:
-    """Refuse a write that no engine would carry out.
+    """Check that every engine accepts a write.
 
     Raises:
-        ValueError: Its key, or a key of an index that it gives, is empty, too long or no text; it
-            changes the item's own key, or nothing, or one attribute in two ways.
+        ValueError: The key or an index key is empty, too long or not a string. Or the write changes
+            the item's own key, changes nothing, or changes one attribute in two ways.
     """
     check_key(write.key)
     if isinstance(write, Put):
@@ -131,10 +132,10 @@ def check_write(write: Write) -> None:
 
 
 def check_jobs(jobs: Sequence[Job], delay_seconds: int) -> None:
-    """Refuse jobs of several kinds, and a delay that SQS does not have.
+    """Check that jobs are of one kind and that SQS supports the delay.
 
     Raises:
-        ValueError: Either of these.
+        ValueError: The jobs are of several kinds, or the delay is not 0 to 900 seconds.
     """
     if len({job.queue for job in jobs}) > 1:
         raise ValueError("jobs of several kinds cannot be sent at once")

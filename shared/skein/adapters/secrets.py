@@ -1,4 +1,4 @@
-"""Secrets in AWS Secrets Manager, kept for a few minutes so that a webhook seldom asks."""
+"""Secrets in AWS Secrets Manager, cached for a few minutes so that webhooks rarely read them."""
 
 import json
 import threading
@@ -21,14 +21,14 @@ KEPT_FOR = timedelta(minutes=5)
 READ_SECONDS = 3
 TRIES = 3
 
-# Secrets Manager says one of these when there is nothing to be read under a name.
+# The error codes of Secrets Manager for a secret that does not exist or cannot be read.
 ABSENT = frozenset(
     {"ResourceNotFoundException", "InvalidRequestException", "InvalidParameterException"}
 )
 
 
 def secrets_client(aws: Aws) -> "SecretsManagerClient":
-    """A client for Secrets Manager."""
+    """Create a client for Secrets Manager."""
     client: SecretsManagerClient = aws.client(
         "secretsmanager", read_seconds=READ_SECONDS, tries=TRIES
     )
@@ -36,11 +36,11 @@ def secrets_client(aws: Aws) -> "SecretsManagerClient":
 
 
 class SecretsManager:
-    """`Secrets` in Secrets Manager; each secret is a JSON object of texts.
+    """`Secrets` in Secrets Manager; each secret is a JSON object of strings.
 
     Args:
-        client: A client such as `secrets_client` makes.
-        clock: By which a secret grows old after 5 minutes.
+        client: A client such as one of `secrets_client`.
+        clock: The clock for the cache, which keeps a secret for 5 minutes.
     """
 
     def __init__(self, client: "SecretsManagerClient", clock: Clock) -> None:
@@ -65,7 +65,7 @@ class SecretsManager:
         try:
             found = self._client.get_secret_value(SecretId=name)
         except AWS_ERRORS as error:
-            # A time-out has a response, too, and it is None.
+            # A time-out has the attribute `response`, too, but its value is None.
             answer = error.response if isinstance(error, ClientError) else {}
             if answer.get("Error", {}).get("Code") in ABSENT:
                 raise MissingSecret(f"there is no secret {name!r}") from error
@@ -74,10 +74,10 @@ class SecretsManager:
 
 
 def parsed(name: str, text: str | None) -> Mapping[str, str]:
-    """The fields of a secret.
+    """Parse the fields of a secret.
 
     Raises:
-        MissingSecret: It is no JSON object of texts. What it is instead is not told.
+        MissingSecret: The secret is not a JSON object of strings. The message does not quote it.
     """
     try:
         fields: Any = json.loads(text or "")

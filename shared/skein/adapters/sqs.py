@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef as Entry
 
-# SQS takes ten messages at a time, 256 KiB together; a job of the longest ids is below 5 KiB.
+# SQS accepts batches of 10 messages and 256 KiB; a job with the longest ids is below 5 KiB.
 BATCH_JOBS = 10
 
 READ_SECONDS = 5
@@ -22,10 +22,10 @@ TRIES = 3
 
 
 def sqs_client(aws: Aws) -> "SQSClient":
-    """A client for SQS.
+    """Create a client for SQS.
 
-    It repeats a batch whose answer was lost: a job that is sent twice does no harm, since it only
-    says what to look at.
+    The client retries a batch whose answer was lost. Duplicate jobs do no harm, since a job only
+    names what to look at.
     """
     client: SQSClient = aws.client("sqs", read_seconds=READ_SECONDS, tries=TRIES)
     return client
@@ -36,7 +36,7 @@ class SqsQueues:
     """`Queues` on SQS.
 
     Args:
-        client: A client such as `sqs_client` makes.
+        client: A client such as one of `sqs_client`.
         urls: The URL of each queue.
     """
 
@@ -44,7 +44,7 @@ class SqsQueues:
     urls: Mapping[str, str]
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
-        """See `skein.ports.Queues`; jobs that are not accepted are offered once more."""
+        """See `skein.ports.Queues`; jobs that SQS does not accept are sent once more."""
         check_jobs(jobs, delay_seconds)
         refused = 0
         for start in range(0, len(jobs), BATCH_JOBS):

@@ -1,4 +1,4 @@
-"""Time and ids of the real world."""
+"""The system clock and ULIDs."""
 
 import time
 from collections.abc import Callable
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 def done_within(seconds: float, work: Callable[[], T]) -> T:
-    """What `work` gives within so many seconds of real time; see `skein.ports.Clock`.
+    """Run `work` with a time-out in real seconds; see `skein.ports.Clock`.
 
-    It is done in a thread of its own, which knows what is being followed through the logs, and
-    which keeps no process from ending.
+    `work` runs in its own daemon thread, which does not keep the process alive. The thread has the
+    caller's context variables, so its log lines have the correlation id.
     """
     context, done = copy_context(), Future[T]()
 
@@ -50,15 +50,15 @@ class SystemClock:
 
 
 class UlidIds:
-    """Fresh ULIDs; within one process, those of the same millisecond are in order, too.
+    """New ULIDs; within one process, ULIDs of the same millisecond are in order, too.
 
     Args:
-        clock: Where their time comes from.
+        clock: The source of their time.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        # A generator of its own, since the library's shared one would mix in other clocks.
+        # Not the library's shared generator, which would mix the times of several clocks.
         self._generator = ULIDGenerator()
 
     def ulid(self) -> str:

@@ -1,4 +1,4 @@
-"""Exact token counts, each model's own, from ranks that are shipped and loaded when needed."""
+"""Exact token counts per model, from encoding ranks that are shipped and loaded when needed."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from skein.errors import SkeinError
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-LIBRARIES = ("tiktoken",)  # loaded at the first count, or before it (`bootstrap.preload`)
+LIBRARIES = ("tiktoken",)  # imported at the first count, or by `bootstrap.preload`
 LAYER_RANKS = Path("/opt/tiktoken")
 REPOSITORY_RANKS = Path(__file__).resolve().parents[3] / ".cache" / "tiktoken"
 ENCODING = "o200k_base"
-RANKS_FILES = {  # the encodings that are shipped, and the names under which tiktoken caches them
+RANKS_FILES = {  # shipped encoding -> the file name under which tiktoken caches it
     "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
     "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
 }
-CHARACTERS_OF_A_TOKEN = 6  # rather more than usual: no more of a long text is looked at for a cut
+CHARACTERS_OF_A_TOKEN = 6  # above the usual ratio: a cut encodes only that much of a long text
 
 
 class RanksMissing(SkeinError):
-    """The tokenizer's ranks were not shipped; they are never fetched at run time."""
+    """The tokenizer's ranks were not shipped; Skein never downloads them at run time."""
 
 
 class Tokens:
-    """Counts with tiktoken, which costs 0.3 s and 80 MB and is therefore loaded when needed.
+    """`ModelTokens` with tiktoken, which takes 0.3 s and 80 MB and is loaded when needed.
 
     Args:
-        folder: Where the ranks lie; None for the layer's folder, or the repository's cache.
+        folder: The folder of the ranks; None for the layer's folder or the repository's cache.
         encoding: One of `RANKS_FILES`.
 
     Attributes:
-        encoding: How it counts.
+        encoding: The name of the encoding that `count` and `cut` use.
     """
 
     def __init__(self, folder: Path | None = None, encoding: str = ENCODING) -> None:
@@ -44,9 +44,9 @@ class Tokens:
         self._others: dict[str, Tokens] = {}
 
     def for_model(self, model: str) -> Tokens:
-        """The counter of a model's own encoding; of `o200k_base` for a model that nobody knows.
+        """Return the counter with a model's encoding, according to tiktoken's list.
 
-        The models' encodings are tiktoken's own list; of those, only what is shipped counts.
+        An unknown model, or one whose encoding is not shipped, gets `o200k_base`.
         """
         from tiktoken.model import encoding_name_for_model
 
@@ -60,7 +60,7 @@ class Tokens:
         return self._others.setdefault(name, Tokens(self._folder, name))
 
     def count(self, text: str) -> int:
-        """How many tokens `text` is; text that looks like a special token counts as text.
+        """Count the tokens of `text`; text that looks like a special token counts as text.
 
         Raises:
             RanksMissing: The ranks were not shipped.
@@ -68,7 +68,7 @@ class Tokens:
         return len(self._loaded().encode_ordinary(text))
 
     def cut(self, text: str, tokens: int) -> str:
-        """The longest prefix, in whole characters, that is at most `tokens` tokens by itself.
+        """Return the longest prefix in at most `tokens` tokens, in whole characters.
 
         Raises:
             RanksMissing: The ranks were not shipped.
@@ -82,7 +82,7 @@ class Tokens:
         if len(ids) <= tokens:
             return text
         for length in range(tokens, 0, -1):
-            # A cut inside a character leaves bytes that mean nothing: they are dropped.
+            # A cut inside a character leaves incomplete UTF-8 bytes, which are dropped.
             prefix = encoding.decode_bytes(ids[:length]).decode("utf-8", errors="ignore")
             if len(encoding.encode_ordinary(prefix)) <= tokens:
                 return prefix
@@ -102,7 +102,7 @@ class Tokens:
 
 
 def _shipped() -> Path:
-    """Where the ranks lie: where the environment says, in the layer, or in the repository."""
+    """Return the folder of the ranks: TIKTOKEN_CACHE_DIR, the layer's, or the repository's."""
     named = os.environ.get("TIKTOKEN_CACHE_DIR")
     if named:
         return Path(named)

@@ -1,6 +1,6 @@
-"""Whether a webhook really comes from Twilio, by Twilio's own check of its signature.
+"""Verification of webhooks by Twilio's own signature check.
 
-Nothing here imports `twilio.rest`, which the webhooks must not pay for.
+This module does not import `twilio.rest`, whose import would make webhooks slow.
 """
 
 import logging
@@ -17,10 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 class _Fields(defaultdict[str, list[str]]):
-    """Form fields as Twilio's validator takes them where a name may come more than once."""
+    """Form fields in the form that Twilio's validator needs for repeated names."""
 
     def getall(self, name: str) -> list[str]:
-        """Every value of one name, as it was sent."""
+        """Return all values of one name, in the order in which they were sent."""
         return self[name]
 
 
@@ -30,8 +30,8 @@ class TwilioSignature:
     See https://www.twilio.com/docs/usage/webhooks/webhooks-security.
 
     Args:
-        secrets: Where the token is kept.
-        settings: For the secret's name.
+        secrets: The secret store that holds the token.
+        settings: The settings, which name the secret.
     """
 
     def __init__(self, secrets: Secrets, settings: Settings) -> None:
@@ -39,10 +39,10 @@ class TwilioSignature:
         self._secret_name = settings.twilio_secret
 
     def verify(self, *, url: str, parameters: Sequence[tuple[str, str]], signature: str) -> bool:
-        """See `skein.ports.WebhookVerifier`; without an auth token nothing is genuine.
+        """See `skein.ports.WebhookVerifier`; without an auth token every webhook is refused.
 
         Raises:
-            Unavailable: The token could not be read now.
+            Unavailable: The auth token could not be read now.
         """
         token = self._token()
         if not token or not signature:

@@ -1,4 +1,4 @@
-"""Text messages through Twilio's REST API (https://www.twilio.com/docs/messaging/api)."""
+"""SMS through Twilio's REST API (https://www.twilio.com/docs/messaging/api)."""
 
 import threading
 from collections.abc import Mapping
@@ -14,28 +14,28 @@ from skein.settings import Settings
 if TYPE_CHECKING:
     from twilio.rest import Client
 
-# Loaded at the first text, or before it (`bootstrap.preload`).
+# Imported at the first SMS, or by `bootstrap.preload`.
 LIBRARIES = ("twilio.rest", "twilio.rest.api")
 
 API_URL = "https://api.twilio.com"
 CONNECT_SECONDS = 3.05
 READ_SECONDS = 10.0
-# A look-up reads the newest texts between two numbers, of which there are never this many in the
-# minutes since a post. Twilio's own date filter knows days only, and goes by a date that a text
-# which still waits does not have.
+# A look-up reads the newest SMS between two numbers. There are never this many in the minutes
+# since a post. Twilio's own date filter has days only, and it filters by the date of sending, which
+# a queued SMS does not have.
 LOOK_UP_TEXTS = 100
 
 THROTTLED = 429
 CLIENT_FAULTS = range(400, 500)
-MIN_ERROR_CODE = 10_000  # below are HTTP statuses, which the library gives for want of a code
+MIN_ERROR_CODE = 10_000  # the library gives the HTTP status if there is no code
 
 
 class TwilioSms:
-    """`Sms` on Twilio. The client is made at the first call, and again for a changed secret.
+    """`Sms` on Twilio; the client is created at the first call, and again if the secret changes.
 
     Args:
-        secrets: Where `account_sid` and `auth_token` are kept.
-        settings: For the secret's name, and for the URL of the API where it is not Twilio's own.
+        secrets: The secret store that holds `account_sid` and `auth_token`.
+        settings: The settings, which name the secret and may override the URL of Twilio's API.
     """
 
     def __init__(self, secrets: Secrets, settings: Settings) -> None:
@@ -63,7 +63,7 @@ class TwilioSms:
             found = [_sent(message) for message in messages if message.body == sms.body]
         except Exception as error:
             raise Unavailable(f"Twilio could not be asked: {type(error).__name__}") from error
-        # Twilio tells whole seconds, so a text of the very second counts as later.
+        # Twilio's times are whole seconds, so an SMS of the same second counts as later.
         first = to_utc(since).replace(microsecond=0)
         return tuple(sent for sent in found if sent.created_at >= first)
 
@@ -84,10 +84,10 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
     from twilio.rest import Client
 
     class HttpClient(TwilioHttpClient):  # type: ignore[misc] # the library has no types
-        """Twilio's own, with two time-outs and one connection per call, to any API URL.
+        """Twilio's HTTP client with two time-outs, one connection per call, and any API URL.
 
-        A connection that was kept while Lambda froze the container breaks when it is used, and
-        then nobody knows whether the text was taken.
+        A connection that is kept while Lambda freezes the container breaks at its next use. Then
+        it is unknown whether Twilio accepted the SMS.
         """
 
         def request(
@@ -100,7 +100,7 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
             )
 
     http_client = HttpClient()
-    # The constructor takes one number only; the place where it is kept takes a pair as well.
+    # The constructor accepts one number only, but the attribute may be a pair.
     http_client.timeout = (CONNECT_SECONDS, READ_SECONDS)
     return Client(*credentials, http_client=http_client)
 
@@ -115,7 +115,7 @@ def _sent(message: Any) -> SentSms:
 
 
 def _meaning_of(error: Exception) -> SkeinError:
-    """What a failed post means; whatever is not known to have changed nothing is ambiguous."""
+    """Map the error of a post; `Ambiguous` unless the post certainly had no effect."""
     import requests
     from twilio.base.exceptions import TwilioRestException, TwilioServiceException
 
@@ -124,7 +124,7 @@ def _meaning_of(error: Exception) -> SkeinError:
             return Throttled("Twilio asks to slow down")
         if error.status in CLIENT_FAULTS:
             known = error.code if error.code and error.code >= MIN_ERROR_CODE else None
-            # Its own words may name the number.
+            # Twilio's message may hold the phone number.
             return SmsRejected(f"Twilio refuses the text: {error.status}, code {known}", code=known)
     if isinstance(error, requests.ConnectionError) and _never_connected(error):
         return Unavailable("Twilio was not reached")
