@@ -1,1 +1,1 @@
-"""What things are: chats, agents, runs, jobs, and how each is stored."""
+"""Models of chats, agents, runs and jobs, with the keys under which they are stored."""

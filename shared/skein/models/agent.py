@@ -46,7 +46,7 @@ ToolName = Literal[
     "peek_document",
     "end_run",
 ]
-"""What an agent may be given; `skein.agent.tools` has a tool for each of these names."""
+"""The names of all tools; `skein.agent.tools` has a tool for each name."""
 
 DEFAULT_TOOLS: tuple[ToolName, ...] = (
     "send_message",
@@ -57,30 +57,32 @@ DEFAULT_TOOLS: tuple[ToolName, ...] = (
 )
 
 PROFILE_FIELDS: tuple[str, ...] = ("goals", "skill_level", "recent_topics", "preferences")
-"""What an agent may note about a person, unless its own `profile_fields` say otherwise."""
+"""The default of `Agent.profile_fields`."""
 
-PERMITS = "RUNNING"  # behind everything that a prompt's query reads
+PERMITS = "RUNNING"  # sorts after everything that a prompt's query reads
 
 
 def agent_partition(tenant: str, agent_id: str) -> str:
-    """Return the partition key of an agent and of what it owns openly."""
+    """Return the partition key of an agent, which also holds the agent's open items."""
     return f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
 
 
 class Agent(Stored):
-    """An agent.
+    """An AI with a name, a system prompt, a model and tools.
 
     Attributes:
-        model: None for the default model of the deployment.
-        reply_mode: None follows the chat (direct: `text`, else `tools`).
-        history_format: None follows the chat (direct: `roles`, else `timeline`).
-        enabled_tools: Names of tools; one that no longer exists is passed over.
-        profile_fields: What it may note about a person with `update_profile`.
-        time_zone: IANA name, in which the agent is told the time.
-        max_prompt_tokens: The bound of everything that a prompt may hold; None for the setting's.
-        max_concurrent_runs: How many of its runs may be at work at once; None for the setting's.
-        settings: What it says of settings that a line, its tenant or the deployment would decide.
-        deleted_at: Set once it is gone; runs that still mention it are canceled.
+        model: The name of the model; None for the deployment's default model.
+        reply_mode: How the agent answers; None follows the chat (direct: `text`, else `tools`).
+        history_format: How prompts show the history; None follows the chat (direct: `roles`, else
+            `timeline`).
+        enabled_tools: The names of the agent's tools; a tool that no longer exists is ignored.
+        profile_fields: The fields of a person's profile that `update_profile` may change.
+        time_zone: The IANA name of the time zone in which prompts give the time.
+        max_prompt_tokens: The maximum tokens of a prompt; None for the setting's value.
+        max_concurrent_runs: The concurrency limit of the agent's runs; None for the setting's
+            value.
+        settings: The agent's overrides of settings of its line, its tenant or the deployment.
+        deleted_at: When the agent was deleted; its remaining runs are canceled.
     """
 
     tenant: Tenant
@@ -113,12 +115,12 @@ class Agent(Stored):
 
     @property
     def identity(self) -> str:
-        """Who it is, in its owner's words or, without those, by its name."""
+        """The system prompt; a sentence with the agent's name if the system prompt is empty."""
         return self.system_prompt.strip() or f"You are {self.name}."
 
     @property
     def as_member(self) -> NamedMember:
-        """The agent as it stands in a roster."""
+        """The agent as a roster entry."""
         return NamedMember(kind="agent", id=self.id, name=self.name)
 
     def to_item(self) -> Item:

@@ -1,4 +1,4 @@
-"""Who read or changed what of whom: one entry for each such call, never changed, by day."""
+"""Entries of the audit log: one per call that reads or changes data, immutable, by day."""
 
 from datetime import date, datetime
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from skein.models.storage import Item, Key
 
 AuditScope = Literal["chat", "admin"]
 AuditVerb = Literal["read", "create", "change", "delete"]
-# Of what; others may follow.
+# The kinds of things that calls read or change; the list may grow.
 AuditKind = Literal[
     "agent",
     "audit",
@@ -37,17 +37,17 @@ AuditKind = Literal[
 
 
 class AuditEntry(Stored):
-    """That somebody did something; holds ids only, never what anybody wrote.
+    """One entry of the audit log; holds ids only, never a person's words.
 
     Attributes:
         id: `aud_<ulid>`.
-        who: The `sub` of the token.
-        scope: By which scope of it.
-        verb: What they did.
-        kind: To what.
-        ids: Which, by the names of the call's parameters; none for a list.
-        route: The call, such as `GET /v1/runs/{run_id}`.
-        request_id: The gateway's, which stands in the logs as correlation id.
+        who: The `sub` of the caller's token.
+        scope: The scope of the token that allowed the call.
+        verb: The action of the caller.
+        kind: The kind of thing that the call read or changed.
+        ids: The ids of the thing, by the names of the call's parameters; empty for a list.
+        route: The route of the call, such as `GET /v1/runs/{run_id}`.
+        request_id: The gateway's request id, which is the correlation id in the logs.
     """
 
     tenant: Tenant
@@ -77,5 +77,5 @@ class AuditEntry(Stored):
         return self.key_of(self.tenant, self.at, self.id)
 
     def to_item(self, *, days: int) -> Item:
-        """Return the entry as table attributes, kept for so many days."""
+        """Return the entry as table attributes; the entry expires after `days` days."""
         return self.attributes() | {"expires_at": int(self.at.timestamp()) + days * 86_400}

@@ -1,4 +1,4 @@
-"""What every stored thing has in common: frozen values, UTC instants, unambiguous key parts."""
+"""Base classes of models, UTC instants and unambiguous key parts."""
 
 import hashlib
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ def to_utc(moment: datetime) -> datetime:
     """Return `moment` in UTC with whole milliseconds, the precision that is stored.
 
     Raises:
-        ValueError: `moment` carries no time zone.
+        ValueError: `moment` has no time zone.
     """
     if moment.tzinfo is None:
         raise ValueError("a time needs a time zone")
@@ -48,23 +48,23 @@ MemberKind = Literal["user", "agent"]
 
 
 class Value(BaseModel):
-    """Something without an identity of its own; immutable, and strict about unknown fields."""
+    """A value object: immutable, without an identity, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Stored(BaseModel):
-    """Something that lives in the table; unknown attributes of newer writers are left alone."""
+    """A model of a table item; unknown attributes of newer writers are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     @classmethod
     def from_item(cls, item: dict[str, Any]) -> Self:
-        """Rebuild the thing from a table item; index and bookkeeping attributes are dropped."""
+        """Build the model from a table item, without index and bookkeeping attributes."""
         return cls.model_validate(item)
 
     def attributes(self) -> dict[str, Any]:
-        """The thing as JSON-ready table attributes, without keys; absent values are left out."""
+        """Return JSON-ready table attributes, without keys and without fields that are None."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
@@ -79,7 +79,7 @@ class MemberRef(Value):
 
 
 class NamedMember(MemberRef):
-    """Who, with the name that the others see."""
+    """A member, with the name that the other members see."""
 
     name: Annotated[str, Field(max_length=200)]
 
@@ -95,5 +95,5 @@ def key_part(text: str) -> str:
 
 
 def stable_hash(text: str) -> int:
-    """A hash that is the same in every process and version, unlike `hash()`."""
+    """Return a hash that is the same in every process and version, unlike `hash()`."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

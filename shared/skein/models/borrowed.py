@@ -1,4 +1,4 @@
-"""Another chat's last messages, staged for one activation of an agent in this chat."""
+"""Borrowed context: another chat's last messages, staged for one activation."""
 
 from typing import Annotated, ClassVar
 
@@ -15,19 +15,19 @@ MAX_CHARACTERS = 2_000
 
 
 class BorrowedMessage(Value):
-    """Who said what in the other chat."""
+    """A message of the other chat."""
 
     author: str
     text: Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 
 class Borrowed(Stored):
-    """What an agent has borrowed for this chat; at most one, the newest.
+    """The borrowed context of an agent in this chat; at most one, the newest.
 
     Attributes:
-        staging: Names this very staging, so that only a run that was shown it clears it.
-        source_chat_id: Where it comes from; that chat may be gone by the time it is shown.
-        audience: Who was there for all of it, checked again when it is shown.
+        staging: The id of this staging. Only a run whose prompt showed the staging clears it.
+        source_chat_id: The chat of the messages, which may be deleted before they are shown.
+        audience: The people who were present for all messages, checked again at each showing.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("BORROWED#")
@@ -44,7 +44,7 @@ class Borrowed(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, agent_id: str) -> Key:
-        """Return the key of what an agent has borrowed for a chat."""
+        """Return the key of an agent's borrowed context in a chat."""
         return Key(chat_partition(tenant, chat_id), f"{Borrowed.PREFIX}{key_part(agent_id)}")
 
     @property
@@ -54,7 +54,7 @@ class Borrowed(Stored):
 
     @property
     def shown(self) -> ShownStaging:
-        """What a run remembers whose prompt holds it."""
+        """The reference that a run keeps when its prompt holds this borrowed context."""
         return ShownStaging(chat_id=self.chat_id, staging=self.staging)
 
     def to_item(self) -> Item:

@@ -1,4 +1,4 @@
-"""What goes to a language model and what comes back, whoever the provider is."""
+"""Requests to language models and their answers, for all providers."""
 
 from typing import Annotated, Literal
 
@@ -10,11 +10,11 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 def well_formed(text: str) -> str:
-    """The text without the halves of characters that escapes in JSON can spell."""
+    """Replace lone surrogates, which JSON escapes can produce, by question marks."""
     return text.encode(errors="replace").decode()
 
 
-# What a model says may end in the middle of a character; the table would not take that.
+# A model's text may end in the middle of a character, which the table would refuse.
 ModelText = Annotated[str, AfterValidator(well_formed)]
 
 
@@ -52,7 +52,7 @@ class ToolCall(Value):
 
 
 class ToolSpec(Value):
-    """A tool that is offered to the model, with its arguments as a strict JSON schema."""
+    """A tool that the model may call, with its arguments as a strict JSON schema."""
 
     name: str
     description: str
@@ -63,8 +63,8 @@ class ModelMessage(Value):
     """One message of a chat completion.
 
     Attributes:
-        tool_calls: Of an assistant's message, what it asked for.
-        tool_call_id: Of a tool's message, which call it answers.
+        tool_calls: For an assistant's message, its tool calls.
+        tool_call_id: For a tool's message, the id of the call that it answers.
     """
 
     role: Role
@@ -77,8 +77,8 @@ class ModelRequest(Value):
     """One call to a language model.
 
     Attributes:
-        timeout_seconds: For all of it, the client's own retry included.
-        answer_schema: A strict JSON schema that the answer is to follow; None for plain text.
+        timeout_seconds: The time-out of the whole call, including the client's own retry.
+        answer_schema: The strict JSON schema of the answer; None for plain text.
     """
 
     model: str
@@ -90,7 +90,7 @@ class ModelRequest(Value):
 
 
 class ModelAnswer(Value):
-    """What the model said; `text` is empty when it only called tools."""
+    """An answer of a model; `text` is empty if the model only called tools."""
 
     model: str
     text: ModelText

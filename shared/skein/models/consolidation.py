@@ -1,4 +1,4 @@
-"""What becomes of a chat's messages once it is quiet: when, for whom, and what came of it."""
+"""Consolidation of quiet chats: when it is due, and records of its results."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,17 +9,19 @@ from skein.models.completion import TokenUsage
 from skein.models.due import NOT_DUE, due_mark
 from skein.models.storage import Item, Key
 
-HISTORY = timedelta(days=90)  # how long it is on record what consolidation did
+HISTORY = timedelta(days=90)  # how long records of consolidation are kept
 
 
 class Consolidation(Stored):
-    """That a chat is to be consolidated; beside the chat, since that carries a mark of its own.
+    """The item whose due pointer makes a chat's consolidation due.
 
-    It is due as long as `Chat.consolidation_at` is set; both are set and cleared together.
+    It is separate from the chat, since the chat has its own due pointer. The consolidation is due
+    as long as `Chat.consolidation_at` is set; both are set and cleared together.
 
     Attributes:
-        requested_seq: Somebody wants everything up to here remembered now, however busy the chat.
-        busy_until: A worker is at it, at most until then.
+        requested_seq: The highest message that an operator wants consolidated now, even if the chat
+            is busy.
+        busy_until: The end of the lease of the worker that consolidates the chat.
     """
 
     tenant: Tenant
@@ -38,22 +40,24 @@ class Consolidation(Stored):
         return self.key_of(self.tenant, self.chat_id)
 
     def due(self, at: datetime | None) -> dict[str, Any]:
-        """The attributes that bring the finder at `at`, or not at all."""
+        """Return the due pointer at `at`; None clears the pointer."""
         if at is None:
             return dict(NOT_DUE)
         return due_mark("consolidation", self.key, at)
 
     def to_item(self, at: datetime | None) -> Item:
-        """Return the consolidation as table attributes, due at `at` or not at all."""
+        """Return the consolidation as table attributes, due at `at`; not due if `at` is None."""
         return self.attributes() | self.due(at)
 
 
 class Kept(Value):
-    """How many memories came of a chunk.
+    """Counts of the memories that a chunk gave.
 
     Attributes:
-        superseded: How many older ones gave way to them.
-        doubles: How many were not stored, since the agent remembered the same already.
+        core: How many core memories were stored.
+        journal: How many journal entries were stored.
+        superseded: How many older memories were superseded.
+        doubles: How many memories were not stored, because the agent already had the same one.
     """
 
     core: int = 0
@@ -63,15 +67,16 @@ class Kept(Value):
 
 
 class ConsolidationRecord(Stored):
-    """What one chunk of a chat gave one agent, or why it gave nothing.
+    """The record of consolidating one chunk of a chat for one agent.
 
     Attributes:
         id: `con_<ulid>`.
         from_seq: The first message of the chunk.
-        to_seq: The last one.
-        messages: How many people's and agents' messages it held.
-        passed_over: The model was not asked: nobody who was there for it is still there.
-        failure: Why nothing came of it; None if it went well.
+        to_seq: The last message of the chunk.
+        messages: How many people's and agents' messages the chunk held.
+        passed_over: Whether the model was not asked, because nobody who was present for the chunk
+            is still in the chat.
+        failure: Why consolidation failed; None if it succeeded.
     """
 
     tenant: Tenant
@@ -89,7 +94,7 @@ class ConsolidationRecord(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, record_id: str) -> Key:
-        """Return the key of a record; they sort by time."""
+        """Return the key of a record; keys sort by time."""
         return Key(chat_partition(tenant, chat_id), f"CONSOLIDATED#{record_id}")
 
     @property
@@ -99,9 +104,9 @@ class ConsolidationRecord(Stored):
 
     @property
     def expires_at(self) -> datetime:
-        """From when on it is shown no more."""
+        """When the record expires."""
         return self.at + HISTORY
 
     def to_item(self) -> Item:
-        """Return the record as table attributes; it expires."""
+        """Return the record as table attributes; the record expires."""
         return self.attributes() | {"expires_at": int(self.expires_at.timestamp())}

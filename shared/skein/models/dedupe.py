@@ -1,4 +1,4 @@
-"""The marks that keep messages and chats from doubling: whose `client_id` is already which one."""
+"""Idempotency records of messages and chats, by sender and `client_id`."""
 
 from typing import ClassVar, Self
 
@@ -11,7 +11,7 @@ OPENED = SortKeyPrefix("OPENED#")
 
 
 class DedupeMark(Stored):
-    """Says that this sender's `client_id` is already message `seq`; kept as long as the message."""
+    """The idempotency record of a message; expires with the message."""
 
     PREFIX: ClassVar = SortKeyPrefix("DEDUPE#")
 
@@ -24,7 +24,7 @@ class DedupeMark(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, sender: MemberRef, client_id: str) -> Key:
-        """Return the key of the mark of one sender's one `client_id`."""
+        """Return the key of the record of a sender's `client_id`."""
         return Key(
             chat_partition(tenant, chat_id),
             f"{DedupeMark.PREFIX}{sender}#{key_part(client_id)}",
@@ -32,7 +32,7 @@ class DedupeMark(Stored):
 
     @classmethod
     def of(cls, message: Message) -> Self:
-        """The mark of a message."""
+        """Build the record of a message."""
         return cls(
             tenant=message.tenant,
             chat_id=message.chat_id,
@@ -53,9 +53,10 @@ class DedupeMark(Stored):
 
 
 class OpeningMark(Stored):
-    """Says that this person's `client_id` is already a chat.
+    """The idempotency record of a chat that a person opened.
 
-    The chat's id is random, so that it tells nobody who opened it. This mark leads to it.
+    The chat's id is random, so that the id does not reveal who opened the chat. A repeated request
+    finds the chat through this record.
     """
 
     tenant: Tenant
@@ -65,7 +66,7 @@ class OpeningMark(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str, client_id: str) -> Key:
-        """Return the key of the mark of one person's one `client_id`."""
+        """Return the key of the record of a person's `client_id`."""
         return Key(User.key_of(tenant, user_id).pk, f"{OPENED}{key_part(client_id)}")
 
     @property

@@ -1,4 +1,4 @@
-"""A delivery: one message on its way to one phone, in one or more parts."""
+"""Deliveries: messages on their way to phones, in one or more parts."""
 
 from datetime import datetime
 from typing import Any, ClassVar, Literal
@@ -13,18 +13,18 @@ DeliveryStatus = Literal["queued", "sending", "sent", "delivered", "failed", "ca
 
 
 class DeliveryPart(Value):
-    """One text message of a delivery.
+    """One SMS of a delivery.
 
     Attributes:
-        status: `pending` nothing done; `sending` the intent is written, the outcome unknown;
-            the rest as Twilio reports it.
-        sid: Twilio's id, once known.
-        earlier_sids: What Twilio called it in tries before this one.
-        tries: How often it was posted.
-        intent_at: When the newest post was about to be made.
-        next_at: When to look at it again: to ask what became of a post, or to post it once more.
-        segments: How many SMS segments it is billed as.
-        error_code: Twilio's error code, if it failed.
+        segments: How many segments the carrier bills.
+        status: `pending` before the first post; `sending` once the intent to post is stored and
+            while the outcome is unknown; the other values as Twilio reports them.
+        sid: Twilio's id of the SMS, once known.
+        earlier_sids: Twilio's ids of earlier attempts.
+        tries: How often the SMS was posted to Twilio.
+        intent_at: When the intent of the newest post was stored.
+        next_at: When to check the outcome of a post, or to post again.
+        error_code: Twilio's error code, if the SMS failed.
     """
 
     body: str
@@ -39,33 +39,33 @@ class DeliveryPart(Value):
 
     @property
     def handed_over(self) -> bool:
-        """Whether Twilio has it and has not given it up."""
+        """Whether Twilio has the SMS and has not reported a failure."""
         return self.status in {"queued", "sent", "delivered"}
 
     @property
     def lost(self) -> bool:
-        """Whether it failed and will not be tried again."""
+        """Whether the SMS failed and no retry is due."""
         return self.status in {"undelivered", "failed"} and self.next_at is None
 
     @property
     def sids(self) -> frozenset[str]:
-        """Every id that Twilio ever gave it."""
+        """All of Twilio's ids of the SMS, including earlier attempts."""
         return frozenset({*self.earlier_sids, *([self.sid] if self.sid else [])})
 
 
 class Delivery(Stored):
-    """A message on its way to a phone; its own outbox entry.
+    """A message on its way to a phone; also its own outbox entry.
 
     Attributes:
         seq: The message of the chat that is delivered.
-        parts: Empty until the first attempt has split the message.
-        after: The delivery to the same phone that goes first, if one was on its way.
-        fence: Raised by every claim; a worker's writes hold only while it is the worker's own.
-        version: Raised by every write but the tick's; each is conditional on the one before, since
-            worker and status callbacks write the same parts.
-        error: Why it was canceled, for the operator.
-        correlation_id: Of the request that led to it, for the logs.
-        expires_at: When it goes, with its message, in seconds since 1970.
+        parts: The SMS of the delivery; empty until the first attempt splits the message.
+        after: An earlier delivery to the same phone that must be sent first, if there was one.
+        fence: The fencing token: each claim raises it, and writes of an older claim fail.
+        version: The optimistic lock, since the worker and status callbacks write the same parts.
+            Every write raises the version, except the tick's.
+        error: Why the delivery was canceled, for the operator.
+        correlation_id: The id of the request that led to the delivery, for the logs.
+        expires_at: When the delivery expires with its message, in seconds since 1970.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("DELIVERY#")
@@ -100,18 +100,18 @@ class Delivery(Stored):
 
     @property
     def followed_by(self) -> str:
-        """The correlation id of what is done with it; its own id, if no request led to it."""
+        """The correlation id of the delivery's work; the delivery's id if no request led to it."""
         return self.correlation_id or self.id
 
     @property
     def settled(self) -> bool:
-        """Whether every part has reached Twilio, or none will any more."""
+        """Whether nothing is left to send: the status is neither `queued` nor `sending`."""
         return self.status not in {"queued", "sending"}
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """The mark that brings the tick to this delivery at `at`."""
+        """Return the due pointer by which the tick finds this delivery at `at`."""
         return due_mark("delivery", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:
-        """Return the delivery as table attributes, due at `due_at` unless it is sent before."""
+        """Return the delivery as table attributes, with its due pointer at `due_at`."""
         return self.attributes() | self.due(due_at)

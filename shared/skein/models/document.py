@@ -1,4 +1,4 @@
-"""Documents: named texts that an agent, or a chat, works on."""
+"""Documents: named texts of an agent or a chat, and where they are stored."""
 
 import hashlib
 import re
@@ -13,23 +13,23 @@ from skein.models.ownership import effect_key_in, owned_partition
 from skein.models.storage import Item, Key, SortKeyPrefix
 
 MAX_DOCUMENT_BYTES = 256 * 1024
-MAX_ON_SHOW = 5  # of an agent's, for each of its audiences
+MAX_ON_SHOW = 5  # pinned documents of an agent, per scope
 MAX_OF_CHAT = 10
 MAX_SOURCES = 100  # chats in which one document was written
 
-ALWAYS = "ON#"  # what a prompt must know at once, between an agent's goals and its plans
+ALWAYS = "ON#"  # sorts between goals and plans, so that a prompt's query reads it
 SHELF = f"{ALWAYS}SHELF"
-OLD_SHELF = "SHELF"  # where versions before kept it
+OLD_SHELF = "SHELF"  # the sort key in older versions
 RENAMED = SortKeyPrefix("RENAMED#")
 DEFAULT_MEDIA_TYPE = "text/markdown"
 ID_PATTERN = re.compile(r"doc_[0-9a-f]{26}")
 
 
 def _name(text: str) -> str:
-    """A name on one line of what can be seen, which is no id.
+    """Check that a name is one line of printable characters and not a document id.
 
     Raises:
-        ValueError: It is not.
+        ValueError: The name is not printable, or looks like a document id.
     """
     if not text.isprintable():
         raise ValueError("a name is one line of characters that can be seen")
@@ -49,12 +49,12 @@ MediaType = Annotated[
 
 
 class Folder(Value):
-    """Where documents are kept: an agent's open ones, its ones for one audience, or a chat's.
+    """A place for documents: one scope of an agent, or a chat.
 
     Attributes:
-        agent_id: Whose; None for a chat's.
-        scope: Which of the agent's partitions; see `owned_partition`.
-        chat_id: The chat that owns them; None for an agent's.
+        agent_id: The agent that owns the documents; None for a chat's.
+        scope: The scope of the agent's documents; see `owned_partition`.
+        chat_id: The chat that owns the documents; None for an agent's.
     """
 
     tenant: Tenant
@@ -70,52 +70,54 @@ class Folder(Value):
 
     @property
     def partition(self) -> str:
-        """The partition that holds them."""
+        """The key of the partition that holds the documents."""
         if self.chat_id is not None:
             return chat_partition(self.tenant, self.chat_id)
         return owned_partition(self.tenant, self.agent_id or "", self.scope)
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds an agent's documents for everybody."""
+        """Whether the folder holds an agent's open documents."""
         return self.chat_id is None and self.scope is None
 
     def key(self, name: str) -> Key:
-        """Return the key of the document of this name, or of this id."""
+        """Return the key of the document with this name or id."""
         return Key(self.partition, f"{Document.PREFIX}{Document.id_of(name)}")
 
     @property
     def shelf_key(self) -> Key:
-        """The key of the list of an agent's that are always on show; a chat's stands on the chat.
+        """The key of the list of an agent's pinned documents; the chat item lists a chat's.
 
-        It comes with the query that reads an agent's goals, live runs and plans.
+        The query that reads an agent's goals, live runs and plans reads this item, too.
         """
         return Key(self.partition, SHELF)
 
     def renamed_key(self, name: str) -> Key:
-        """Return the key of what a document of this name is called where it has moved to."""
+        """Return the key of the note that a document of this name was renamed."""
         return Key(self.partition, f"{RENAMED}{Document.id_of(name)}")
 
     def effect_key(self, effect: str) -> Key:
-        """Return the key of the mark that an effect has been carried out on one of them."""
+        """Return the key of the record of an effect on one of the documents."""
         return effect_key_in(self.partition, effect)
 
 
 class Document(Stored):
-    """A named text.
+    """A named text of an agent or a chat.
 
     Attributes:
-        agent_id: The agent that owns it; None if a chat does.
-        scope: Which of the agent's partitions holds it.
-        chat_id: The chat that owns it; every agent that looks at the chat is shown it.
-        audience: Who was there for all that went into it, and so may be shown it.
-        source_chat_id: The chat in which it was last written; None by API or without a chat.
-        chat_ids: All chats in which it was written, by which an erasure finds it.
-        name: One line, unique where it is kept.
+        agent_id: The agent that owns the document; None if a chat owns it.
+        scope: The scope of the agent's document; see `owned_partition`.
+        chat_id: The chat that owns the document, which is shown to every agent that looks at the
+            chat.
+        audience: The people who were present for all sources of the document.
+        source_chat_id: The chat in which the document was last written; None if an API call or a
+            run without a chat wrote it.
+        chat_ids: All chats in which the document was written; an erasure finds it by these.
+        name: One line, unique in the folder.
         text: At most 256 KiB of UTF-8.
-        on_show: Shown whatever the agent is at; `global` in the API.
-        version: 1, then raised by every change, which holds only for the version that it read.
-        generation: New for each document that is made, also where one of its name was deleted.
+        on_show: Whether this is a pinned document, which prompts always show; `global` in the API.
+        version: The optimistic lock: starts at 1, and every change raises it.
+        generation: A new value for each new document, also if one of the same name was deleted.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("DOC#")
@@ -139,19 +141,19 @@ class Document(Stored):
 
     @staticmethod
     def id_of(name: str) -> str:
-        """The id of the document of this name, the same wherever it is kept; an id is its own."""
+        """Return the id that follows from a name, the same in all folders; an id stays as it is."""
         if ID_PATTERN.fullmatch(name):
             return name
         return f"doc_{hashlib.sha256(name.strip().encode(errors='surrogatepass')).hexdigest()[:26]}"
 
     @property
     def id(self) -> str:
-        """Its id, which follows from its name."""
+        """The document's id, which follows from its name."""
         return self.id_of(self.name)
 
     @property
     def folder(self) -> Folder:
-        """Where it is kept."""
+        """The folder that holds the document."""
         return Folder(
             tenant=self.tenant, agent_id=self.agent_id, scope=self.scope, chat_id=self.chat_id
         )
@@ -163,7 +165,7 @@ class Document(Stored):
 
     @property
     def listed(self) -> bool:
-        """Whether it stands on its folder's shelf: on show, or a chat's."""
+        """Whether the shelf or the chat lists the document: it is pinned, or a chat owns it."""
         return self.on_show or self.chat_id is not None
 
     def to_item(self) -> Item:
@@ -172,11 +174,11 @@ class Document(Stored):
 
 
 class Shelf(Stored):
-    """Which of an agent's documents in one folder are always on show, so that no query is needed.
+    """The list of an agent's pinned documents in one folder, which saves prompts a query.
 
     Attributes:
-        documents: Their ids, in the order in which they were put there.
-        version: Raised by every change, which holds only for the version that it read.
+        documents: The ids of the documents, in the order in which they were pinned.
+        version: The optimistic lock: every change raises it.
     """
 
     documents: tuple[str, ...] = ()
@@ -184,16 +186,16 @@ class Shelf(Stored):
 
     @classmethod
     def found_in(cls, item: Item | None) -> Self:
-        """The shelf of an item; an empty one where there is none."""
+        """Return the shelf of an item; an empty shelf if there is no item."""
         return cls() if item is None else cls.from_item(item)
 
 
 class Renamed(Stored):
-    """That a document has moved under another name; kept until what lists it has moved, too.
+    """The note that a document was renamed; kept until the lists that name it are updated.
 
     Attributes:
-        old: Its name where this stands.
-        new: Its name where it is now.
+        old: The document's old name.
+        new: The document's new name.
     """
 
     old: str
@@ -201,12 +203,12 @@ class Renamed(Stored):
 
     @property
     def by_old(self) -> dict[str, str]:
-        """The new name by the old one, where they differ."""
+        """The new name by the old name; empty if both are the same."""
         return {self.old: self.new} if self.old != self.new else {}
 
 
 def listed_with(ids: tuple[str, ...], document_id: str, *, listed: bool) -> tuple[str, ...]:
-    """The ids with this one among them, last if it is new there, or without it."""
+    """Return the ids with `document_id` added at the end if missing, or removed."""
     if listed:
         return ids if document_id in ids else (*ids, document_id)
     return tuple(each for each in ids if each != document_id)
@@ -216,12 +218,12 @@ Deed = Literal["created", "changed", "deleted"]
 
 
 class Done(Stored):
-    """What came of changing a document; also the mark that it was done.
+    """The result of a document change, which also makes the change idempotent.
 
     Attributes:
-        name: Of the document.
-        version: As it is now; as it was, if it is gone.
-        characters: How long it is now.
+        name: The name of the document.
+        version: The new version; the last version of a deleted document.
+        characters: The new length of the text, in characters.
     """
 
     deed: Deed
@@ -231,13 +233,14 @@ class Done(Stored):
 
 
 class DocumentReach(Value):
-    """What documents somebody can get at.
+    """The folders and readers by which a caller may find documents.
 
     Attributes:
-        folders: Where to look; of two documents of one name, the one in the earlier folder counts.
-        place: Where they are shown, by which `may_show` decides; None for operators, who see all.
-        content: The audience of everything that a change is made from; None if it is everybody at
-            `place`. Operators may change all.
+        folders: The folders to search; a document hides one of the same name in a later folder.
+        place: The readers to whom documents are shown (`may_show`); None for operators, who see
+            all.
+        content: The audience of all content that a change is made from; None if it equals `place`.
+            Operators may change all documents.
     """
 
     folders: Annotated[tuple[Folder, ...], Field(min_length=1, max_length=10)]
@@ -245,16 +248,16 @@ class DocumentReach(Value):
     content: Audience | None = None
 
     def shows(self, document: Document) -> bool:
-        """Whether it may be shown there."""
+        """Tell whether a document may be shown to the readers."""
         return self.place is None or may_show(document.audience, self.place)
 
     def changes(self, document: Document) -> bool:
-        """Whether it may be changed or deleted from there."""
+        """Tell whether the caller may change or delete a document."""
         content = self.content or self.place
         return content is None or may_change(content, document.audience)
 
     @property
     def changes_open(self) -> bool:
-        """Whether open documents may be changed from there."""
+        """Whether the caller may change open documents."""
         content = self.content or self.place
         return content is None or content.open

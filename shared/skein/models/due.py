@@ -1,7 +1,7 @@
-"""Marks of the due index (gsi2): what must happen later, and when.
+"""Due pointers: the attributes by which the due index (gsi2) finds an item at its time.
 
-An item carries at most one mark. The index only points: whoever finds a mark reads the item itself
-and lets that decide. Sharded, so that no partition of the index takes more than its share.
+An item has at most one due pointer. The index only points to items: a reader of the index must read
+the item itself to decide. The index is sharded to spread its load over partitions.
 """
 
 from datetime import datetime
@@ -17,12 +17,12 @@ NOT_DUE: dict[str, None] = {"gsi2pk": None, "gsi2sk": None, "due_tries": None}
 
 
 def due_partition(kind: DueKind, shard: int) -> str:
-    """The index partition that holds one shard of one kind."""
+    """Return the index partition key of one shard of a kind."""
     return f"DUE#{kind}#{shard}"
 
 
 def due_mark(kind: DueKind, key: Key, at: datetime) -> dict[str, Any]:
-    """The attributes that make the item at `key` due at `at`."""
+    """Return the due pointer that makes the item at `key` due at `at`."""
     name = f"{key.pk}|{key.sk}"
     return {
         "gsi2pk": due_partition(kind, stable_hash(name) % DUE_SHARDS),
@@ -31,17 +31,17 @@ def due_mark(kind: DueKind, key: Key, at: datetime) -> dict[str, Any]:
 
 
 def due_before(now: datetime) -> str:
-    """The exclusive upper end of the sort keys that are due at `now`."""
+    """Return the exclusive upper end of the sort keys that are due at `now`."""
     return f"{rfc3339(now)}~"
 
 
 def still_due(item: Item) -> Condition:
-    """The item's mark is the one that was read, so nobody has moved or cleared it."""
+    """Return the condition that nobody has changed the item's due pointer (optimistic lock)."""
     return Is("gsi2sk", item["gsi2sk"])
 
 
 def moved_mark(item: Item, key: Key) -> dict[str, Any]:
-    """The attributes that make a due item due at the same time under another key."""
+    """Return the due pointer for a due item that moves to another key, at the same time."""
     kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
     at = datetime.fromisoformat(str(item["gsi2sk"]).split("#", 1)[0])
     return due_mark(kind, key, at)

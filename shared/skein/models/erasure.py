@@ -1,4 +1,4 @@
-"""The erasure of a person: how far it has come, and the notes it needs until it is done."""
+"""Erasures of people: their progress, and the notes that they need until they are done."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -16,25 +16,25 @@ BACKUP_DAYS = 35  # the longest that DynamoDB's point-in-time recovery reaches b
 
 
 class SweepCount(Value):
-    """What one sweep has come upon, by kind of thing; a finished one says when it ended."""
+    """The counts of one sweep by kind of item, and when the sweep ended."""
 
     counts: dict[str, int] = Field(default_factory=dict)
     ended_at: Instant | None = None
 
 
 class Erasure(Stored):
-    """A job, and afterwards the record that it was done: ids and numbers, nothing of the person's.
+    """The erasure of a person, and later its report: ids and numbers, none of the person's data.
 
     Attributes:
         id: `era_<ulid>`.
-        requested_by: The `sub` of the operator.
-        stage: What is being done; `resting` between two sweeps.
-        after: How far the stage has come, in its own words.
-        sweeps: One for each that was begun.
-        canceled: How many runs the sweep at hand has stopped, and places it has closed; as long as
-            there are any, a further one follows.
-        fence: Raised by every claim; a worker's writes hold only while the work is its own.
-        busy_until: Until when the claiming worker is believed alive.
+        requested_by: The `sub` of the operator's token.
+        stage: The current stage; `resting` between two sweeps.
+        after: The cursor of the stage.
+        sweeps: The counts of each sweep that has begun.
+        canceled: How many runs the current sweep has canceled and memberships it has closed. If
+            there are any, another sweep follows.
+        fence: The fencing token: each claim raises it, and writes of an older claim fail.
+        busy_until: The end of the lease of the worker that claimed the erasure.
     """
 
     tenant: Tenant
@@ -63,11 +63,11 @@ class Erasure(Stored):
 
     @property
     def swept_at(self) -> datetime | None:
-        """When the first sweep ended; what was made since is not made from what it erased."""
+        """When the first sweep ended; later items are not made from the erased data."""
         return self.sweeps[0].ended_at
 
     def due(self, at: datetime | None) -> dict[str, Any]:
-        """The attributes that bring a worker at `at`, or not at all."""
+        """Return the due pointer at `at`; None clears the pointer."""
         return dict(NOT_DUE) if at is None else due_mark("erasure", self.key, at)
 
     def to_item(self, due_at: datetime | None) -> Item:
@@ -76,12 +76,12 @@ class Erasure(Stored):
 
 
 class Subject(Stored):
-    """By what the person can be recognised; gone once the erasure is done.
+    """The ids, names and phone numbers of the person; deleted once the erasure is done.
 
     Attributes:
-        ids: Their own, and those under which they were known before.
-        names: As they are called in any of their chats.
-        phones: Theirs, now or formerly.
+        ids: The person's id and former ids.
+        names: The person's names in all their chats.
+        phones: The person's current and former phone numbers.
     """
 
     tenant: Tenant
@@ -103,7 +103,7 @@ class Subject(Stored):
 
     @property
     def refs(self) -> tuple[MemberRef, ...]:
-        """Every id as a member's."""
+        """The person's ids as member references."""
         return tuple(MemberRef(kind="user", id=user_id) for user_id in self.ids)
 
     def to_item(self) -> Item:
@@ -112,17 +112,18 @@ class Subject(Stored):
 
 
 class ErasedChat(Stored):
-    """What must be known of one of their chats once they are in it no more; goes with the rest.
+    """An erasure's note on one of the person's chats, needed after the person is removed from it.
+
+    The note is deleted once the erasure is done.
 
     Attributes:
-        private: Whether agents there may have kept things for its people alone.
-        agents: All that ever were in it.
-        others: Other people who ever were.
-        since: Since when they may have been spoken of there.
-        present_seq: The first message that they were there for.
-        first_seq: The first message that they wrote.
-        told: Other chats in which agents said why they spoke: something was asked here; and since
-            when.
+        private: Whether agents of the chat may own items in the chat's private scope.
+        agents: All agents that were ever members.
+        others: All other people who were ever members.
+        since: Since when messages may mention the person.
+        present_seq: The first message for which the person was present.
+        first_seq: The first message that the person wrote.
+        told: Other chats whose messages have an origin in this chat, and since when.
     """
 
     tenant: Tenant

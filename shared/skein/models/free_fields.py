@@ -1,4 +1,4 @@
-"""Fields that nobody foresaw: what the table can hold of them, and the few that are well known."""
+"""Validation of free fields, such as a person's profile, for the table."""
 
 import json
 from math import isfinite
@@ -9,12 +9,12 @@ from typing_extensions import TypedDict
 
 MAX_FIELDS_BYTES = 16_384
 MAX_FIELDS_DEPTH = 8
-LARGEST_NUMBER = 1e100  # far inside what the table holds
-OWN_FIELDS = ("name", "time_zone")  # of a person, beside the profile
+LARGEST_NUMBER = 1e100  # far below the limit of the table
+OWN_FIELDS = ("name", "time_zone")  # fields of the user, not of the profile
 
 
 def _storable(fields: dict[str, Any]) -> dict[str, Any]:
-    """Free fields that the table can hold as they are."""
+    """Check that the table can hold free fields unchanged."""
     if len(json.dumps(fields, ensure_ascii=False).encode()) > MAX_FIELDS_BYTES:
         raise ValueError(f"more than {MAX_FIELDS_BYTES:,} bytes")
     _check_value(fields, MAX_FIELDS_DEPTH)
@@ -22,7 +22,7 @@ def _storable(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 class _KnownFields(TypedDict, total=False):
-    """What some fields of a profile hold; all others are free."""
+    """The types of the well-known fields of a profile; all other fields are free."""
 
     goals: str | list[str] | None
     skill_level: str | Annotated[int, Strict()] | None
@@ -33,10 +33,10 @@ _KNOWN_FIELDS: TypeAdapter[_KnownFields] = TypeAdapter(_KnownFields)
 
 
 def _described(profile: dict[str, Any]) -> dict[str, Any]:
-    """A profile whose well-known fields hold what they should.
+    """Check the well-known fields of a profile.
 
     Raises:
-        ValueError: They do not, or it has a field that stands beside the profile.
+        ValueError: A well-known field has a wrong type, or a field belongs to the user itself.
     """
     for name in OWN_FIELDS:
         if name in profile:
@@ -61,7 +61,7 @@ def _check_value(value: Any, depth: int) -> None:
 
 
 def _check_number(number: float) -> None:
-    if isinstance(number, int):  # however large: it need not fit a float
+    if isinstance(number, int):  # compared as an int, since a large int does not fit a float
         if abs(number) > 2**63:
             raise ValueError("a number that is too large to keep")
         return

@@ -1,4 +1,4 @@
-"""What an agent is after."""
+"""Goals of agents."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -12,15 +12,15 @@ GoalStatus = Literal["active", "completed", "abandoned"]
 GoalText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
 GoalPriority = Annotated[int, Field(ge=1, le=5)]
 
-MAX_GOALS = 100  # active ones that may be shown in one place
+MAX_GOALS = 100  # active goals that may be shown to the same readers
 
 
 class Goal(Owned):
-    """What an agent is after.
+    """An aim of an agent.
 
     Attributes:
-        priority: 1 comes first.
-        version: Raised by every change, which holds only for the version that it read.
+        priority: 1 (first) to 5.
+        version: The optimistic lock: every change raises it.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("GOAL#")
@@ -40,7 +40,7 @@ class Goal(Owned):
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, goal_id: str) -> Key:
-        """Return the key of a goal that has ended: out of the way of the prompt's query."""
+        """Return the key of an ended goal, which a prompt's query does not read."""
         sk = f"{Goal.PREFIX.ended}{key_part(goal_id)}"
         return Key(owned_partition(tenant, agent_id, scope), sk)
 

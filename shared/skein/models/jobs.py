@@ -1,4 +1,4 @@
-"""The payloads of the queues. Each carries a version; a job says only what to look at."""
+"""Jobs: the versioned messages of the queues, which only name what to look at."""
 
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ QueueName = Literal[
 
 
 class Job(Value):
-    """Something to look at; what is to be done is decided by what is found there."""
+    """A message that names an item; the state of the item decides the work."""
 
     queue: ClassVar[QueueName]
 
@@ -22,8 +22,8 @@ class RunJob(Job):
     """A run may be due.
 
     Attributes:
-        user_id: The person whose word it answers, if that was known: their records are read with
-            the run.
+        user_id: The person that the trigger traces back to, if known; the person's records are
+            read together with the run.
     """
 
     queue = "turns"
@@ -43,7 +43,7 @@ class DeliveryJob(Job):
 
 
 class UpkeepJob(Job):
-    """A chat's derived records may have fallen behind."""
+    """A chat's derived records may be out of date."""
 
     queue = "upkeep"
 
@@ -51,7 +51,7 @@ class UpkeepJob(Job):
 
 
 class SummaryJob(Job):
-    """A summary may be behind: an agent's note on a chat or, without an agent, the chat's own."""
+    """An agent summary or, without an agent, a chat summary may be out of date."""
 
     queue = "summaries"
 
@@ -60,7 +60,7 @@ class SummaryJob(Job):
 
 
 class ConsolidationJob(Job):
-    """A chat may be quiet enough to be consolidated, or somebody wants that now."""
+    """A chat may be due for consolidation, because it is quiet or an operator asks for it."""
 
     queue = "consolidations"
 
@@ -68,7 +68,7 @@ class ConsolidationJob(Job):
 
 
 class ReflectionJob(Job):
-    """Some journal entries in one of an agent's partitions are about to fade."""
+    """Some journal entries in one scope of an agent are about to fade."""
 
     queue = "reflections"
 
@@ -77,7 +77,7 @@ class ReflectionJob(Job):
 
 
 class ErasureJob(Job):
-    """A person is being erased, and there may be more to do now."""
+    """An erasure may have more work to do."""
 
     queue = "erasures"
 

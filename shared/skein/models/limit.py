@@ -1,7 +1,7 @@
-"""How much a person, or a tenant, has used of what is allowed: token buckets.
+"""Token buckets, which limit people and tenants.
 
-A bucket is one moment, when it would be full again if nothing more were taken from it. So it fills
-by itself, and what is taken moves that moment on. Each owner's stand in an item of their own.
+A bucket is stored as one time: when the bucket will be full if nothing more is taken. So a bucket
+refills without writes, and taking from it moves that time forward. Each owner has one item.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -23,38 +23,38 @@ What = Literal["messages", "tokens"]
 
 
 class Rate(NamedTuple):
-    """A bucket's size, and the time in which it fills from empty; sizes below 1 are no limit."""
+    """The size of a bucket and the time to refill it; a size below 1 means no limit."""
 
     size: int
     window: timedelta
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit at all."""
+        """Whether there is a limit."""
         return self.size > 0
 
     def after(self, full_at: datetime | None, taken: int, now: datetime) -> datetime:
-        """When the bucket is full again after `taken` more, which may be more than it holds."""
+        """Return when the bucket is full after taking `taken`, which may overdraw the bucket."""
         return max(full_at or now, now) + self.window * taken / self.size
 
     def used(self, full_at: datetime | None, now: datetime) -> float:
-        """How much of the bucket is taken; more than `size` once it is overdrawn."""
+        """Return how much of the bucket is used; more than `size` if the bucket is overdrawn."""
         return self.size * (max((full_at or now) - now, timedelta(0)) / self.window)
 
     def waiting(self, full_at: datetime | None, wanted: int, now: datetime) -> timedelta:
-        """How long until the bucket holds `wanted`; nothing when it does."""
+        """Return the time until the bucket holds `wanted`; zero if it does now."""
         if not self.limited:
             return timedelta(0)
         return max(self.after(full_at, wanted, now) - self.window - now, timedelta(0))
 
 
 class Over(Value):
-    """A person on SMS has gone over a limit: one notice, then silence.
+    """The state of a person on SMS who exceeded a limit and gets a single notice.
 
     Attributes:
-        since: When; names the notice, so that there is one.
-        until: When the bucket is full again, and the agent answers again.
-        told: The chats in which the notice has been given.
+        since: When the person exceeded the limit; the idempotency key of the notice.
+        until: When the bucket is full and the agent answers again.
+        told: The chats in which the notice was posted.
     """
 
     what: What
@@ -68,10 +68,10 @@ class Allowance(Stored):
 
     Attributes:
         owner: `user:{id}` or `all:{shard}`.
-        messages_full_at: When the bucket of messages is full again; None when it is.
-        tokens_full_at: When that of the model's tokens is.
-        changes_full_at: When that of chats opened and members changed is.
-        over: Of a person on SMS, the newest time over a limit.
+        messages_full_at: When the bucket of messages is full again; None if it is full.
+        tokens_full_at: The same for the bucket of model tokens.
+        changes_full_at: The same for the bucket of opened chats and changed members.
+        over: For a person on SMS, the newest time that a limit was exceeded.
     """
 
     tenant: Tenant
@@ -88,7 +88,7 @@ class Allowance(Stored):
 
     @classmethod
     def found_in(cls, item: Item | None, tenant: str, owner: str) -> Self:
-        """An owner's buckets, from the item under their key; full ones, where there is none."""
+        """Return an owner's buckets from their item; full buckets if there is no item."""
         return cls.from_item(item) if item else cls(tenant=tenant, owner=owner)
 
     @property
@@ -101,7 +101,7 @@ class Allowance(Stored):
         return self.attributes() | {"expires_at": self.forgotten_at()}
 
     def forgotten_at(self) -> int:
-        """When the item says no more than a missing one, in seconds since 1970, for the TTL."""
+        """Return when the item equals a missing one, in seconds since 1970, for the TTL."""
         over_until = self.over.until if self.over else None
         buckets = (self.messages_full_at, self.tokens_full_at, self.changes_full_at)
         moments = (*buckets, over_until)
@@ -109,9 +109,9 @@ class Allowance(Stored):
         return int((last + DAY).timestamp())
 
     def becoming(self, now: datetime, **changes: Any) -> tuple["Allowance", Put]:
-        """These buckets after a change, and the write of it, which holds while they are as read.
+        """Return the changed buckets and their write, which has an optimistic lock.
 
-        What has expired was read as nothing at all, and is replaced.
+        The write also replaces an expired item, which was read as missing.
         """
         after = type(self).model_validate(self.model_dump() | changes)
         stored = self.attributes()
@@ -120,15 +120,15 @@ class Allowance(Stored):
 
 
 def owner_of_user(user_id: str) -> str:
-    """The owner that a person is."""
+    """Return the owner id of a person."""
     return f"user:{key_part(user_id)}"
 
 
 def owner_of_shard(shard: int) -> str:
-    """The owner that one part of a tenant's people and runs is."""
+    """Return the owner id of one shard of a tenant's people and runs."""
     return f"all:{shard}"
 
 
 def notice_id(over: Over) -> str:
-    """The `client_id` of the notice, the same however often it is given."""
+    """Return the `client_id` of the notice, which makes posting it idempotent."""
     return f"limit:{rfc3339(over.since)}"

@@ -1,4 +1,4 @@
-"""A line: a phone number on which people reach an agent."""
+"""Lines: phone numbers on which people reach agents."""
 
 from skein.models.base import E164, Identifier, Instant, Stored, Tenant, key_part
 from skein.models.overrides import ChatOverrides
@@ -6,10 +6,10 @@ from skein.models.storage import META, Item, Key
 
 
 class Line(Stored):
-    """A phone number that belongs to one agent; the number alone finds the tenant.
+    """A phone number that belongs to one agent; the number alone identifies the tenant.
 
     Attributes:
-        settings: What it says of settings that its tenant or the deployment would decide.
+        settings: The line's overrides of settings of its tenant or the deployment.
     """
 
     tenant: Tenant
@@ -21,7 +21,7 @@ class Line(Stored):
 
     @staticmethod
     def key_of(phone: str) -> Key:
-        """Return the key of a line: not under a tenant, since a webhook knows only the number."""
+        """Return the key of a line; it has no tenant, since a webhook knows only the number."""
         return Key(f"LINE#{key_part(phone)}", META)
 
     @property

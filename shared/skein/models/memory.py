@@ -1,4 +1,4 @@
-"""What an agent has learnt and keeps: for good, or for a week."""
+"""Memories of agents: core memories, and journal entries that fade after 7 days."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
@@ -17,36 +17,36 @@ MemoryText = Annotated[
 ]
 
 JOURNAL_DAYS = 7  # how long a journal entry is shown
-KEPT_DAYS = 7  # how long a faded one is still on record
-REFLECTION_LEAD = timedelta(days=3)  # so that it comes three times, should the first ones fail
+KEPT_DAYS = 7  # how long a faded entry is still stored
+REFLECTION_LEAD = timedelta(days=3)  # leaves time for three attempts
 
-LIVE = SortKeyPrefix("FACT#")  # before goals: a query from plans down comes to memories last
+LIVE = SortKeyPrefix("FACT#")  # sorts before goals: a query from plans down reads memories last
 ENDED = LIVE.ended
-REVISION = "OWNED#REVISION"  # between goals and plans, so that their query comes to it
-OLD_REVISION = "REVISION"  # where versions before kept it
+REVISION = "OWNED#REVISION"  # sorts between goals and plans, so that their query reads it
+OLD_REVISION = "REVISION"  # the sort key in older versions
 
 
 class Memory(Owned):
-    """Something that an agent remembers, for those who were there when it learnt it.
+    """A fact that an agent has learnt, with the audience of its sources.
 
-    Live ones stand under `FACT#`, ordered so that a query from the end meets first what must not be
-    missed: constitutional, then core, then journal, each the newest first. Those that were removed
-    or superseded stand out of its way, under `ENDED#FACT#`.
+    Live memories have the prefix `FACT#`. A query from the end reads the most important ones first:
+    constitutional, then core, then journal, each newest first. Deleted and superseded memories have
+    the prefix `ENDED#FACT#`, which that query does not read.
 
     Attributes:
-        id: `mem_<ulid>`; its time is when it was made.
-        kind: `core` is for good, a `journal` entry fades.
-        from_seq: The first message of the source chat that it rests on; None without such a span.
-        to_seq: The last one.
-        made_by: Who made it.
-        constitutional: Neither the agent nor consolidation can remove or supersede it.
+        id: `mem_<ulid>`, with the time of creation.
+        kind: `core` memories stay, `journal` entries fade.
+        from_seq: The first source message in the source chat; None if no messages are the source.
+        to_seq: The last source message.
+        made_by: What created the memory: consolidation, a tool, the API or reflection.
+        constitutional: Whether neither the agent nor consolidation can delete or supersede it.
         fades_at: When a journal entry fades; None for core memories.
-        superseded_by: The memory that took its place.
-        deleted_at: When it was removed.
-        promoted_from: The journal entry that reflection made it from.
-        considered: Reflection has decided about this journal entry; it is not asked about again,
-            not even once an operator has brought it back.
-        version: Raised by every change, which holds only for the version that it read.
+        superseded_by: The memory that replaced this one.
+        deleted_at: When the memory was deleted.
+        promoted_from: The journal entry from which reflection made this memory.
+        considered: Whether reflection has decided about this journal entry. Reflection does not
+            consider it again, even if an operator restores it.
+        version: The optimistic lock: every change raises it.
     """
 
     id: Identifier
@@ -65,7 +65,7 @@ class Memory(Owned):
 
     @staticmethod
     def sort_keys(memory_id: str) -> tuple[str, ...]:
-        """Under which a memory of this id may stand, live or ended."""
+        """Return all sort keys that a memory with this id may have, live or ended."""
         ranks = (_JOURNAL, _CORE, _CONSTITUTIONAL)
         return tuple(
             f"{prefix}{rank}#{key_part(memory_id)}" for prefix in (LIVE, ENDED) for rank in ranks
@@ -73,14 +73,15 @@ class Memory(Owned):
 
     @staticmethod
     def live_prefix(kind: MemoryKind) -> str:
-        """What the sort keys of the live ones of a kind start with, but for constitutional ones."""
+        """Return the sort key prefix of a kind's live memories, without constitutional ones."""
         return f"{LIVE}{_CORE if kind == 'core' else _JOURNAL}#"
 
     @staticmethod
     def prefixes(*, kind: MemoryKind | None, live: bool, ended: bool) -> tuple[str, ...]:
-        """What the sort keys of a kind, or of both, start with: live ones first, then core ones.
+        """Return sort key prefixes of one or both kinds: live before ended, core before journal.
 
-        Journal entries stay among the live ones when they fade, and so are with the ended, too.
+        Faded journal entries keep their live prefix, so that prefix is returned for ended memories,
+        too.
         """
         core, journal = (_CONSTITUTIONAL, _CORE), (_JOURNAL,)
         ranks = {"core": core, "journal": journal, None: (*core, *journal)}[kind]
@@ -92,21 +93,21 @@ class Memory(Owned):
 
     @property
     def age(self) -> tuple[datetime, str]:
-        """What to sort by for the oldest to come first."""
+        """The sort key for lists with the oldest memory first."""
         return self.created_at, self.id
 
     def faded(self, now: datetime) -> bool:
-        """Whether it is a journal entry whose week is over."""
+        """Tell whether this is a journal entry that has faded."""
         return self.fades_at is not None and self.fades_at <= now
 
     @property
     def live(self) -> bool:
-        """Whether it was neither removed nor superseded; a journal entry may have faded still."""
+        """Whether the memory is neither deleted nor superseded; a journal entry may have faded."""
         return self.superseded_by is None and self.deleted_at is None
 
     @property
     def key(self) -> Key:
-        """The key of this memory; it moves when the memory ends or is restored."""
+        """The key of this memory; it changes when the memory ends or is restored."""
         rank = _JOURNAL if self.kind == "journal" else _CORE
         if self.constitutional:
             rank = _CONSTITUTIONAL
@@ -115,7 +116,7 @@ class Memory(Owned):
         return Key(partition, f"{prefix}{rank}#{key_part(self.id)}")
 
     def to_item(self) -> Item:
-        """The memory as table attributes; a journal entry is due for reflection in time, once."""
+        """Return the memory as table attributes; a journal entry has a pointer for reflection."""
         item = self.attributes()
         if self.fades_at is None:
             return item
@@ -129,9 +130,9 @@ _JOURNAL, _CORE, _CONSTITUTIONAL = "1", "2", "3"
 
 
 def touched(tenant: str, agent_id: str, scope: str | None) -> Update:
-    """Raises the revision of what an agent owns in one partition; part of every change to it.
+    """Return the write that raises a partition's revision; part of every change to an agent's item.
 
-    Whoever has read the partition knows by the revision whether that still holds.
+    Caches compare the revision to know whether their copy of the partition is current.
     """
     return Update(revision_key(tenant, agent_id, scope), add={"revision": 1})
 
