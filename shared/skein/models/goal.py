@@ -46,7 +46,7 @@ class Goal(Owned):
 
     @property
     def key(self) -> Key:
-        """The key of this goal; it moves when the goal ends."""
+        """The key of this goal; it changes when the goal ends."""
         make = self.key_of if self.status == "active" else self.ended_key_of
         return make(self.tenant, self.agent_id, self.scope, self.id)
 

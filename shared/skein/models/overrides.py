@@ -1,7 +1,7 @@
-"""What agents, lines and tenants may say of settings that would otherwise be the deployment's.
+"""Overrides of the deployment's settings by agents, lines, tenants and the stack.
 
-Each field is optional: None means "not said here", and the next one in the order agent, line,
-tenant, stack, environment decides (`services/config/resolution.py`).
+Each field is optional. None means that the next level decides, in the order agent, line, tenant,
+stack, environment (`services/config/resolution.py`).
 """
 
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from skein.models.base import Instant, Stored, Tenant, key_part, stable_hash
 from skein.models.storage import META, Item, Key
 
 MAX_PHRASES = 50
-STACK_COPIES = 16  # of the stack's settings: every turn reads one, and one item is one partition's
+STACK_COPIES = 16  # copies of the stack's settings, since each run reads one (spreads the load)
 
 
 def _distinct(phrases: tuple[str, ...]) -> tuple[str, ...]:
@@ -27,13 +27,13 @@ ResetPhrases = Annotated[
 
 
 class Overrides(BaseModel):
-    """Values that win over those further out; what a newer writer added is left alone."""
+    """Values that take precedence over later levels; fields of newer writers are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     @property
     def said(self) -> dict[str, Any]:
-        """What is said here, by name."""
+        """The fields that are not None, by name."""
         return {
             name: value
             for name in type(self).model_fields
@@ -42,7 +42,7 @@ class Overrides(BaseModel):
 
 
 class ContextOverrides(Overrides):
-    """What a prompt in a direct chat is made of."""
+    """Overrides for prompts in direct chats."""
 
     message_history_limit: Annotated[
         int | None,
@@ -97,7 +97,7 @@ class ContextOverrides(Overrides):
 
 
 class ReplyOverrides(Overrides):
-    """How an agent's answer comes about in a direct chat."""
+    """Overrides for answers in direct chats."""
 
     reply_debounce_seconds: Annotated[
         int | None,
@@ -114,11 +114,11 @@ class ReplyOverrides(Overrides):
 
 
 class ChatOverrides(ReplyOverrides, ContextOverrides):
-    """What an agent or a line may say."""
+    """The overrides that an agent or a line may have."""
 
 
 class TenantLimits(Overrides):
-    """How much is let through; 0 is without limit."""
+    """Rate limits and token limits of a tenant; 0 means no limit."""
 
     user_messages_per_minute: Annotated[
         int | None, Field(description="Messages of one person in a minute.", ge=0)
@@ -143,7 +143,7 @@ class TenantLimits(Overrides):
 
 
 class Retention(Overrides):
-    """How long things are kept; None is for good."""
+    """The retention of messages and runs; None means without limit."""
 
     message_days: Annotated[
         int | None, Field(description="Days that messages are kept.", ge=1, le=36_500)
@@ -153,12 +153,12 @@ class Retention(Overrides):
     ] = None
 
 
-# The people are divided into 10,000 shares; what is finer than that says nothing.
+# The roll-out divides people into 10,000 shares, so finer percentages have no effect.
 Percentage = Annotated[float, AfterValidator(lambda share: round(share, 2))]
 
 
 class RolloutOverride(Overrides):
-    """Who gets context at all."""
+    """Overrides of the roll-out of context."""
 
     context_enabled: Annotated[
         bool | None, Field(description="Whether prompts hold more than the current message.")
@@ -172,11 +172,11 @@ class RolloutOverride(Overrides):
 
 
 class TenantOverrides(RolloutOverride, Retention, TenantLimits, ChatOverrides):
-    """What a tenant may say."""
+    """The overrides that a tenant may have."""
 
 
 class StackOverrides(RolloutOverride):
-    """What an operator may say for the whole stack, without a deployment."""
+    """The overrides that an operator may set for the whole stack without a deployment."""
 
 
 class ChatOverridesChange(JsonTypes, ChatOverrides):
@@ -185,7 +185,7 @@ class ChatOverridesChange(JsonTypes, ChatOverrides):
     model_config = ConfigDict(extra="forbid")
 
     def applied_to(self, current: ChatOverrides) -> ChatOverrides:
-        """What is said from now on."""
+        """Return the overrides after this change."""
         return current.model_copy(update=_changes(self))
 
 
@@ -195,7 +195,7 @@ class TenantOverridesChange(JsonTypes, TenantOverrides):
     model_config = ConfigDict(extra="forbid")
 
     def applied_to(self, current: TenantOverrides) -> TenantOverrides:
-        """What is said from now on."""
+        """Return the overrides after this change."""
         return current.model_copy(update=_changes(self))
 
 
@@ -214,7 +214,7 @@ def _changes(change: Overrides) -> dict[str, Any]:
 
 
 class TenantSettings(Stored):
-    """What a tenant says of its settings; without the item, nothing."""
+    """The stored overrides of a tenant; without an item, the tenant has none."""
 
     tenant: Tenant
     settings: TenantOverrides = TenantOverrides()
@@ -237,7 +237,7 @@ class TenantSettings(Stored):
 
     @classmethod
     def found_in(cls, item: Item | None) -> TenantOverrides:
-        """What a tenant says whose item was looked for."""
+        """Return the overrides in a tenant's item; none if there is no item."""
         return cls.from_item(item).settings if item is not None else TenantOverrides()
 
 
@@ -270,5 +270,5 @@ class StackSettings(Stored):
 
     @classmethod
     def found_in(cls, item: Item | None) -> StackOverrides:
-        """Return the settings in an item that was looked for; none if there is no item."""
+        """Return the overrides in a copy's item; none if there is no item."""
         return cls.from_item(item).settings if item is not None else StackOverrides()

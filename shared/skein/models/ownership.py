@@ -1,4 +1,4 @@
-"""Things that an agent owns, who may be shown and change them, and the ids of effects."""
+"""Items of agents, their scopes and audiences, and the ids of effects."""
 
 import hashlib
 from datetime import datetime, timedelta
@@ -7,15 +7,15 @@ from skein.models.audience import OPEN, Audience, may_change, may_show
 from skein.models.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.storage import Key, SortKeyPrefix
 
-MAX_KEPT = 200  # active goals, and as many plans, of one partition, with those that are hidden
+MAX_KEPT = 200  # active goals, and as many plans, per partition, including hidden ones
 EFFECT = SortKeyPrefix("EFFECT#")
-EFFECT_KEPT = timedelta(days=30)  # longer than any run may be tried
+EFFECT_KEPT = timedelta(days=30)  # longer than any run is retried
 
 
 def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
-    """Return the partition key of what an agent owns: openly, or for one private audience.
+    """Return the partition key of an agent's items in one scope.
 
-    `scope` is None for open things, `user:<id>` for a direct chat's person and `chat:<id>` for
+    `scope` is None for open items, `user:<id>` for the person of a direct chat and `chat:<id>` for
     another private chat.
     """
     agent = f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
@@ -23,15 +23,15 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
 
 
 def scopes_at(scope: str | None) -> tuple[str | None, ...]:
-    """Which of an agent's partitions are looked into at a place: the open one, then its own."""
+    """Return the scopes to search in a chat with this scope: the open one, then its own."""
     return (None,) if scope is None else (None, scope)
 
 
 def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> str | None:
-    """The scope of a direct chat's person, or of another private chat; None for open things.
+    """Return the scope of a direct chat's person or of another private chat; None for open items.
 
     Raises:
-        ValueError: Both are given.
+        ValueError: Both ids are given.
     """
     if user_id is not None and chat_id is not None:
         raise ValueError("a scope is a person's or a chat's")
@@ -41,9 +41,9 @@ def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> 
 
 
 class Owner(Value):
-    """On whose behalf an agent comes to own something: the place where it is made.
+    """The scope, audience and source of an item that an agent is about to make.
 
-    Its fields are those of `Owned`.
+    The fields are those of `Owned`.
     """
 
     tenant: Tenant
@@ -55,18 +55,18 @@ class Owner(Value):
 
     @property
     def reach(self) -> "Reach":
-        """What is already in the same partition, whoever may be shown it."""
+        """The reach of all items in the same scope, for all readers."""
         return Reach(tenant=self.tenant, agent_id=self.agent_id, scopes=(self.scope,))
 
 
 class Reach(Value):
-    """What of an agent's things somebody can get at.
+    """The scopes and the readers by which a caller may find an agent's items.
 
     Attributes:
-        scopes: The partitions to look into; see `owned_partition`.
-        place: Where it is shown, by which `may_show` decides; None for operators, who see all.
-        content: The audience of everything that a change is made from; None if it is everybody at
-            `place`. Operators may change all.
+        scopes: The scopes to search; see `owned_partition`.
+        place: The readers to whom items are shown (`may_show`); None for operators, who see all.
+        content: The audience of all content that a change is made from; None if it equals `place`.
+            Operators may change all items.
     """
 
     tenant: Tenant
@@ -76,22 +76,24 @@ class Reach(Value):
     content: Audience | None = None
 
     def shows(self, thing: "Owned") -> bool:
-        """Whether `thing` may be shown there."""
+        """Tell whether `thing` may be shown to the readers."""
         return self.place is None or may_show(thing.audience, self.place)
 
     def changes(self, thing: "Owned") -> bool:
-        """Whether `thing` may be changed or ended from there."""
+        """Tell whether the caller may change or end `thing`."""
         content = self.content or self.place
         return content is None or may_change(content, thing.audience)
 
 
 class Owned(Stored):
-    """Something an agent owns, with where it comes from.
+    """An item of an agent, with its scope, audience and source.
 
     Attributes:
-        scope: Which of the agent's partitions holds it; see `owned_partition`.
-        audience: Who was there when it was made, and so may be shown it.
-        source_chat_id: The chat in which it was made; None by API or without a chat.
+        scope: The scope of the item; see `owned_partition`.
+        audience: The people who were present when the item was made, and so may be shown it.
+        source_chat_id: The chat in which the item was made; None if an API call or a run without a
+            chat made it.
+        source_run_id: The run that made the item.
     """
 
     tenant: Tenant
@@ -104,21 +106,21 @@ class Owned(Stored):
 
 
 def effect_id(*parts: str | int) -> str:
-    """An id that is the same whenever the same effect is carried out again, e.g. by a retry."""
+    """Return an id that is the same for each retry of the same effect."""
     text = "\x1f".join(map(str, parts))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:26]
 
 
 def effect_key(tenant: str, agent_id: str, scope: str | None, effect: str) -> Key:
-    """Return the key of the mark that an effect has been carried out, with what came of it."""
+    """Return the key of an effect's record in an agent's scope."""
     return effect_key_in(owned_partition(tenant, agent_id, scope), effect)
 
 
 def effect_kept_until(now: datetime) -> int:
-    """When the mark of an effect that is carried out now goes, in seconds since 1970."""
+    """Return when the record of an effect expires, in seconds since 1970: after 30 days."""
     return int((now + EFFECT_KEPT).timestamp())
 
 
 def effect_key_in(partition: str, effect: str) -> Key:
-    """Return the key of such a mark in any partition."""
+    """Return the key of an effect's record in any partition."""
     return Key(partition, f"{EFFECT}{key_part(effect)}")

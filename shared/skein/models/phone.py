@@ -7,12 +7,12 @@ from skein.models.storage import META, Item, Key, SortKeyPrefix
 
 
 def phone_partition(tenant: str, phone: str) -> str:
-    """Return the partition key of what is known of a phone number within a tenant."""
+    """Return the partition key of a phone number in a tenant."""
     return f"{key_part(tenant)}#PHONE#{key_part(phone)}"
 
 
 class PhoneOwner(Stored):
-    """Whose number it is."""
+    """The user to whom a phone number belongs."""
 
     tenant: Tenant
     phone: E164
@@ -34,7 +34,7 @@ class PhoneOwner(Stored):
 
 
 class PhoneChat(Stored):
-    """The one direct chat between a number and a line's agent."""
+    """The only direct chat between a phone number and a line's agent."""
 
     PREFIX: ClassVar = SortKeyPrefix("LINE#")
 
@@ -60,5 +60,5 @@ class PhoneChat(Stored):
 
 
 def caller_name(phone: str) -> str:
-    """How a person is called of whom only the number is known: "Caller" and its last digits."""
+    """Return the name of a caller: "Caller" and the last four digits of the phone number."""
     return f"Caller {phone[-4:]}"

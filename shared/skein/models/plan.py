@@ -1,4 +1,4 @@
-"""What will wake an agent later."""
+"""Plans: future triggers of agents."""
 
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
@@ -16,25 +16,27 @@ PlanInstruction = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)
 ]
 
-MAX_PLANS = 100  # active ones that may be shown in one place
+MAX_PLANS = 100  # active plans that may be shown to the same readers
 
 
 class Plan(Owned):
-    """What will wake an agent: once, after a while or at a time, or again and again.
+    """A future trigger of an agent: after a delay, at a time, or by cron.
 
     Exactly one of `run_after`, `scheduled_at` and `cron` is given.
 
     Attributes:
         id: Follows from the name and the generation.
-        name: Unique among the plans that may be shown in one place; setting it again replaces it.
-        generation: Counts the plans of one name in a partition: one that may not be shown where its
-            name is used again stays, and the new plan is another item.
-        run_after: As it was said, e.g. `2 hours`; counted from when the plan was set.
+        name: Unique among the plans that may be shown to the same readers; a new plan of the same
+            name replaces the old one.
+        generation: Counts the plans of one name in a partition. A plan that may not be shown where
+            its name is used again stays, and the new plan gets the next generation.
+        run_after: The delay as it was given, e.g. `2 hours`; counted from when the plan was set.
         cron: Five fields, in `time_zone`.
-        next_at: When it fires next; None once it is over.
-        active_at: When its person was active, as far as is known.
-        set_by: The person whose run set it; None where an operator or no person did.
-        version: Raised by every change and firing, each of which holds only for the one it read.
+        next_at: When the plan fires next; None once it has ended.
+        active_at: When the plan's person was last active, as far as known.
+        set_by: The person whose run set the plan; None if an operator set it, or a run that traces
+            back to no person.
+        version: The optimistic lock: every change and every firing raises it.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("PLAN#")
@@ -56,14 +58,14 @@ class Plan(Owned):
 
     @property
     def person(self) -> str | None:
-        """The person that the plan traces back to; for older plans, the only one it is for."""
+        """The person that the plan traces back to; for older plans, the audience's only person."""
         if self.set_by is None and len(self.audience.people) == 1:
             return self.audience.people[0]
         return self.set_by
 
     @staticmethod
     def id_of(agent_id: str, scope: str | None, name: str, generation: int = 0) -> str:
-        """Return the id of the plan of this name and generation."""
+        """Return the id that follows from a plan's name and generation."""
         further = (generation,) if generation else ()
         return f"plan_{effect_id('plan', agent_id, scope or '', name, *further)}"
 
@@ -74,18 +76,18 @@ class Plan(Owned):
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
-        """Return the key of a plan that is over: out of the way of the prompt's query."""
+        """Return the key of an ended plan, which a prompt's query does not read."""
         sk = f"{Plan.PREFIX.ended}{key_part(plan_id)}"
         return Key(owned_partition(tenant, agent_id, scope), sk)
 
     @property
     def key(self) -> Key:
-        """The key of this plan; it moves when the plan is over."""
+        """The key of this plan; it changes when the plan ends."""
         make = self.key_of if self.status == "active" else self.ended_key_of
         return make(self.tenant, self.agent_id, self.scope, self.id)
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """The mark that makes the tick fire this plan at `at`."""
+        """Return the due pointer by which the tick fires this plan at `at`."""
         return due_mark("plan", self.key, at)
 
     def to_item(self) -> Item:

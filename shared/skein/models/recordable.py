@@ -1,8 +1,8 @@
-"""What of a model's answer is recorded: bounded, so that any answer fits into its step's item.
+"""The recorded form of a model's answer, bounded so that every answer fits in its step's item.
 
-DynamoDB holds 400 KB an item. A step shares them between the prompt, the answer and the results of
-its tools. The recorded form is the only one that is used: it is carried out, and repeated in the
-next request. So a worker that takes the run over does the same as the first one.
+DynamoDB allows 400 KB per item, which a step shares between the prompt, the answer and the tool
+results. Skein uses only the recorded form: its calls are carried out, and the next request repeats
+it. So a worker that takes over the run does the same as the first worker.
 """
 
 import re
@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 
 from skein.models.completion import ToolCall
 
-MAX_STEP_BYTES = 405_000  # a little less than the table takes
-MAX_ANSWER_BYTES = 275_000  # of its text and the arguments of its calls together
-MAX_ANSWER_TEXT = 20_000  # characters; a message holds no more either
-MAX_CALLS = 40  # that are recorded; fewer are carried out
-CUT_ARGUMENTS = 200  # characters that are kept of arguments for which there is no room
-RESULT_FRAME_BYTES = 400  # what one result takes beside its content
+MAX_STEP_BYTES = 405_000  # slightly below the limit of the table
+MAX_ANSWER_BYTES = 275_000  # for the text and the arguments of all calls together
+MAX_ANSWER_TEXT = 20_000  # characters; the limit of a message, too
+MAX_CALLS = 40  # recorded calls; fewer are carried out
+CUT_ARGUMENTS = 200  # characters that are kept of arguments that do not fit
+RESULT_FRAME_BYTES = 400  # bytes that a result takes beside its content
 
 CALL_ID = re.compile(r"[!-~]{1,200}")
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -27,9 +27,9 @@ def recordable_text(text: str, *, alone: bool) -> str:
     """Cut the text of an answer to 20,000 characters.
 
     Args:
-        text: What the model wrote.
-        alone: It calls no tools, so the text may be posted. Otherwise a mark says what is missing,
-            for the model, which is shown it again.
+        text: The text of the model's answer.
+        alone: Whether the answer has no tool calls, so that the text may be posted. Otherwise a
+            note about the cut is added for the model, which sees the text again.
     """
     if len(text) <= MAX_ANSWER_TEXT:
         return text
@@ -40,15 +40,15 @@ def recordable_text(text: str, *, alone: bool) -> str:
 def recordable_calls(
     calls: Sequence[ToolCall], *, n: int, room: int, taken: Collection[str] = ()
 ) -> tuple[ToolCall, ...]:
-    """Bound the calls of an answer, with ids and names that providers take back.
+    """Bound the calls of an answer, and give them ids and names that providers accept.
 
-    Arguments that no longer fit are cut, and the call is then refused (`ToolCall.cut_from`).
+    Arguments that do not fit are cut, and the call is then refused (`ToolCall.cut_from`).
 
     Args:
-        calls: What the model asks for; those after the fortieth are left out.
+        calls: The tool calls of the answer; calls after the fortieth are left out.
         n: The number of the step.
         room: How many bytes all arguments may take together.
-        taken: Ids of calls that earlier steps have made.
+        taken: The ids of calls in earlier steps.
     """
     kept: list[ToolCall] = []
     room -= min(len(calls), MAX_CALLS) * CUT_ARGUMENTS * 4
@@ -66,10 +66,10 @@ def recordable_calls(
 def with_fit_names(
     calls: Sequence[ToolCall], *, n: int, taken: Collection[str] = ()
 ) -> tuple[ToolCall, ...]:
-    """Give each call a unique id and a name of the form that providers ask for.
+    """Give each call a unique id, and a name in the format that providers require.
 
-    A name of another form gets hyphens, which no tool's name holds, so it never becomes the name of
-    a tool.
+    Invalid characters of a name become hyphens. No tool's name has a hyphen, so an invalid name
+    never becomes the name of a tool.
     """
     known = set(taken)
     fit: list[ToolCall] = []

@@ -1,25 +1,25 @@
-"""What an agent made of the journal entries that were about to fade."""
+"""Records of reflection on journal entries that were about to fade."""
 
 from skein.models.base import Identifier, Instant, Stored, Tenant
 from skein.models.completion import TokenUsage
 from skein.models.ownership import owned_partition
 from skein.models.storage import Item, Key, SortKeyPrefix
 
-HISTORY_DAYS = 90  # how long it is on record
+HISTORY_DAYS = 90  # how long records of reflection are kept
 REFLECTED = SortKeyPrefix("REFLECTED#")
 
 
 class ReflectionRecord(Stored):
-    """One question about some journal entries, and what came of it.
+    """The record of one model call that decided about journal entries.
 
-    It holds no words of the memories, only which they were.
+    The record holds the ids of the memories, not their text.
 
     Attributes:
         id: `ref_<ulid>`.
-        scope: Which of the agent's partitions it was about; see `owned_partition`.
-        considered: The journal entries that the agent was asked about, by id.
-        promoted: The core memories that were made of some of them, by id.
-        failure: Why nothing came of it; None if it went well.
+        scope: The scope of the journal entries; see `owned_partition`.
+        considered: The ids of the journal entries that the model was asked about.
+        promoted: The ids of the core memories that were made from some of them.
+        failure: Why reflection failed; None if it succeeded.
     """
 
     tenant: Tenant
@@ -34,7 +34,7 @@ class ReflectionRecord(Stored):
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None, record_id: str) -> Key:
-        """Return the key of a record; they sort by time."""
+        """Return the key of a record; keys sort by time."""
         return Key(owned_partition(tenant, agent_id, scope), f"{REFLECTED}{record_id}")
 
     @property
@@ -43,6 +43,6 @@ class ReflectionRecord(Stored):
         return self.key_of(self.tenant, self.agent_id, self.scope, self.id)
 
     def to_item(self) -> Item:
-        """Return the record as table attributes; it expires."""
+        """Return the record as table attributes; the record expires."""
         gone = int(self.at.timestamp()) + HISTORY_DAYS * 86_400
         return self.attributes() | {"expires_at": gone}

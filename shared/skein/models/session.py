@@ -1,18 +1,18 @@
-"""A session: the stretch of a direct chat since the last gap or reset."""
+"""Sessions: the part of a direct chat since the last long gap or reset."""
 
 from skein.models.base import Identifier, Instant, Value
 
 
 class Session(Value):
-    """A session of a direct chat; it ends where the next one begins.
+    """A session of a direct chat, which ends where the next session begins.
 
     Attributes:
-        started_at: When its first message was written.
-        first_seq: That message.
-        reset: Whether it began because the person said so; else it did after a gap.
-        reset_seq: The newest message by which somebody began anew, in this session or an earlier
-            one; what was said before is derived from no more. 0 if nobody ever did.
-        before_at: When the last message before it was written; None in the chat's first session.
+        started_at: The time of the session's first message.
+        first_seq: The session's first message.
+        reset: Whether a person's reset began the session; otherwise a gap did.
+        reset_seq: The newest reset of the chat, in this session or an earlier one; 0 if there is
+            none. Nothing is derived from earlier messages any more.
+        before_at: The time of the last message before the session; None in the first session.
     """
 
     id: Identifier

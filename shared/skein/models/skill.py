@@ -1,4 +1,4 @@
-"""Skills: named instructions for one kind of work, ours as files and tenants' own."""
+"""Skills: named instructions for one kind of work, from Skein's files or from tenants."""
 
 from typing import Annotated, Self
 
@@ -8,14 +8,14 @@ from skein.models.base import Instant, Stored, Tenant, Value, key_part
 from skein.models.storage import Item, Key
 
 CORE = "core"
-MAX_SKILLS = 100  # of a tenant
-MAX_MARKS = 10  # tags, or modes, of one skill
+MAX_SKILLS = 100  # per tenant
+MAX_MARKS = 10  # tags, or modes, per skill
 
 SkillName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 
 
 def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value  # a pattern is held to it afterwards
+    return value.lower() if isinstance(value, str) else value  # the pattern is checked afterwards
 
 
 Mark = Annotated[
@@ -31,11 +31,11 @@ SkillDescription = Annotated[str, StringConstraints(strip_whitespace=True, max_l
 
 
 class SkillHead(Value):
-    """What is known of a skill without reading it.
+    """A skill without its text.
 
     Attributes:
-        tags: A thread with one of them is given the skill.
-        modes: So is a thread in one of them.
+        tags: A thread with one of these tags gets the skill.
+        modes: A thread in one of these modes gets the skill, too.
     """
 
     name: SkillName
@@ -45,10 +45,10 @@ class SkillHead(Value):
 
 
 class Skill(Stored):
-    """A skill of a tenant, or, without one, of ours.
+    """A skill of a tenant or, without a tenant, one of Skein's own.
 
     Attributes:
-        version: Raised by every change, which holds only for the version that it read.
+        version: The optimistic lock: every change raises it.
     """
 
     tenant: Tenant | None = None
@@ -67,17 +67,18 @@ class Skill(Stored):
 
     @property
     def head(self) -> SkillHead:
-        """What is known of it without its text."""
+        """The skill without its text."""
         return SkillHead(
             name=self.name, description=self.description, tags=self.tags, modes=self.modes
         )
 
 
 class SkillCatalog(Stored):
-    """The heads of all skills of a tenant, so that a prompt chooses among them without a query.
+    """The heads of all skills of a tenant, from which prompts choose skills without a query.
 
     Attributes:
-        version: Raised by every change, which holds only for the version that it read.
+        heads: The heads, sorted by name.
+        version: The optimistic lock: every change raises it.
     """
 
     heads: tuple[SkillHead, ...] = ()
@@ -90,17 +91,17 @@ class SkillCatalog(Stored):
 
     @classmethod
     def found_in(cls, item: Item | None) -> Self:
-        """The catalog of an item; an empty one where there is none."""
+        """Return the catalog of an item; an empty catalog if there is no item."""
         return cls() if item is None else cls.from_item(item)
 
     def with_head(self, head: SkillHead) -> Self:
-        """The catalog with this head in the place of the one of the same name, by name."""
+        """Return the catalog with this head added, or in place of the head of the same name."""
         others = [each for each in self.heads if each.name != head.name]
         heads = sorted([*others, head], key=lambda each: each.name)
         return self.model_copy(update={"heads": tuple(heads), "version": self.version + 1})
 
     def without(self, name: str) -> Self:
-        """The catalog without the head of this name."""
+        """Return the catalog without the head of this name."""
         heads = tuple(each for each in self.heads if each.name != name)
         return self.model_copy(update={"heads": heads, "version": self.version + 1})
 

@@ -1,4 +1,4 @@
-"""Text messages as they come from the provider, go to it, and what it says of them later."""
+"""SMS from and to the provider, and its status reports."""
 
 from typing import Annotated, Literal
 
@@ -7,11 +7,11 @@ from pydantic import Field
 from skein.models.base import E164, Identifier, Instant, Tenant, Value
 from skein.models.chat import Media
 
-MAX_NUMBER = 999_999_999  # far less than the 38 digits that the table holds
+MAX_NUMBER = 999_999_999  # far below the 38 digits that the table holds
 
 SmsStatus = Literal["queued", "sent", "delivered", "undelivered", "failed"]
 
-# Twilio tells more states of an outgoing text apart than matter here
+# Twilio has more statuses of an outgoing SMS than Skein needs
 # (https://www.twilio.com/docs/messaging/api/message-resource#message-status-values).
 _STATUSES: dict[str, SmsStatus] = {
     "accepted": "queued",
@@ -29,12 +29,12 @@ _STATUSES: dict[str, SmsStatus] = {
 
 
 def known_status(told: str) -> SmsStatus | None:
-    """What Twilio's word for a status means here; None for a word that it never used before."""
+    """Map Twilio's name of a status to Skein's; None for an unknown name."""
     return _STATUSES.get(told)
 
 
 class OutgoingSms(Value):
-    """One text to one phone; `callback` is told what becomes of it."""
+    """One SMS to one phone; the provider reports its status to the URL `callback`."""
 
     line: E164
     phone: E164
@@ -43,7 +43,7 @@ class OutgoingSms(Value):
 
 
 class SentSms(Value):
-    """A text that the provider knows."""
+    """An SMS that the provider has accepted."""
 
     sid: str
     status: SmsStatus
@@ -52,12 +52,13 @@ class SentSms(Value):
 
 
 class InboundSms(Value):
-    """A text that reached one of our lines, in the provider's own words.
+    """An inbound SMS, with the provider's values.
 
     Attributes:
-        sender: The number it came from, not yet checked; so is `recipient`, the line.
-        opt_out_type: What the provider took it for, where it looks at that (`OptOutType` at
-            https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out).
+        sender: The phone number of the sender, not validated yet.
+        recipient: The phone number of the line, not validated yet.
+        opt_out_type: The keyword that the provider recognised, if it looks for keywords
+            (`OptOutType` at https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out).
     """
 
     account_sid: Annotated[str, Field(min_length=1, max_length=64)]
@@ -70,10 +71,10 @@ class InboundSms(Value):
 
 
 class StatusReport(Value):
-    """What the provider says of one part of a delivery, by a status callback.
+    """A status callback of the provider for one part of a delivery.
 
     Attributes:
-        part: Which part of the delivery, counted from 0.
+        part: The position of the part in the delivery, from 0.
     """
 
     tenant: Tenant

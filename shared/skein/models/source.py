@@ -1,4 +1,4 @@
-"""A service outside that wakes agents when it has something to report: a source of webhooks."""
+"""Webhook services, which trigger agents; the code calls them sources."""
 
 import re
 from typing import Annotated
@@ -14,11 +14,11 @@ MAX_PAYLOAD_BYTES = 64 * 1024
 
 
 class Source(Stored):
-    """A service; the word is `source` in the code, where `service` means something else.
+    """A webhook service; the code calls it a source, since `service` has another meaning there.
 
     Attributes:
-        agent_ids: Who is woken by each delivery.
-        secret: What deliveries are signed with; shown once, when it is made.
+        agent_ids: The agents that each webhook triggers.
+        secret: The secret that signs webhooks; shown once, when it is created.
     """
 
     tenant: Tenant
@@ -31,7 +31,7 @@ class Source(Stored):
 
     @staticmethod
     def key_of(source_id: str) -> Key:
-        """Return the key of a source: not under a tenant, since a webhook knows only the id."""
+        """Return the key of a source; it has no tenant, since a webhook knows only the id."""
         return Key(f"SERVICE#{key_part(source_id)}", META)
 
     @property

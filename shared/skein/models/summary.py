@@ -1,4 +1,4 @@
-"""Where a chat stands: in an agent's own two lines, and in a shared paragraph."""
+"""Agent summaries and chat summaries, which say where a chat stands."""
 
 from typing import Annotated
 
@@ -12,15 +12,15 @@ MAX_CHAT_SUMMARY = 4_000
 
 
 class Summary(Value):
-    """What was said in a chat, in short.
+    """A summary of a chat.
 
     Attributes:
-        from_seq: The first message that it rests on, over all its renewals.
-        seq: The newest message that it covers.
-        audience: Who was there for all of that.
-        at: When it was made.
-        title: What the chat was called then, which all of the audience knew; None if it had no
-            title, or if the summary was stored without one.
+        from_seq: The first message that the summary is based on, over all renewals.
+        seq: The newest message that the summary covers.
+        audience: The people who were present for all of these messages.
+        at: When the summary was made.
+        title: The chat's title at that time, which the whole audience knew; None if the chat had no
+            title, or if the summary was stored without it.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_CHAT_SUMMARY)]
@@ -32,12 +32,12 @@ class Summary(Value):
 
 
 class SummaryState(Value):
-    """What is known of a summary beside its words; the cooldown is counted from `claimed_at`.
+    """The state of a summary's renewal; the cooldown begins at `claimed_at`.
 
     Attributes:
-        claimed_at: When the newest attempt to renew it was about to be made.
-        failures: How many attempts have failed in a row; the cooldown grows with them.
-        tried_seq: Up to here there was nothing to summarise.
+        claimed_at: When the newest attempt to renew the summary began.
+        failures: How many attempts have failed in a row; each failure extends the cooldown.
+        tried_seq: The highest message up to which there was nothing to summarise.
     """
 
     claimed_at: Instant | None = None
@@ -46,10 +46,12 @@ class SummaryState(Value):
 
 
 class PinnedSummary(Value):
-    """The chat summary that prompts show until their window moves on, so that they begin alike.
+    """The chat summary that prompts show until the history window moves.
+
+    Prompts of the same window then begin alike.
 
     Attributes:
-        start: The first message of the window that belongs to it.
+        start: The first message of the history window to which the summary belongs.
     """
 
     text: str

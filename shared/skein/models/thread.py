@@ -1,4 +1,4 @@
-"""Threads: units of work that own documents and skills, and the bench on which open ones lie."""
+"""Threads: units of work that own documents and skills, and the workbench of open threads."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -18,8 +18,8 @@ ThreadStatus = Literal["open", "completed", "archived"]
 BENCH = f"{ALWAYS}WORKBENCH"
 STINT = SortKeyPrefix("STINT#")
 ENDED_THREAD = SortKeyPrefix("THREAD#").ended
-MAX_ON_BENCH = 10  # open threads of one partition that may be shown in one place
-MAX_KEPT_ON_BENCH = 20  # with those that are hidden there
+MAX_ON_BENCH = 10  # open threads per partition that may be shown to the same readers
+MAX_KEPT_ON_BENCH = 20  # including hidden ones
 MAX_THREAD_DOCUMENTS = 10
 MAX_THREAD_SKILLS = 10
 MAX_THREAD_CHATS = 100
@@ -35,27 +35,27 @@ BoundSkills = Annotated[tuple[SkillName, ...], Field(max_length=MAX_THREAD_SKILL
 
 
 class Thread(Owned):
-    """A unit of work of an agent: what it is about, what belongs to it and how far it is.
+    """A unit of work of an agent, with its documents, skills and progress.
 
     Attributes:
-        id: `thr_<ulid>`, or what follows from the effect of a run that made it.
-        concern: What it is about.
-        goal: What is to be reached.
-        deliverable: What is to be there in the end.
-        kind: `exploratory` finds something out, `deliverable` makes something.
-        documents: The names of the agent's documents that belong to it.
-        mode: How the work is done; skills of the mode come with it.
-        skill_tags: What the work is about; skills with these tags come with it.
-        bound_skills: Skills that were chosen by hand.
-        priority: 1 comes first.
-        approach: How it is gone about.
-        progress: How far it is.
-        blocking: What holds it up.
-        evidence: How it can be told that it is done.
-        learned: What came of it beyond the work itself.
-        chat_ids: The chats it belongs to: where it was made, changed, taken up or pinned.
-        source_run_id: The run that changed it last.
-        version: Raised by every change.
+        id: `thr_<ulid>`, or an id that follows from the effect of the run that made the thread.
+        concern: The subject of the work.
+        goal: The goal of the work.
+        deliverable: The expected result.
+        kind: `exploratory` threads find something out, `deliverable` threads make something.
+        documents: The names of the agent's documents that belong to the thread.
+        mode: How the work is done; the thread gets the skills of this mode.
+        skill_tags: Tags of the subject; the thread gets the skills with these tags.
+        bound_skills: Skills that were bound explicitly.
+        priority: 1 (first) to 5.
+        approach: How the agent approaches the work.
+        progress: The progress so far.
+        blocking: The obstacle that blocks the work.
+        evidence: The evidence that the work is done.
+        learned: Findings beyond the work itself.
+        chat_ids: The chats in which the thread was made, changed, switched to or pinned.
+        source_run_id: The run that last changed the thread.
+        version: A number that every change raises.
     """
 
     id: Identifier
@@ -83,17 +83,17 @@ class Thread(Owned):
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, thread_id: str) -> Key:
-        """Return the key of a thread that is completed or archived; open ones lie on the bench."""
+        """Return the key of a completed or archived thread; the workbench holds open threads."""
         return Key(owned_partition(tenant, agent_id, scope), f"{ENDED_THREAD}{key_part(thread_id)}")
 
     @property
     def ended_key(self) -> Key:
-        """Where this thread stands once it is no longer open."""
+        """The key of this thread once it is completed or archived."""
         return self.ended_key_of(self.tenant, self.agent_id, self.scope, self.id)
 
     @property
     def folders(self) -> tuple[Folder, ...]:
-        """Where its documents are kept: among those for its audience, else among the open ones."""
+        """The folders of the thread's documents: the thread's scope first, then the open scope."""
         scopes = dict.fromkeys((self.scope, None))
         return tuple(
             Folder(tenant=self.tenant, agent_id=self.agent_id, scope=scope) for scope in scopes
@@ -101,31 +101,33 @@ class Thread(Owned):
 
     @property
     def order(self) -> tuple[int, str, str]:
-        """What to sort by: the most important first, then the oldest."""
+        """The sort key for lists: the most important thread first, then the oldest."""
         return self.priority, self.started_at.isoformat(), self.id
 
     def listing(self, names: Mapping[str, str]) -> Self:
-        """The thread, whose documents go by other names: the new ones by the former ones."""
+        """Return the thread with documents renamed; `names` maps old names to new names."""
         return self.model_copy(
             update={"documents": tuple(names.get(each, each) for each in self.documents)}
         )
 
     def in_chat(self, chat_id: str | None) -> Self:
-        """The thread, which belongs to this chat, too; the newest 100 are kept."""
+        """Return the thread with this chat added to its chats; keeps the newest 100."""
         if chat_id is None or chat_id in self.chat_ids:
             return self
         return self.model_copy(update={"chat_ids": (*self.chat_ids, chat_id)[-MAX_THREAD_CHATS:]})
 
 
 class Workbench(Stored):
-    """The open threads of one partition and which of them is active, in one item.
+    """The open threads of one partition and the active thread, in one item.
 
-    So a prompt reads them all in one call, and of two that change something at once one reads anew.
+    One item means that a prompt reads all open threads in one call, and that one optimistic lock
+    covers them.
 
     Attributes:
-        threads: The open ones, the oldest first.
-        active_thread_id: The active one; that of a private audience may lie on the open bench.
-        version: Raised by every change, which holds only for the version that it read.
+        threads: The open threads, oldest first.
+        active_thread_id: The active thread. In a private scope, it may be a thread of the open
+            workbench.
+        version: The optimistic lock: every change raises it.
     """
 
     threads: Annotated[tuple[Thread, ...], Field(max_length=MAX_KEPT_ON_BENCH)] = ()
@@ -134,20 +136,20 @@ class Workbench(Stored):
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None) -> Key:
-        """The key of a partition's bench; it comes with the query that reads goals and plans."""
+        """Return the key of a workbench; the query that reads goals and plans reads it, too."""
         return Key(owned_partition(tenant, agent_id, scope), BENCH)
 
     @classmethod
     def found_in(cls, item: Item | None) -> Self:
-        """The bench of an item; an empty one where there is none."""
+        """Return the workbench of an item; an empty workbench if there is no item."""
         return cls() if item is None else cls.from_item(item)
 
     def find(self, thread_id: str | None) -> Thread | None:
-        """The open thread of this id."""
+        """Return the open thread with this id; None if there is none."""
         return next((thread for thread in self.threads if thread.id == thread_id), None)
 
     def with_thread(self, thread: Thread) -> Self:
-        """The bench with this thread in the place of the one of its id, or at the end."""
+        """Return the workbench with a thread replaced by id, or added at the end."""
         if self.find(thread.id) is None:
             return self._with(threads=(*self.threads, thread))
         return self._with(
@@ -155,13 +157,13 @@ class Workbench(Stored):
         )
 
     def without(self, thread_id: str) -> Self:
-        """The bench without this thread, which is then active no more."""
+        """Return the workbench without a thread; no thread is active if this one was."""
         active = None if self.active_thread_id == thread_id else self.active_thread_id
         threads = tuple(each for each in self.threads if each.id != thread_id)
         return self._with(threads=threads, active_thread_id=active)
 
     def switched_to(self, thread_id: str | None) -> Self:
-        """The bench with another thread active, or none."""
+        """Return the workbench with another active thread, or none."""
         return self._with(active_thread_id=thread_id)
 
     def _with(self, **changes: Any) -> Self:
@@ -169,11 +171,12 @@ class Workbench(Stored):
 
 
 class ThreadRunLink(Stored):
-    """That an activation worked with a thread active: what the thread's export is made from.
+    """A link from a thread to an activation that worked with it; the export follows these links.
 
     Attributes:
-        activation: Which one of the run; None for all of a run's that was stored without it.
-        audience: Who was there for everything that the activation was shown; None if unknown.
+        activation: The number of the activation in the run; None in an old link to all activations
+            of the run.
+        audience: The people who were present for all content of the activation; None if unknown.
     """
 
     thread_id: Identifier
@@ -184,7 +187,7 @@ class ThreadRunLink(Stored):
 
     @staticmethod
     def prefix_of(thread_id: str) -> str:
-        """What the sort keys of a thread's stints start with."""
+        """Return the sort key prefix of a thread's links."""
         return f"{STINT}{key_part(thread_id)}#"
 
     @staticmethod
@@ -196,13 +199,13 @@ class ThreadRunLink(Stored):
         run_id: str,
         activation: int | None = None,
     ) -> Key:
-        """Return the key of an activation's stint at a thread, in the order of the runs."""
+        """Return the key of a thread's link to an activation; keys sort by run."""
         partition = owned_partition(tenant, agent_id, scope)
         which = "" if activation is None else f"#{activation:03d}"
         return Key(partition, f"{ThreadRunLink.prefix_of(thread_id)}{key_part(run_id)}{which}")
 
 
 class ThreadDone(Stored):
-    """What came of a change that a run made to a thread; also the mark that it was made."""
+    """The result of a run's change to a thread, which also makes the change idempotent."""
 
     thread_id: Identifier

@@ -1,4 +1,4 @@
-"""Arguments of tool calls as JSON text: read strictly, and repeated in a form providers accept."""
+"""Arguments of tool calls as JSON: strict parsing, and a form that providers accept."""
 
 import json
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 from pydantic_core import from_json
 
 MAX_REPEATED = 20_000  # characters of one call's arguments in the next request
-MAX_REPEATED_TEXT = 2_000  # of one text in arguments that are longer than that
+MAX_REPEATED_TEXT = 2_000  # characters of one string, if the arguments exceed MAX_REPEATED
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Read a JSON object; blank text is an object without members.
+    """Parse a JSON object; blank text is an empty object.
 
     Raises:
-        ValueError: The text is no JSON object, names a member twice, or nests too deep. NaN,
-            infinity and halves of surrogate pairs are not JSON. The message does not quote it.
+        ValueError: The text is not a JSON object, names a member twice, or is nested too deep. NaN,
+            infinity and lone surrogates are not JSON. The message does not quote the text.
     """
     text = text.strip() or "{}"
     try:
@@ -28,10 +28,10 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def repeatable(text: str) -> str:
-    """Render arguments as the next request repeats them: always the text of a JSON object.
+    """Render arguments for the next request, always as a JSON object.
 
-    Arguments that cannot be read stand in a member `unreadable`. Of very long ones only the
-    beginning of each text is repeated.
+    Arguments that cannot be parsed become the value of a member `unreadable`. The strings of very
+    long arguments are cut.
     """
     try:
         value = json_object(text)

@@ -1,4 +1,4 @@
-"""What a tenant's agents have used on a day."""
+"""Token usage of a tenant's agents by day."""
 
 from datetime import date
 
@@ -7,7 +7,7 @@ from skein.models.storage import Key
 
 
 class DayUsage(Value):
-    """The answers of models on one day (UTC), and their tokens; see `TokenUsage`."""
+    """The number of model answers on one day (UTC), and their tokens; see `TokenUsage`."""
 
     day: date
     answers: int = 0

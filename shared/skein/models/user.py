@@ -1,4 +1,4 @@
-"""A person, and the merge of two records of one person."""
+"""Users, and the merge of two users who are the same person."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -13,18 +13,17 @@ MAX_PHONES = 20
 
 
 class User(Stored):
-    """A person.
+    """A person with a record.
 
     Attributes:
-        phones: Every number that leads to this person.
-        profile: Free fields about them; their name and time zone are fields of their own.
-        by_phone: Nothing is known of them but their number: a text made the record.
-        former_ids: Under which they were known before these turned out to be the same person;
-            what they said then still carries them.
-        former_phones: Numbers that have been theirs, under which chats may still stand.
-        erasure_id: All that is theirs is being erased: the record holds nothing else any more, and
-            keeps them out of new chats until it goes, too.
-        version: Raised by every change, which holds only for the version that it read.
+        phones: The phone numbers that are linked to this person.
+        profile: Free fields about the person; name and time zone are fields of the user.
+        by_phone: Whether this is a caller, whose record was made by an SMS.
+        former_ids: Ids of users that were merged into this one; older messages still have them.
+        former_phones: Former phone numbers of this person, under which chats may still be stored.
+        erasure_id: The erasure of this person. The record then holds no other data; it keeps the
+            person out of new chats until it is deleted, too.
+        version: The optimistic lock: every change raises it.
     """
 
     tenant: Tenant
@@ -52,7 +51,7 @@ class User(Stored):
 
     @property
     def as_member(self) -> NamedMember:
-        """The person as they stand in a roster."""
+        """The person as a roster entry."""
         return NamedMember(kind="user", id=self.id, name=self.name)
 
     def to_item(self) -> Item:
@@ -61,7 +60,7 @@ class User(Stored):
 
 
 class Merge(Stored):
-    """Says that one person has turned out to be another, until all that was theirs has moved."""
+    """The merge of one user into another, kept until all items of the first have moved."""
 
     tenant: Tenant
     id: Identifier
@@ -70,7 +69,7 @@ class Merge(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str) -> Key:
-        """Return the key of the merge of the person who is no more."""
+        """Return the key of the merge of the user with this id into another."""
         return Key(User.key_of(tenant, user_id).pk, "MERGE")
 
     @property
@@ -79,7 +78,7 @@ class Merge(Stored):
         return self.key_of(self.tenant, self.id)
 
     def to_item(self, due_at: datetime) -> Item:
-        """Return the merge as table attributes, to be looked at again at `due_at`."""
+        """Return the merge as table attributes, with its due pointer at `due_at`."""
         return self.attributes() | due_mark("merge", self.key, due_at)
 
 
