@@ -160,10 +160,11 @@ class OpenAIModel:
 
 
 def _no_long_pause(response: Response) -> None:
-    """Prevent the SDK's retry if a busy provider asks for a wait of more than 2 seconds.
+    """Prevent the SDK's retry if the provider asks for a long wait.
 
-    The provider may ask for up to two minutes. A sleeping function costs money and would reach its
-    time-out before the answer. So the run is deferred instead.
+    A wait of more than 2 seconds is long; the SDK would wait for up to two minutes. A sleeping
+    function costs money and would reach its time-out before the answer. So the run is deferred
+    instead.
     """
     asked = (("retry-after-ms", 1_000), ("retry-after", 1))
     if any(

@@ -26,7 +26,7 @@ MAX_DELAY_SECONDS = 900
 
 
 class KeySchema(NamedTuple):
-    """The names of the partition key and the sort key of the table or of an index."""
+    """The names of the two key attributes of the table or of an index."""
 
     pk: str
     sk: str

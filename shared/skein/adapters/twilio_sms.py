@@ -31,7 +31,9 @@ MIN_ERROR_CODE = 10_000  # the library gives the HTTP status if there is no code
 
 
 class TwilioSms:
-    """`Sms` on Twilio; the client is created at the first call, and again if the secret changes.
+    """`Sms` on Twilio.
+
+    The client is created at the first call, and again if the secret changes.
 
     Args:
         secrets: The secret store that holds `account_sid` and `auth_token`.

@@ -23,7 +23,7 @@ class Whole(Protocol):
 
 
 class part(Generic[T]):  # noqa: N801 - a decorator
-    """Make a method a property that is computed at its first use and kept in the instance.
+    """Make a method a property that is computed once per instance, at its first use.
 
     `functools.cached_property` does the same, but from Python 3.12 on it may compute a value twice
     when two threads read the property at once. One container could then have two connection pools,

@@ -29,7 +29,7 @@ class Audience(Value):
 
     @property
     def only_person(self) -> str | None:
-        """The only person of a private audience; None if it is open or has more or fewer people."""
+        """The person of an audience with exactly one; None for all other audiences."""
         return self.people[0] if len(self.people) == 1 else None
 
     def counts(self, ids: Iterable[Identifier]) -> bool:
@@ -74,7 +74,7 @@ def may_change(content: Audience, thing: Audience) -> bool:
 
 
 class Origin(Value):
-    """Why an agent posted a message in another chat than the one in which it was asked.
+    """Why an agent posted in another chat than the one it was asked in.
 
     Attributes:
         chat_id: The chat in which the agent was asked.

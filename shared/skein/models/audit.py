@@ -68,7 +68,7 @@ class AuditEntry(Stored):
 
     @staticmethod
     def key_of(tenant: str, at: datetime, entry_id: str) -> Key:
-        """Return the key of an entry made at `at`, a time in UTC; a day's entries sort by time."""
+        """Return the key of an entry made at `at` (UTC); keys of a day sort by time."""
         return Key(AuditEntry.partition(tenant, at), f"{rfc3339(at)}#{entry_id}")
 
     @property

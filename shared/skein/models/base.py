@@ -90,7 +90,7 @@ class NamedMember(MemberRef):
 
 
 def key_part(text: str) -> str:
-    """Escape `text` for use between the `#` of a key, so that no two keys can be confused."""
+    """Escape `text` for use between the `#` of a key, so that keys are unambiguous."""
     return text.replace("%", "%25").replace("#", "%23")
 
 

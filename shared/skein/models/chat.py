@@ -39,7 +39,7 @@ UNTOLD = "a conversation"
 
 
 def chat_partition(tenant: str, chat_id: str) -> str:
-    """Return the partition key of a chat, which also holds its memberships, messages and runs."""
+    """Return the key of a chat's partition: chat, memberships, messages and runs."""
     return f"{key_part(tenant)}#CHAT#{key_part(chat_id)}"
 
 

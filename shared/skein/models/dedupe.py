@@ -44,11 +44,11 @@ class DedupeMark(Stored):
 
     @property
     def key(self) -> Key:
-        """The key of this mark."""
+        """The key of this record."""
         return self.key_of(self.tenant, self.chat_id, self.sender, self.client_id)
 
     def to_item(self) -> Item:
-        """Return the mark as table attributes."""
+        """Return the record as table attributes."""
         return self.attributes()
 
 
@@ -71,9 +71,9 @@ class OpeningMark(Stored):
 
     @property
     def key(self) -> Key:
-        """The key of this mark."""
+        """The key of this record."""
         return self.key_of(self.tenant, self.user_id, self.client_id)
 
     def to_item(self) -> Item:
-        """Return the mark as table attributes."""
+        """Return the record as table attributes."""
         return self.attributes()

@@ -100,7 +100,7 @@ class Delivery(Stored):
 
     @property
     def followed_by(self) -> str:
-        """The correlation id of the delivery's work; the delivery's id if no request led to it."""
+        """The correlation id of the delivery's work; the delivery's id if it has none."""
         return self.correlation_id or self.id
 
     @property

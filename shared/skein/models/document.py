@@ -141,7 +141,7 @@ class Document(Stored):
 
     @staticmethod
     def id_of(name: str) -> str:
-        """Return the id that follows from a name, the same in all folders; an id stays as it is."""
+        """Return the id of a name, the same in all folders; an id stays as it is."""
         if ID_PATTERN.fullmatch(name):
             return name
         return f"doc_{hashlib.sha256(name.strip().encode(errors='surrogatepass')).hexdigest()[:26]}"
@@ -165,7 +165,7 @@ class Document(Stored):
 
     @property
     def listed(self) -> bool:
-        """Whether the shelf or the chat lists the document: it is pinned, or a chat owns it."""
+        """Whether the document is in a list: it is pinned, or a chat owns it."""
         return self.on_show or self.chat_id is not None
 
     def to_item(self) -> Item:

@@ -41,7 +41,7 @@ def still_due(item: Item) -> Condition:
 
 
 def moved_mark(item: Item, key: Key) -> dict[str, Any]:
-    """Return the due pointer for a due item that moves to another key, at the same time."""
+    """Return the due pointer of an item after its move to `key`, at the same time."""
     kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
     at = datetime.fromisoformat(str(item["gsi2sk"]).split("#", 1)[0])
     return due_mark(kind, key, at)

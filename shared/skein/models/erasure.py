@@ -23,7 +23,9 @@ class SweepCount(Value):
 
 
 class Erasure(Stored):
-    """The erasure of a person, and later its report: ids and numbers, none of the person's data.
+    """The erasure of a person, and later its report.
+
+    It holds ids and numbers, but none of the person's data.
 
     Attributes:
         id: `era_<ulid>`.
@@ -112,9 +114,10 @@ class Subject(Stored):
 
 
 class ErasedChat(Stored):
-    """An erasure's note on one of the person's chats, needed after the person is removed from it.
+    """An erasure's note on one of the person's chats.
 
-    The note is deleted once the erasure is done.
+    The erasure needs the note after the person is removed from the chat. The note is deleted once
+    the erasure is done.
 
     Attributes:
         private: Whether agents of the chat may own items in the chat's private scope.

@@ -60,7 +60,7 @@ class SummaryJob(Job):
 
 
 class ConsolidationJob(Job):
-    """A chat may be due for consolidation, because it is quiet or an operator asks for it."""
+    """A chat may be due for consolidation: it is quiet, or an operator asks."""
 
     queue = "consolidations"
 

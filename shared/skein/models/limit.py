@@ -23,7 +23,7 @@ What = Literal["messages", "tokens"]
 
 
 class Rate(NamedTuple):
-    """The size of a bucket and the time to refill it; a size below 1 means no limit."""
+    """The size and refill time of a bucket; a size below 1 means no limit."""
 
     size: int
     window: timedelta

@@ -21,7 +21,7 @@ class Line(Stored):
 
     @staticmethod
     def key_of(phone: str) -> Key:
-        """Return the key of a line; it has no tenant, since a webhook knows only the number."""
+        """Return the key of a line, without a tenant: a webhook knows only the number."""
         return Key(f"LINE#{key_part(phone)}", META)
 
     @property

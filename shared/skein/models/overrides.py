@@ -256,7 +256,7 @@ class StackSettings(Stored):
 
     @classmethod
     def key_for(cls, reader: str) -> Key:
-        """Return the key of the copy that this reader takes, for example by the id of a run."""
+        """Return the key of the copy for a reader, for example a run's id."""
         return cls.key_of(stable_hash(f"stack:{reader}") % STACK_COPIES)
 
     @property

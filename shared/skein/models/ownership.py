@@ -23,12 +23,19 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
 
 
 def scopes_at(scope: str | None) -> tuple[str | None, ...]:
-    """Return the scopes to search in a chat with this scope: the open one, then its own."""
+    """Return the scopes to search: the open one, then `scope` if it is private."""
     return (None,) if scope is None else (None, scope)
 
 
 def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> str | None:
-    """Return the scope of a direct chat's person or of another private chat; None for open items.
+    """Return the scope of a person or of a private chat.
+
+    Args:
+        user_id: The person of a direct chat.
+        chat_id: Another private chat.
+
+    Returns:
+        The scope; None, for open items, if no id is given.
 
     Raises:
         ValueError: Both ids are given.

@@ -25,11 +25,11 @@ class PhoneOwner(Stored):
 
     @property
     def key(self) -> Key:
-        """This look-up's key."""
+        """The key of this owner."""
         return self.key_of(self.tenant, self.phone)
 
     def to_item(self) -> Item:
-        """The look-up as table attributes."""
+        """Return the owner as table attributes."""
         return self.attributes()
 
 
@@ -51,11 +51,11 @@ class PhoneChat(Stored):
 
     @property
     def key(self) -> Key:
-        """This look-up's key."""
+        """The key of this reference."""
         return self.key_of(self.tenant, self.phone, self.line)
 
     def to_item(self) -> Item:
-        """The look-up as table attributes."""
+        """Return the reference as table attributes."""
         return self.attributes()
 
 

@@ -1,4 +1,4 @@
-"""The recorded form of a model's answer, bounded so that every answer fits in its step's item.
+"""The recorded form of a model's answer, bounded to fit in its step's item.
 
 DynamoDB allows 400 KB per item, which a step shares between the prompt, the answer and the tool
 results. Skein uses only the recorded form: its calls are carried out, and the next request repeats

@@ -50,7 +50,7 @@ class Shown(Value):
 
 
 class ShownStaging(Value):
-    """Borrowed context that a prompt of a run held, and the chat in which it was staged."""
+    """Borrowed context that a run's prompt held, and the chat of its staging."""
 
     chat_id: Identifier
     staging: str
@@ -166,7 +166,7 @@ class Run(Stored):
 
     @staticmethod
     def home_of(run_id: str) -> str:
-        """Return the id of the chat or agent whose partition holds the run, from the run's id.
+        """Return the id of the chat or agent whose partition holds a run.
 
         Raises:
             ValueError: This is no run's id.
@@ -213,7 +213,7 @@ class Run(Stored):
 
     @property
     def followed_by(self) -> str:
-        """The correlation id of the run's work; the run's own id, if no request started the run."""
+        """The correlation id of the run's work; the run's id if it has none."""
         return self.correlation_id or self.id
 
     @property
@@ -252,5 +252,5 @@ def live_key(run: Run) -> Key:
 
 
 def run_id_in(home_id: str, ulid: str) -> str:
-    """Return a run's id: a ULID and the id of the chat or agent whose partition holds the run."""
+    """Return a run's id: a ULID and the id of its chat or agent (`Run.home_of`)."""
     return f"run_{ulid}_{home_id}"

@@ -95,7 +95,7 @@ class SkillCatalog(Stored):
         return cls() if item is None else cls.from_item(item)
 
     def with_head(self, head: SkillHead) -> Self:
-        """Return the catalog with this head added, or in place of the head of the same name."""
+        """Return the catalog with a head added, or replaced by name."""
         others = [each for each in self.heads if each.name != head.name]
         heads = sorted([*others, head], key=lambda each: each.name)
         return self.model_copy(update={"heads": tuple(heads), "version": self.version + 1})

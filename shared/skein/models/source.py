@@ -14,7 +14,9 @@ MAX_PAYLOAD_BYTES = 64 * 1024
 
 
 class Source(Stored):
-    """A webhook service; the code calls it a source, since `service` has another meaning there.
+    """A webhook service.
+
+    The code calls it a source, since `service` has another meaning there.
 
     Attributes:
         agent_ids: The agents that each webhook triggers.
@@ -31,7 +33,7 @@ class Source(Stored):
 
     @staticmethod
     def key_of(source_id: str) -> Key:
-        """Return the key of a source; it has no tenant, since a webhook knows only the id."""
+        """Return the key of a source, without a tenant: a webhook knows only the id."""
         return Key(f"SERVICE#{key_part(source_id)}", META)
 
     @property

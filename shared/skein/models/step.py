@@ -97,7 +97,7 @@ class PromptRecord(Value):
         return self.model_copy(update={"sections": sections, "turns": None})
 
     def packed(self, most_bytes: int = MAX_PROMPT_BYTES) -> bytes:
-        """Return the record, compressed for the table; cuts the longest texts to `most_bytes`."""
+        """Compress the record for the table; cuts its longest texts if it exceeds `most_bytes`."""
         record = self
         while len(data := zlib.compress(record.model_dump_json().encode())) > most_bytes:
             record = record._with_longest_cut()

@@ -56,7 +56,7 @@ class SortKeyPrefix(str):
 
 
 def key_kind(sk: str) -> str:
-    """Return the kind of item that a sort key names, whether or not the item has ended."""
+    """Return the kind of item that a sort key names, the same for ended items."""
     return sk.removeprefix(ENDED).partition("#")[0]
 
 

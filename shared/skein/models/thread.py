@@ -171,7 +171,9 @@ class Workbench(Stored):
 
 
 class ThreadRunLink(Stored):
-    """A link from a thread to an activation that worked with it; the export follows these links.
+    """A link from a thread to an activation in which the thread was active.
+
+    The thread's export follows these links.
 
     Attributes:
         activation: The number of the activation in the run; None in an old link to all activations
