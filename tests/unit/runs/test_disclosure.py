@@ -6,6 +6,7 @@ import pytest
 
 from skein.models.audience import OPEN, Audience
 from skein.models.chat import Chat
+from skein.models.ownership import Reach
 from skein.models.run import Run
 from skein.models.storage import Update
 from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger
@@ -266,6 +267,23 @@ def test_reading_back_beyond_a_join_narrows_what_a_run_may_tell_elsewhere() -> N
     assert first.status == "done"
     assert "Before" in read.content
     assert second.content == REFUSED
+
+
+def test_reading_back_beyond_a_join_narrows_who_is_shown_what_is_made_of_it() -> None:
+    """The goal is made of what was said before Sarah joined, so it is for Husam alone."""
+    world = _house()
+    world.chat(HUSAM, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
+    world.post("Before", HUSAM, chat_id="chat_pair")
+    world.known(SARAH)
+    world.app.chat_admin.add_member(TENANT, "chat_pair", HUSAM, SARAH.ref)
+    for n in range(100):
+        world.post(f"After {n}", HUSAM, chat_id="chat_pair")
+    reads, sets = calls(("read_messages", {"before": 3})), calls(("set_goal", {"text": "Before"}))
+    run = _ask(world, "chat_pair", reads, sets, END)
+    assert [result.status for result in results_of(world, run)[:2]] == ["done", "done"]
+    reach = Reach(tenant=TENANT, agent_id=COACH.id, scopes=("chat:chat_pair",))
+    [goal] = world.app.goals.list(reach).items
+    assert goal.audience == HUSAMS
 
 
 # ---------------------------------------------------------------------- runs without a chat

@@ -134,13 +134,13 @@ class ToolContext:
 
 
 def content_of(call: ToolContext) -> Audience:
-    """Return the audience of everything that this activation was shown.
+    """Return the audience of everything that this activation was shown, tool results included.
 
-    Each section and tool result may be shown to all readers. So the people who were present for the
-    history window may know everything else, too. Without a chat, this is the audience of the
-    trigger.
+    It is the audience by which posts are allowed, so that a memory, a goal or a document is for no
+    more people than a message made from the same content.
     """
-    return call.reading.audience
+    held = call.work.run.held
+    return held.audience if held is not None else call.reading.audience
 
 
 def own_scope(call: ToolContext) -> str | None:
