@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from skein.adapters.attributes import marshal_item
-from skein.models.storage import Item, Key, Put
+from skein.models.common.storage import Item, Key, Put
 from skein.ports import Table
 
 ITEMS_OF_A_TRANSACTION = 100

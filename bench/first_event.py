@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from skein.models.completion import ModelAnswer, ModelRequest
-    from skein.models.sms import OutgoingSms, SentSms
+    from skein.models.delivery.sms import OutgoingSms, SentSms
+    from skein.models.runs.completion import ModelAnswer, ModelRequest
     from skein.ports import Clock, LanguageModel, Queues, Secrets, Sms, Table
 
 NOBODY = "http://127.0.0.1:9"  # nothing listens on the port of `discard`
@@ -99,7 +99,7 @@ def use_first_app(told: dict[str, Any]) -> None:
         @cached_property
         def table(self) -> "Table":
             real = super().table
-            from skein.models.storage import Key, Put
+            from skein.models.common.storage import Key, Put
             from tests.fakes.table import MemoryTable
 
             _in_vain(lambda: real.get(Key("nobody", "answers")))

@@ -32,7 +32,10 @@ from skein.adapters.tokens import Tokens
 from skein.bootstrap import App, build_app
 from skein.models.api.directory import NewAgent, NewLine, NewUser
 from skein.models.api.services import NewService
-from skein.models.jobs import (
+from skein.models.common.storage import Item, Key, Write
+from skein.models.delivery.sms import InboundSms
+from skein.models.directory.source import Source
+from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
@@ -42,9 +45,6 @@ from skein.models.jobs import (
     SummaryJob,
     UpkeepJob,
 )
-from skein.models.sms import InboundSms
-from skein.models.source import Source
-from skein.models.storage import Item, Key, Write
 from skein.ports import Clock
 from skein.services.inbound.webhook_signature import sign
 from skein.settings import Settings

@@ -15,9 +15,9 @@ from bench.fills import filled_by_transactions
 from bench.script import SYSTEM_PROMPT
 from bench.skein_chat import TENANT, Kind, SkeinChat
 from bench.stand import Stand
-from skein.models.agent import DEFAULT_TOOLS, ToolName
-from skein.models.completion import ModelRequest
-from skein.models.step import PromptRecord, Step
+from skein.models.directory.agent import DEFAULT_TOOLS, ToolName
+from skein.models.runs.completion import ModelRequest
+from skein.models.runs.step import PromptRecord, Step
 from skein.ports import ModelTokens
 from skein.settings import Settings
 from tests.fakes.table import MemoryTable

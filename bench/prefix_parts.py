@@ -21,7 +21,7 @@ from bench.report import printed
 from bench.script import SYSTEM_PROMPT
 from bench.skein_chat import Kind
 from skein.adapters.tokens import Tokens
-from skein.models.step import HISTORY, PromptSection
+from skein.models.runs.step import HISTORY, PromptSection
 from skein.ports import ModelTokens, TokenCounter
 from skein.services.chat_state import history_window as windows
 from skein.settings import Settings

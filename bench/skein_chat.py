@@ -7,16 +7,16 @@ from typing import Literal
 from bench.fills import Fill
 from bench.script import SYSTEM_PROMPT, text
 from bench.stand import BEGUN, Stand
-from skein.models.agent import DEFAULT_TOOLS, Agent, ToolName
-from skein.models.base import NamedMember
-from skein.models.chat import Chat, Membership, Message
-from skein.models.dedupe import DedupeMark
-from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
-from skein.models.run import Run
-from skein.models.session import Session
-from skein.models.storage import Item
-from skein.models.summary import Summary
-from skein.models.user import User
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.dedupe import DedupeMark
+from skein.models.chats.session import Session
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Item
+from skein.models.directory.agent import DEFAULT_TOOLS, Agent, ToolName
+from skein.models.directory.user import User
+from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
+from skein.models.runs.run import Run
+from skein.models.summaries.summary import Summary
 from skein.services.chat_state.history_window import pinned
 from skein.services.chats.post_message import NewMessage
 

@@ -22,7 +22,7 @@ from bench.wire import Wire, seconds_on_wire
 from skein.adapters.dynamodb import DynamoTable
 from skein.adapters.tokens import Tokens
 from skein.bootstrap import App
-from skein.models.jobs import RunJob
+from skein.models.outbox.jobs import RunJob
 
 TABLE = "skein"
 WORKERS = {"skein": True, "skein-warm": False}  # whether each turn's has seen nothing yet

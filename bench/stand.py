@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from bench.script import text
 from skein.adapters.system import UlidIds
 from skein.bootstrap import App, build_app
-from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage
+from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.ports import Clock, ModelTokens, Table
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues

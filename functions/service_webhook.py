@@ -10,7 +10,7 @@ from skein.bootstrap import app, preload
 from skein.errors import Invalid, SkeinError, TooLarge
 from skein.http import JSON_HEADERS, error_response
 from skein.logs import logged
-from skein.models.source import MAX_PAYLOAD_BYTES
+from skein.models.directory.source import MAX_PAYLOAD_BYTES
 from webhooks.event import Webhook
 
 preload("sources")

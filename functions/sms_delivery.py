@@ -8,7 +8,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from skein.bootstrap import app, preload
 from skein.invocations import deadline_of
 from skein.logs import logged
-from skein.models.jobs import DeliveryJob
+from skein.models.outbox.jobs import DeliveryJob
 from skein.sqs_events import process
 
 preload("deliveries", "sms", "secrets")

@@ -7,7 +7,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app, preload
 from skein.logs import logged
-from skein.models.jobs import UpkeepJob
+from skein.models.outbox.jobs import UpkeepJob
 from skein.sqs_events import process
 
 preload("upkeep")

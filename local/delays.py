@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from skein.models.base import rfc3339
+from skein.models.common.base import rfc3339
 from skein.ports import Clock
 
 if TYPE_CHECKING:

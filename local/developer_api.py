@@ -15,7 +15,7 @@ from local.quiet import Quiet
 from local.sms_log import Sms, SmsLog
 from local.twilio_sandbox import E164
 from local.twilio_webhooks import TwilioWebhooks
-from skein.models.base import rfc3339
+from skein.models.common.base import rfc3339
 
 PREFIX = "/local/"
 LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}

@@ -3,7 +3,7 @@
 import logging
 
 from skein.errors import SkeinError
-from skein.models.completion import ModelAnswer, ModelRequest
+from skein.models.runs.completion import ModelAnswer, ModelRequest
 from skein.ports import LanguageModel
 
 logger = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
 from skein.adapters.system import SystemClock
-from skein.models.chat import Membership
-from skein.models.storage import Key
+from skein.models.chats.chat import Membership
+from skein.models.common.storage import Key
 from skein.ports import Table
 from skein.services.chat_state.closed_memberships import move_closed
 from skein.settings import Settings

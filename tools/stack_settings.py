@@ -15,7 +15,7 @@ from local.config import Config
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
 from skein.adapters.system import SystemClock
-from skein.models.overrides import StackOverrides, StackOverridesChange
+from skein.models.config.overrides import StackOverrides, StackOverridesChange
 from skein.ports import Clock, Table
 from skein.services.config.stack_settings import StackBook
 from skein.settings import Settings

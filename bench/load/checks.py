@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench.load.found import Found
-from skein.models.chat import Message
-from skein.models.run import Run
+from skein.models.chats.chat import Message
+from skein.models.runs.run import Run
 
 ANSWERED = frozenset({"sent", "delivered"})
 # What may lie ahead when all is quiet: a chat that has been quiet for long enough is consolidated.

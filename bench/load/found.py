@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from local.sms_log import Sms
 from skein.adapters.attributes import unmarshal_item
-from skein.models.chat import Chat, Membership, Message
-from skein.models.dedupe import DedupeMark
-from skein.models.delivery import Delivery
-from skein.models.run import Run
-from skein.models.step import Step
-from skein.models.storage import Item
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.dedupe import DedupeMark
+from skein.models.common.storage import Item
+from skein.models.delivery.delivery import Delivery
+from skein.models.runs.run import Run
+from skein.models.runs.step import Step
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -25,7 +25,7 @@ from local.aws import TABLE_NAME
 from local.demo import LINE
 from local.template import ROOT
 from skein import bootstrap
-from skein.models.due import DUE_SHARDS, DueKind, due_partition
+from skein.models.outbox.due import DUE_SHARDS, DueKind, due_partition
 
 LOCUST = ROOT / ".cache" / "load" / "bin" / "locust"
 PEOPLE_A_GROUP = 5

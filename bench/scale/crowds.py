@@ -9,17 +9,17 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Any
 
-from skein.models.audience import OPEN
-from skein.models.base import MemberRef, rfc3339
-from skein.models.chat import SmsAddress
-from skein.models.consolidation import Consolidation
-from skein.models.delivery import Delivery
-from skein.models.due import DueKind
-from skein.models.memory import Memory
-from skein.models.ownership import owned_partition
-from skein.models.run import Run
-from skein.models.storage import Item, Key
-from skein.models.trigger import Trigger
+from skein.models.chats.chat import SmsAddress
+from skein.models.common.audience import OPEN
+from skein.models.common.base import MemberRef, rfc3339
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Item, Key
+from skein.models.delivery.delivery import Delivery
+from skein.models.memory.consolidation import Consolidation
+from skein.models.memory.memory import Memory
+from skein.models.outbox.due import DueKind
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import Trigger
 
 TENANT = "acme"
 ENTRIES_OF_AN_AGENT = 20

@@ -24,9 +24,9 @@ from bench.scale.units import (
 )
 from skein.adapters.rules import Query, check_batch, check_key, check_write
 from skein.errors import ConditionFailed
-from skein.models.base import stable_hash
-from skein.models.due import DUE_SHARDS, due_partition
-from skein.models.storage import IndexName, Is, Item, Key, Page, Update, Write
+from skein.models.common.base import stable_hash
+from skein.models.common.storage import IndexName, Is, Item, Key, Page, Update, Write
+from skein.models.outbox.due import DUE_SHARDS, due_partition
 
 BLOCK = 4_096  # numbers whose shards are found out at once
 

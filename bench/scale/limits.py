@@ -8,8 +8,8 @@ from bench.scale.assumptions import Assumptions
 from bench.scale.cost import Costs
 from bench.scale.traffic import Activity
 from local.template import Template
-from skein.models.due import DUE_SHARDS
-from skein.models.overrides import TenantLimits
+from skein.models.config.overrides import TenantLimits
+from skein.models.outbox.due import DUE_SHARDS
 from skein.services.quotas.rate_limits import rates_of
 from skein.services.quotas.usage import USAGE_SHARDS
 from skein.settings import Settings

@@ -17,7 +17,7 @@ from bench.scale.units import (
     size_of,
     write_units,
 )
-from skein.models.storage import Check, IndexName, Item, Key, Page, Write
+from skein.models.common.storage import Check, IndexName, Item, Key, Page, Write
 from skein.ports import Clock
 from tests.fakes.table import MemoryTable
 

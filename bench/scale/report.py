@@ -15,8 +15,8 @@ from bench.scale.stage import SPARE_SECONDS
 from bench.scale.traffic import Activity
 from local.template import Function, Template
 from skein.adapters.sqs import BATCH_JOBS
-from skein.models.due import DUE_SHARDS
-from skein.models.storage import MAX_BATCH_GET_KEYS, MAX_TRANSACTION_ITEMS
+from skein.models.common.storage import MAX_BATCH_GET_KEYS, MAX_TRANSACTION_ITEMS
+from skein.models.outbox.due import DUE_SHARDS
 from skein.services.common.parallel import THREADS
 from skein.services.outbox.due_scanner import BATCH, PAGE
 from skein.services.outbox.tick import BACKOFF_MINUTES

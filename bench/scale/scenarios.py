@@ -11,7 +11,7 @@ from typing import Any
 from bench.scale.crowds import Crowd
 from bench.scale.meter import Pace
 from bench.scale.stage import Maker, Overtaken, Shape, Stage, deployment
-from skein.models.storage import Item
+from skein.models.common.storage import Item
 from skein.services.memory.finder import MemoryFinder
 from skein.services.outbox.due_scanner import ALL_SHARDS
 from skein.services.outbox.tick import Tick

@@ -13,11 +13,11 @@ from bench.scale.generated import GeneratedTable
 from bench.scale.meter import CallMeter, Lanes, Pace
 from local.template import Template
 from skein.adapters.sqs import BATCH_JOBS
-from skein.models.consolidation import Consolidation
-from skein.models.delivery import Delivery
-from skein.models.jobs import ConsolidationJob, DeliveryJob, Job, RunJob
-from skein.models.run import Run
-from skein.models.storage import Key
+from skein.models.common.storage import Key
+from skein.models.delivery.delivery import Delivery
+from skein.models.memory.consolidation import Consolidation
+from skein.models.outbox.jobs import ConsolidationJob, DeliveryJob, Job, RunJob
+from skein.models.runs.run import Run
 from skein.ports import Table
 from skein.services.common.parallel import THREADS
 from skein.services.outbox.dispatch import Dispatch

@@ -17,10 +17,12 @@ from bench.script import SYSTEM_PROMPT, text
 from bench.skein_chat import INVOCATION, TENANT, Kind, SkeinChat
 from bench.stand import BEGUN, Stand
 from skein.bootstrap import build_app
-from skein.models.agent import Agent
 from skein.models.api.base import ChatChange
-from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage
-from skein.models.jobs import (
+from skein.models.common.storage import Put
+from skein.models.delivery.sms import InboundSms, SmsStatus, StatusReport
+from skein.models.directory.agent import Agent
+from skein.models.directory.line import Line
+from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     Job,
@@ -29,9 +31,7 @@ from skein.models.jobs import (
     SummaryJob,
     UpkeepJob,
 )
-from skein.models.line import Line
-from skein.models.sms import InboundSms, SmsStatus, StatusReport
-from skein.models.storage import Put
+from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.ports import Clock, ModelTokens
 from skein.services.chats.post_message import NewMessage
 from tests.fakes.sms import MemorySms

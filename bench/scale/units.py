@@ -9,7 +9,7 @@ from typing import Any
 
 from skein.adapters.attributes import marshal_item
 from skein.adapters.rules import INDEXES, TABLE
-from skein.models.storage import Item
+from skein.models.common.storage import Item
 from tests.fakes.table import item_size
 
 READ_BYTES = 4 * 1024

@@ -34,7 +34,7 @@ from skein.errors import (
 )
 from skein.http import error_response
 from skein.models.api.base import EntityId, ErrorEnvelope
-from skein.models.base import NamedMember, Tenant, Value
+from skein.models.common.base import NamedMember, Tenant, Value
 from skein.services.common.pagination import MAX_PAGE
 
 Scope = Literal["chat", "admin"]

@@ -13,8 +13,8 @@ from aws_lambda_powertools.event_handler.request import Request
 
 from skein.bootstrap import app
 from skein.masking import masked
-from skein.models.audit import AuditKind, AuditVerb
-from skein.models.document import Document
+from skein.models.privacy.audit import AuditKind, AuditVerb
+from skein.models.workspace.document import Document
 from skein.services.privacy.audit_log import Deed
 
 Next = Callable[[Any], Response[Any]]

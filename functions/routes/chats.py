@@ -16,7 +16,7 @@ from skein.models.api.base import (
     NewChat,
     OwnChatResource,
 )
-from skein.models.base import MemberKind, MemberRef
+from skein.models.common.base import MemberKind, MemberRef
 from skein.services.chats.views import OwnChat
 from skein.services.common.pagination import DEFAULT_PAGE
 

@@ -22,7 +22,7 @@ from skein.models.api.documents import (
     DocumentText,
     NewDocument,
 )
-from skein.models.document import DocumentReach, Folder
+from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.workspace.document_edits import Revision
 

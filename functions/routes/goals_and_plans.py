@@ -23,9 +23,9 @@ from skein.models.api.goals_and_plans import (
     PlanPage,
     PlanResource,
 )
-from skein.models.goal import GoalStatus
-from skein.models.ownership import Owner, Reach
-from skein.models.plan import PlanStatus
+from skein.models.common.ownership import Owner, Reach
+from skein.models.planning.goal import GoalStatus
+from skein.models.planning.plan import PlanStatus
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()

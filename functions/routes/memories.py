@@ -15,8 +15,8 @@ from routes.scope import OfChat, OfUser, reach_of
 from skein.bootstrap import app
 from skein.models.api.base import EntityId
 from skein.models.api.memories import MemoryPage, MemoryResource, NewMemory
-from skein.models.memory import MemoryKind
-from skein.models.ownership import Owner
+from skein.models.common.ownership import Owner
+from skein.models.memory.memory import MemoryKind
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.memory.memories import MemoryState
 

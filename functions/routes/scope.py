@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from skein.bootstrap import app
 from skein.errors import Unprocessable
 from skein.models.api.base import EntityId
-from skein.models.ownership import Reach
+from skein.models.common.ownership import Reach
 
 OfUser = Annotated[
     EntityId | None, Query(description="From the direct chats with this person, instead of open.")

@@ -4,7 +4,7 @@ from routes.app import ApiRouter, documented
 from routes.audited import changes, reads
 from skein.bootstrap import app
 from skein.models.api.directory import SettingsResource
-from skein.models.overrides import TenantOverrides, TenantOverridesChange
+from skein.models.config.overrides import TenantOverrides, TenantOverridesChange
 
 router = ApiRouter()
 

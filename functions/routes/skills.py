@@ -9,7 +9,7 @@ from routes.app import ApiRouter, documented, no_content
 from routes.audited import changes, creates, deletes, reads
 from skein.bootstrap import app
 from skein.models.api.documents import NewSkill, SkillBody, SkillLine, SkillList, SkillResource
-from skein.models.skill import SkillHead, SkillName
+from skein.models.workspace.skill import SkillHead, SkillName
 
 router = ApiRouter()
 

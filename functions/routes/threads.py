@@ -19,8 +19,8 @@ from skein.models.api.threads import (
     ThreadResource,
     TrainingUnit,
 )
-from skein.models.ownership import Owner, Reach
-from skein.models.thread import ThreadStatus
+from skein.models.common.ownership import Owner, Reach
+from skein.models.workspace.thread import ThreadStatus
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()

@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError
 
 from skein.errors import Forbidden, Invalid, TooLarge
-from skein.models.base import Value
-from skein.models.sms import InboundSms, StatusReport, known_status
+from skein.models.common.base import Value
+from skein.models.delivery.sms import InboundSms, StatusReport, known_status
 from skein.ports import WebhookVerifier
 from webhooks.event import Webhook
 

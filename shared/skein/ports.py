@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from skein.models.completion import ModelAnswer, ModelRequest
-from skein.models.jobs import Job
-from skein.models.sms import OutgoingSms, SentSms
-from skein.models.storage import IndexName, Item, Key, Page, Write
+from skein.models.common.storage import IndexName, Item, Key, Page, Write
+from skein.models.delivery.sms import OutgoingSms, SentSms
+from skein.models.outbox.jobs import Job
+from skein.models.runs.completion import ModelAnswer, ModelRequest
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Ids(Protocol):
 
 
 class Table(Protocol):
-    """The single table. `skein.models.storage` defines its keys, conditions and writes.
+    """The single table. `skein.models.common.storage` defines its keys, conditions and writes.
 
     An item expires at its `expires_at`, in seconds since 1970. Reads do not return expired items.
     Conditions still see them until the table deletes them.

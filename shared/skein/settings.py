@@ -10,7 +10,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from skein.errors import SkeinError
-from skein.models.overrides import ResetPhrases
+from skein.models.config.overrides import ResetPhrases
 
 PREFIX = "SKEIN_"
 

@@ -13,7 +13,7 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.models.jobs import Job
+from skein.models.outbox.jobs import Job
 
 J = TypeVar("J", bound=Job)
 

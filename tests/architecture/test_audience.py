@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from skein.models.audience import Origin
-from skein.models.base import Stored, Value
-from skein.models.document import Document
-from skein.models.goal import Goal
-from skein.models.ownership import Owned
-from skein.models.plan import Plan
-from skein.models.run import Run, SentMessage
+from skein.models.common.audience import Origin
+from skein.models.common.base import Stored, Value
+from skein.models.common.ownership import Owned
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.runs.run import Run, SentMessage
+from skein.models.workspace.document import Document
 
 PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
 

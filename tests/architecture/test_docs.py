@@ -15,37 +15,22 @@ from pydantic.fields import FieldInfo
 import api_docs
 from local.template import ROOT, Template
 from skein import errors
-from skein.models import (
-    agent,
-    audit,
-    borrowed,
-    chat,
-    consolidation,
-    dedupe,
-    delivery,
-    document,
-    due,
-    erasure,
-    goal,
-    limit,
-    line,
-    memory,
-    overrides,
-    ownership,
-    phone,
-    plan,
-    reflection,
-    run,
-    skill,
-    source,
-    step,
-    thread,
-    user,
-)
-from skein.models.audience import OPEN
-from skein.models.base import MemberRef, Stored
-from skein.models.storage import Key
-from skein.models.trigger import Trigger
+from skein.models.chats import borrowed, chat, dedupe
+from skein.models.common import ownership
+from skein.models.common.audience import OPEN
+from skein.models.common.base import MemberRef, Stored
+from skein.models.common.storage import Key
+from skein.models.config import overrides
+from skein.models.delivery import delivery
+from skein.models.directory import agent, line, phone, source, user
+from skein.models.memory import consolidation, memory, reflection
+from skein.models.outbox import due
+from skein.models.planning import goal, plan
+from skein.models.privacy import audit, erasure
+from skein.models.quotas import limit
+from skein.models.runs import run, step
+from skein.models.runs.trigger import Trigger
+from skein.models.workspace import document, skill, thread
 from skein.services.config.resolution import resolved
 from skein.services.quotas.usage import COUNTS, UsageCounters
 from skein.services.runs.concurrency_limit import ConcurrencyLimit

@@ -71,7 +71,7 @@ def test_the_local_stack_imports_no_tests() -> None:
 
 PACKAGES = sorted(
     init.parent
-    for layer in ("services", "agent")
+    for layer in ("models", "services", "agent")
     for init in (PACKAGE / layer).glob("*/__init__.py")
     if "tools" not in init.parts
 )

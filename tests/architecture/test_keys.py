@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from skein.models import storage
-from skein.models.storage import SortKeyPrefix
+from skein.models.common import storage
+from skein.models.common.storage import SortKeyPrefix
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "shared" / "skein" / "models"
@@ -40,7 +40,7 @@ def _spelled(path: Path) -> list[str]:
 
 def _prefixes() -> list[SortKeyPrefix]:
     spelled = []
-    for path in sorted(MODELS.glob("*.py")):
+    for path in sorted(MODELS.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "SortKeyPrefix":
                 [text] = node.args

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from local.template import ROOT, Function, Template
-from skein.models.audit import AuditEntry
-from skein.models.chat import Chat
+from skein.models.chats.chat import Chat
+from skein.models.privacy.audit import AuditEntry
 from skein.services.outbox.due_scanner import ALL_SHARDS, shards_of
 from skein.settings import PREFIX, Settings, variable
 

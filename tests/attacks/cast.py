@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from skein.models.base import NamedMember
-from skein.models.chat import ChatKind, Visibility
+from skein.models.chats.chat import ChatKind, Visibility
+from skein.models.common.base import NamedMember
 from tests.support.builders import bot, person
 
 ALICE = person("usr_alice", "Alice")

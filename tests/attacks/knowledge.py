@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership, Message
-from skein.models.run import Run
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.base import MemberRef
+from skein.models.runs.run import Run
 from tests.attacks.cast import PEOPLE, Word, named, titled
 from tests.support.builders import TENANT, World
 

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from skein.models.ownership import owned_partition
-from skein.models.phone import PhoneOwner
-from skein.models.thread import ENDED_THREAD, Thread
+from skein.models.common.ownership import owned_partition
+from skein.models.directory.phone import PhoneOwner
+from skein.models.workspace.thread import ENDED_THREAD, Thread
 from tests.attacks.cast import AGENTS, named, titled
 from tests.attacks.knowledge import EVERYBODY
 from tests.attacks.stage import Stage

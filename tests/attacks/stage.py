@@ -12,15 +12,15 @@ from typing import Any
 from skein.errors import Rejected, Unavailable
 from skein.models.api.base import ChatChange
 from skein.models.api.directory import AgentChange, UserChange
-from skein.models.base import MemberRef, NamedMember
-from skein.models.chat import SmsAddress
-from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
-from skein.models.jobs import RunJob
-from skein.models.ownership import Owner
-from skein.models.phone import PhoneChat
-from skein.models.run import Run
-from skein.models.sms import InboundSms
-from skein.models.trigger import ServiceTrigger, Trigger
+from skein.models.chats.chat import SmsAddress
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.ownership import Owner
+from skein.models.delivery.sms import InboundSms
+from skein.models.directory.phone import PhoneChat
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import ServiceTrigger, Trigger
 from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
 from tests.attacks import thief

@@ -8,11 +8,11 @@ from hypothesis import find, settings
 from hypothesis import strategies as st
 
 from skein.agent import training_export as training
-from skein.models.audience import Audience
-from skein.models.chat import Chat
-from skein.models.document import DocumentReach
-from skein.models.run import Run
-from skein.models.thread import Thread
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience
+from skein.models.runs.run import Run
+from skein.models.workspace.document import DocumentReach
+from skein.models.workspace.thread import Thread
 from skein.services.runs import disclosure
 from skein.services.runs.queries import RunView
 from skein.services.workspace import document_edits

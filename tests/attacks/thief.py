@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skein.models.completion import ModelRequest
+from skein.models.runs.completion import ModelRequest
 from tests.attacks.cast import CONFIDED, FORM, ROOMS, SECRET_WORD
 from tests.attacks.steps import Move, MoveKind, Tactic
 from tests.support.fakes import Calls

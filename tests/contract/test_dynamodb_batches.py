@@ -6,7 +6,7 @@ import pytest
 
 from skein.adapters.dynamodb import BATCH_TRIES, DynamoTable
 from skein.errors import Throttled
-from skein.models.storage import Key
+from skein.models.common.storage import Key
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
 

@@ -22,7 +22,7 @@ from skein.errors import (
     TooLarge,
     Unavailable,
 )
-from skein.models.storage import Check, Delete, Exists, Key, Missing, Put, Update, Write
+from skein.models.common.storage import Check, Delete, Exists, Key, Missing, Put, Update, Write
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
 

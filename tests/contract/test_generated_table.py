@@ -8,8 +8,15 @@ from bench.scale.crowds import KINDS, Crowd
 from bench.scale.generated import GeneratedTable
 from bench.scale.meter import CallMeter, Pace
 from skein.errors import ConditionFailed
-from skein.models.due import DUE_SHARDS, DueKind, due_before, due_mark, due_partition, still_due
-from skein.models.storage import Item, Key, Page, Put, Update
+from skein.models.common.storage import Item, Key, Page, Put, Update
+from skein.models.outbox.due import (
+    DUE_SHARDS,
+    DueKind,
+    due_before,
+    due_mark,
+    due_partition,
+    still_due,
+)
 from skein.ports import Table
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable

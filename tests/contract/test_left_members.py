@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skein.adapters.dynamodb import DynamoTable
-from skein.models.base import NamedMember
-from skein.models.chat import Chat, Membership
-from skein.models.storage import Put
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Put
 from skein.services.chat_state.snapshot import read_snapshot
 from tests.contract.conftest import NOW, TABLE_NAME
 from tests.fakes.system import FixedClock

@@ -3,7 +3,7 @@
 import pytest
 
 from skein.errors import ConditionFailed
-from skein.models.storage import Delete, Exists, Key, Missing, Put, Update
+from skein.models.common.storage import Delete, Exists, Key, Missing, Put, Update
 from tests.fakes.table import Call, MemoryTable
 
 A, B = Key("p", "a"), Key("p", "b")

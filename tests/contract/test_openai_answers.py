@@ -7,7 +7,7 @@ import pytest
 
 from skein.adapters.openai_model import OpenAIModel
 from skein.errors import ModelRejected, SkeinError, Throttled, Unavailable
-from skein.models.completion import ModelMessage, ModelRequest, TokenUsage
+from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.services.summaries.model import AGENT_SCHEMA, CHAT_SCHEMA
 from tests.support.fakes import NOTHING_NEW
 from tests.support.scripted_openai import Answer, ScriptedOpenAI

@@ -11,7 +11,7 @@ import pytest
 
 from skein.adapters.openai_model import OpenAIModel
 from skein.errors import Unavailable
-from skein.models.completion import ModelMessage, ModelRequest
+from skein.models.runs.completion import ModelMessage, ModelRequest
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 THREADS = 8

@@ -11,7 +11,7 @@ from moto import mock_aws
 from skein.adapters.aws import Aws
 from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
-from skein.models.jobs import (
+from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,

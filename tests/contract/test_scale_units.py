@@ -10,7 +10,7 @@ from bench.scale.units import read_units, write_units
 from bench.wire import Wire
 from skein.adapters.dynamodb import DynamoTable
 from skein.errors import ConditionFailed
-from skein.models.storage import Check, Delete, Exists, Key, Missing, Put, Update
+from skein.models.common.storage import Check, Delete, Exists, Key, Missing, Put, Update
 from skein.ports import Table
 from skein.settings import Settings
 from tests.fakes.system import FixedClock

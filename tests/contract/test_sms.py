@@ -12,7 +12,7 @@ from twilio.rest.api.v2010.account.message import MessageInstance
 from skein.adapters import twilio_sms
 from skein.adapters.twilio_sms import TwilioSms
 from skein.errors import Ambiguous, SkeinError, SmsRejected, Throttled, Unavailable
-from skein.models.sms import OutgoingSms, known_status
+from skein.models.delivery.sms import OutgoingSms, known_status
 from skein.ports import Sms
 from skein.settings import Settings
 from tests.fakes.sms import Fault, MemorySecrets, MemorySms

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skein.errors import ConditionFailed
-from skein.models.storage import (
+from skein.models.common.storage import (
     Absent,
     AllOf,
     AnyOf,

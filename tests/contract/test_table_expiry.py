@@ -3,7 +3,7 @@
 import pytest
 
 from skein.errors import ConditionFailed
-from skein.models.storage import Check, Key, Missing, Put, gone
+from skein.models.common.storage import Check, Key, Missing, Put, gone
 from skein.ports import Table
 from tests.fakes.system import FixedClock
 

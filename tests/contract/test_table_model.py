@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skein.adapters.dynamodb import DynamoTable
 from skein.adapters.system import SystemClock
 from skein.errors import ConditionFailed
-from skein.models.storage import (
+from skein.models.common.storage import (
     Absent,
     AllOf,
     AnyOf,

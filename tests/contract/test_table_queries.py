@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from skein.models.storage import Delete, IndexName, Item, Key, Page, Put, Update
+from skein.models.common.storage import Delete, IndexName, Item, Key, Page, Put, Update
 from skein.ports import Table
 
 INDEXES: tuple[IndexName, ...] = ("gsi1", "gsi2")

@@ -7,7 +7,7 @@ from threading import Barrier
 import pytest
 
 from skein.errors import ConditionFailed, TooLarge
-from skein.models.storage import (
+from skein.models.common.storage import (
     Absent,
     Below,
     Check,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import TooLarge
-from skein.models.storage import Delete, Key, Put, Update, Write
+from skein.models.common.storage import Delete, Key, Put, Update, Write
 from skein.ports import Table
 
 KB = 1024

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from skein.errors import MissingSecret, SkeinError
-from skein.models.base import to_utc
-from skein.models.sms import OutgoingSms, SentSms
+from skein.models.common.base import to_utc
+from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.ports import Clock
 
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from skein.adapters.rules import check_jobs
-from skein.models.base import to_utc
-from skein.models.jobs import Job, QueueName
+from skein.models.common.base import to_utc
+from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Clock
 
 ULID_LENGTH = 26

@@ -31,7 +31,7 @@ from skein.adapters.rules import (
     check_write,
 )
 from skein.errors import ConditionFailed, TooLarge
-from skein.models.storage import (
+from skein.models.common.storage import (
     Absent,
     AllOf,
     AnyOf,

@@ -26,9 +26,9 @@ import upkeep_worker
 from skein import bootstrap
 from skein.bootstrap import App, build_app
 from skein.errors import SkeinError
-from skein.models.due import DUE_SHARDS, DueKind, due_before, due_partition
-from skein.models.jobs import Job, QueueName
-from skein.models.storage import Item
+from skein.models.common.storage import Item
+from skein.models.outbox.due import DUE_SHARDS, DueKind, due_before, due_partition
+from skein.models.outbox.jobs import Job, QueueName
 from tests.support.api_client import Answer, Client, Context, recorded
 from tests.support.builders import World, tokens
 from tests.support.fakes import Fuse, Killed, in_turn

@@ -6,13 +6,13 @@ from typing import Any
 
 import service_webhook
 from skein.agent.tools import TOOLS
-from skein.models.completion import ModelRequest
-from skein.models.ownership import Owner
-from skein.models.run import Run
-from skein.models.source import Source
-from skein.models.step import Step
-from skein.models.storage import Key, Put
-from skein.models.trigger import Resume
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Key, Put
+from skein.models.directory.source import Source
+from skein.models.runs.completion import ModelRequest
+from skein.models.runs.run import Run
+from skein.models.runs.step import Step
+from skein.models.runs.trigger import Resume
 from skein.services.inbound.webhook_signature import sign
 from tests.faults.deployment import Deployment, Phone
 from tests.support.api_client import recorded

@@ -13,17 +13,17 @@ import pytest
 
 from skein.adapters.dynamodb import DynamoTable
 from skein.errors import RateLimited
-from skein.models.base import MemberRef
-from skein.models.chat import Chat
-from skein.models.completion import TokenUsage
-from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
-from skein.models.limit import DAY, Allowance
-from skein.models.overrides import TenantOverrides
-from skein.models.ownership import Owner
-from skein.models.phone import PhoneChat
-from skein.models.run import Run
-from skein.models.sms import InboundSms
-from skein.models.storage import Update
+from skein.models.chats.chat import Chat
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Update
+from skein.models.config.overrides import TenantOverrides
+from skein.models.delivery.sms import InboundSms
+from skein.models.directory.phone import PhoneChat
+from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
+from skein.models.quotas.limit import DAY, Allowance
+from skein.models.runs.completion import TokenUsage
+from skein.models.runs.run import Run
 from skein.services.quotas.token_budget import payer_keys
 from skein.services.runs.claim import Claim
 from skein.settings import Settings

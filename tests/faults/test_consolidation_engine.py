@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skein.models.completion import ModelRequest
-from skein.models.jobs import ConsolidationJob
+from skein.models.outbox.jobs import ConsolidationJob
+from skein.models.runs.completion import ModelRequest
 from tests.faults.test_concurrency_engine import HUSAM, Rivals, at_once
 from tests.support.builders import LONG_INVOCATION, TENANT, person
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import admin_api
 import consolidation_finder
-from skein.models.completion import ModelRequest
+from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.faults.deployment import (
     PARTS,

@@ -5,7 +5,7 @@ The model never gives the same answer twice, so what is written twice, or left o
 
 import re
 
-from skein.models.document import Document, DocumentReach, Folder, Shelf
+from skein.models.workspace.document import Document, DocumentReach, Folder, Shelf
 from tests.faults.deployment import Phone, deaths, named
 from tests.faults.team_story import START, Do, Team, send
 from tests.support.builders import TENANT

@@ -9,10 +9,10 @@ import pytest
 
 from skein.errors import NotFound
 from skein.models.api.directory import NewUser
-from skein.models.erasure import Erasure
-from skein.models.jobs import ErasureJob
-from skein.models.sms import InboundSms
-from skein.models.storage import Key
+from skein.models.common.storage import Key
+from skein.models.delivery.sms import InboundSms
+from skein.models.outbox.jobs import ErasureJob
+from skein.models.privacy.erasure import Erasure
 from tests.fakes.table import MemoryTable
 from tests.faults.deployment import Strike, deaths, named
 from tests.support.agents import COACH, actor

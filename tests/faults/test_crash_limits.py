@@ -1,7 +1,7 @@
 """Over a limit, with a death at every call: the text is kept, and one notice goes out."""
 
 import sms_webhook
-from skein.models.limit import DAY, Allowance, Rate, owner_of_user
+from skein.models.quotas.limit import DAY, Allowance, Rate, owner_of_user
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
 from tests.faults.texting_story import TEXT, TextLine

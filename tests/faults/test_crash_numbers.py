@@ -6,14 +6,14 @@ import pytest
 
 from skein.errors import NotFound
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.audience import Audience
-from skein.models.base import NamedMember
-from skein.models.document import DocumentReach, Folder
-from skein.models.line import Line
-from skein.models.ownership import Owner, owned_partition
-from skein.models.phone import PhoneOwner
-from skein.models.sms import InboundSms
-from skein.models.user import Merge
+from skein.models.common.audience import Audience
+from skein.models.common.base import NamedMember
+from skein.models.common.ownership import Owner, owned_partition
+from skein.models.delivery.sms import InboundSms
+from skein.models.directory.line import Line
+from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.user import Merge
+from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.chats.post_message import Posted
 from skein.services.directory import number_detach as silence
 from skein.services.workspace.document_edits import Author

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skein.models.chat import Membership
+from skein.models.chats.chat import Membership
 from tests.fakes.table import MemoryTable
 from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, World, bot, person

@@ -5,10 +5,10 @@ import re
 from datetime import timedelta
 
 import reflection_finder
-from skein.models.audience import Audience
-from skein.models.completion import ModelRequest
-from skein.models.memory import Memory
-from skein.models.ownership import Owner
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner
+from skein.models.memory.memory import Memory
+from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, deaths, every_death, named
 from tests.support.builders import NOON, TENANT

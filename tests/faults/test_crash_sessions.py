@@ -1,6 +1,6 @@
 """A wish to start anew and its answer, with a death at every single call on the way."""
 
-from skein.models.step import FIXED_ANSWER
+from skein.models.runs.step import FIXED_ANSWER
 from skein.prompts import render
 from tests.faults.deployment import every_death, named
 from tests.faults.texting_story import COACH, TEXT, TextLine

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import pytest
 
-from skein.models.borrowed import Borrowed
-from skein.models.completion import ModelRequest
-from skein.models.storage import Item
-from skein.models.summary import Summary
+from skein.models.chats.borrowed import Borrowed
+from skein.models.common.storage import Item
+from skein.models.runs.completion import ModelRequest
+from skein.models.summaries.summary import Summary
 from skein.settings import Settings
 from tests.faults.deployment import PARTS, Deployment, Phone, deaths, in_parts, named
 from tests.support.builders import TENANT, bot, person

@@ -3,11 +3,11 @@
 import random
 
 from skein.agent.tools import TOOLS
-from skein.models.completion import ModelRequest
-from skein.models.document import DocumentReach, Folder
-from skein.models.ownership import Owner
-from skein.models.run import Run
-from skein.models.thread import Thread, ThreadRunLink, Workbench
+from skein.models.common.ownership import Owner
+from skein.models.runs.completion import ModelRequest
+from skein.models.runs.run import Run
+from skein.models.workspace.document import DocumentReach, Folder
+from skein.models.workspace.thread import Thread, ThreadRunLink, Workbench
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
 from tests.support.builders import TENANT, bot, person

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from skein.errors import Throttled, Unavailable
-from skein.models.jobs import RunJob
-from skein.models.run import Run
-from skein.models.storage import IndexName, Item, Key, Page
-from skein.models.trigger import PlanTrigger, Trigger
+from skein.models.common.storage import IndexName, Item, Key, Page
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 from tests.support.agents import COACH, DESIGNER, HUSAM, asked_by_service, job_of, the_run

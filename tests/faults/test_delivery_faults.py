@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from skein.errors import Ambiguous, Unavailable
-from skein.models.jobs import DeliveryJob
-from skein.models.sms import OutgoingSms, SentSms
-from skein.models.storage import Write
+from skein.models.common.storage import Write
+from skein.models.delivery.sms import OutgoingSms, SentSms
+from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery.sender import SmsSender
 from skein.settings import Settings
 from tests.fakes.sms import Fault

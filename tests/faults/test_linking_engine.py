@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 
 from skein.models.api.directory import NewUser
-from skein.models.audience import Audience
-from skein.models.base import NamedMember
-from skein.models.ownership import Owner
-from skein.models.sms import InboundSms
+from skein.models.common.audience import Audience
+from skein.models.common.base import NamedMember
+from skein.models.common.ownership import Owner
+from skein.models.delivery.sms import InboundSms
 from skein.services.chats.post_message import Posted
 from tests.faults.test_concurrency_engine import Rivals, at_once
 from tests.support.builders import TENANT

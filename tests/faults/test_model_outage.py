@@ -6,8 +6,8 @@ import pytest
 
 import sms_webhook
 from skein.errors import LostLease, ModelRejected, Throttled, Unavailable
-from skein.models.chat import SmsAddress
-from skein.models.overrides import ChatOverrides
+from skein.models.chats.chat import SmsAddress
+from skein.models.config.overrides import ChatOverrides
 from skein.services.replies.user_notices import PATIENT_PUT_OFFS
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named

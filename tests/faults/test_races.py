@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, LostLease
-from skein.models.jobs import RunJob
-from skein.models.run import Run
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import Run
 from skein.services.runs.claim import Claim
 from tests.support.agents import (
     AHMAD,

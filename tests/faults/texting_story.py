@@ -8,8 +8,8 @@ import sms_webhook
 import tick
 import upkeep_worker
 from skein.adapters.twilio_signature import TwilioSignature
-from skein.models.phone import PhoneChat, PhoneOwner
-from skein.models.step import Step
+from skein.models.directory.phone import PhoneChat, PhoneOwner
+from skein.models.runs.step import Step
 from tests.fakes.sms import MemorySecrets
 from tests.faults.deployment import Deployment
 from tests.support.builders import LINE, PHONE, TENANT, bot, person

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import admin_api
-from skein.models.sms import InboundSms
+from skein.models.delivery.sms import InboundSms
 from tests.support.api_client import Client, everything, operator, recorded
 from tests.support.builders import LINE, PHONE, World, bot, person
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 import admin_api
-from skein.models.agent import Agent
-from skein.models.audience import Audience
-from skein.models.ownership import Owner
-from skein.models.storage import Put
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Put
+from skein.models.directory.agent import Agent
 from tests.support.api_client import Client, everything, operator
 from tests.support.builders import NOON, TENANT, World, bot, person
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 import erasure_worker
-from skein.models.jobs import ErasureJob
+from skein.models.outbox.jobs import ErasureJob
 from skein.services.privacy.export import ExportCursor
 from tests.support.api_client import Client, operator, recorded
 from tests.support.builders import TENANT, World, bot

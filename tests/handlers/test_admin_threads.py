@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from skein.agent.tools import TOOLS
-from skein.models.audience import OPEN, Audience
-from skein.models.base import rfc3339
-from skein.models.chat import Membership
-from skein.models.ownership import Owner
-from skein.models.storage import Update
-from skein.models.summary import Summary
+from skein.models.chats.chat import Membership
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.base import rfc3339
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Update
+from skein.models.summaries.summary import Summary
 from tests.support.agents import END
 from tests.support.api_client import Client, operator
 from tests.support.builders import NOON, TENANT, World, bot, person

@@ -1,6 +1,6 @@
 """What operators see of what models were asked."""
 
-from skein.models.completion import TokenUsage
+from skein.models.runs.completion import TokenUsage
 from tests.support.api_client import operator
 from tests.support.builders import TENANT, World
 

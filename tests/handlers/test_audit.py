@@ -10,8 +10,8 @@ import admin_api
 from routes.app import Api, no_content
 from routes.audited import changes
 from skein.errors import Ambiguous, ConditionFailed, Unavailable
-from skein.models.audit import AuditEntry
-from skein.models.storage import Missing, Put, Write
+from skein.models.common.storage import Missing, Put, Write
+from skein.models.privacy.audit import AuditEntry
 from skein.settings import Settings
 from tests.support.api_client import Client, everything, operator, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person

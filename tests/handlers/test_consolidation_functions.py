@@ -8,7 +8,7 @@ import pytest
 import consolidation_finder
 import consolidation_worker
 from skein.errors import Unavailable
-from skein.models.jobs import ConsolidationJob
+from skein.models.outbox.jobs import ConsolidationJob
 from tests.support.api_client import recorded
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.webhooks import invoke

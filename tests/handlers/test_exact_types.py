@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from skein.models.api.base import Request
-from skein.models.api.json_types import JsonTypes
-from skein.models.overrides import ChatOverridesChange, TenantOverridesChange
+from skein.models.common.json_types import JsonTypes
+from skein.models.config.overrides import ChatOverridesChange, TenantOverridesChange
 from tests.matrix.calls import ROUTES
 from tests.support.api_client import Client, operator
 from tests.support.builders import World, bot, person

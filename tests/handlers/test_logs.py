@@ -27,9 +27,9 @@ from skein.adapters.twilio_signature import TwilioSignature
 from skein.adapters.twilio_sms import TwilioSms
 from skein.errors import Unavailable
 from skein.logs import Crashed
-from skein.models.jobs import QueueName
-from skein.models.ownership import Owner
-from skein.models.phone import PhoneChat
+from skein.models.common.ownership import Owner
+from skein.models.directory.phone import PhoneChat
+from skein.models.outbox.jobs import QueueName
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets
 from tests.support.api_client import Context, recorded

@@ -8,9 +8,9 @@ import pytest
 import admin_api
 import reflection_finder
 import reflection_worker
-from skein.models.audience import Audience
-from skein.models.jobs import ReflectionJob
-from skein.models.ownership import Owner
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner
+from skein.models.outbox.jobs import ReflectionJob
 from tests.support.api_client import Client, recorded
 from tests.support.builders import TENANT, World, person
 from tests.support.webhooks import invoke

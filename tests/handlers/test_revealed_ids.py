@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from skein.models.run import Run
-from skein.models.storage import Update
-from skein.models.trigger import Trigger
+from skein.models.common.storage import Update
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import Trigger
 from tests.support.agents import AHMAD, COACH, HUSAM, asked_by_service, settle, stage
 from tests.support.api_client import CHAT_CALLS, Answer, Client, operator
 from tests.support.builders import TENANT, World

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import service_webhook
 from skein.errors import Unavailable
-from skein.models.run import Run
-from skein.models.source import MAX_PAYLOAD_BYTES, Source
-from skein.models.storage import Put
+from skein.models.common.storage import Put
+from skein.models.directory.source import MAX_PAYLOAD_BYTES, Source
+from skein.models.runs.run import Run
 from skein.services.inbound.service_webhooks import chat_named_in, compact_json
 from skein.services.inbound.webhook_signature import sign
 from tests.support.api_client import recorded

@@ -7,8 +7,8 @@ import pytest
 
 import sms_delivery
 from skein.errors import Unavailable
-from skein.models.chat import SmsAddress
-from skein.models.jobs import DeliveryJob
+from skein.models.chats.chat import SmsAddress
+from skein.models.outbox.jobs import DeliveryJob
 from tests.support.api_client import Context, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.webhooks import invoke, signed_world

@@ -8,9 +8,9 @@ import pytest
 
 import sms_status
 from local.template import Template
-from skein.models.chat import SmsAddress
-from skein.models.delivery import Delivery
-from skein.models.jobs import DeliveryJob
+from skein.models.chats.chat import SmsAddress
+from skein.models.delivery.delivery import Delivery
+from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery.reconcile import STATUS_PATH
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.webhooks import Webhook, invoke, signed_world

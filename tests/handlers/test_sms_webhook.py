@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import sms_webhook
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.errors import Contention, Unavailable
-from skein.models.line import Line
-from skein.models.phone import PhoneChat
-from skein.models.storage import Put
+from skein.models.common.storage import Put
+from skein.models.directory.line import Line
+from skein.models.directory.phone import PhoneChat
 from tests.fakes.sms import MemorySecrets
 from tests.support.api_client import recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World

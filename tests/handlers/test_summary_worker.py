@@ -8,7 +8,7 @@ import pytest
 
 import summary_worker
 from skein.errors import Unavailable
-from skein.models.jobs import SummaryJob
+from skein.models.outbox.jobs import SummaryJob
 from tests.support.api_client import recorded
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.webhooks import invoke

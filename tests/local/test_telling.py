@@ -15,7 +15,7 @@ from local.children import Child
 from local.telling import TellingModel
 from local.template import ROOT
 from skein.errors import Unavailable
-from skein.models.completion import ModelRequest
+from skein.models.runs.completion import ModelRequest
 from tests.support.fakes import ScriptedModel
 
 PATIENCE_SECONDS = 15

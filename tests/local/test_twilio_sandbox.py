@@ -16,7 +16,7 @@ from local.twilio_webhooks import TwilioWebhooks
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.adapters.twilio_sms import TwilioSms
 from skein.errors import SmsRejected
-from skein.models.sms import OutgoingSms
+from skein.models.delivery.sms import OutgoingSms
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
 

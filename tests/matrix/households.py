@@ -13,16 +13,16 @@ from typing import Any
 from skein.models.api.base import ChatChange
 from skein.models.api.directory import NewLine, NewUser
 from skein.models.api.services import NewService
-from skein.models.audience import OPEN as OPEN_TO_ALL
-from skein.models.base import NamedMember
-from skein.models.chat import Membership, SmsAddress
-from skein.models.consolidation import ConsolidationRecord
-from skein.models.document import Document, DocumentReach, Folder
-from skein.models.ownership import Owner
-from skein.models.reflection import ReflectionRecord
-from skein.models.skill import SkillHead
-from skein.models.storage import Item, Key, Put, Update
-from skein.models.summary import Summary
+from skein.models.chats.chat import Membership, SmsAddress
+from skein.models.common.audience import OPEN as OPEN_TO_ALL
+from skein.models.common.base import NamedMember
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Item, Key, Put, Update
+from skein.models.memory.consolidation import ConsolidationRecord
+from skein.models.memory.reflection import ReflectionRecord
+from skein.models.summaries.summary import Summary
+from skein.models.workspace.document import Document, DocumentReach, Folder
+from skein.models.workspace.skill import SkillHead
 from skein.services.privacy.audit_log import Deed
 from skein.services.workspace import thread_changes
 from tests.fakes.table import MemoryTable

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from skein.agent.tools import TOOLS
-from skein.models.base import MemberRef
-from skein.models.chat import Chat
-from skein.models.ownership import owned_partition
-from skein.models.step import ToolResult
-from skein.models.storage import Update
-from skein.models.user import User
+from skein.models.chats.chat import Chat
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Update
+from skein.models.directory.user import User
+from skein.models.runs.step import ToolResult
 from tests.matrix.arguments import arguments_of, refs_of, spelled
 from tests.matrix.households import Neighbours, Place
 from tests.support.agents import results_of, settle

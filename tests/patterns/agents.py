@@ -1,10 +1,10 @@
 """What agents own, and what operators see."""
 
 from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, UserChange
-from skein.models.document import DocumentReach, Folder
-from skein.models.overrides import StackOverridesChange, TenantOverridesChange
-from skein.models.ownership import Owner, Reach
-from skein.models.skill import SkillHead
+from skein.models.common.ownership import Owner, Reach
+from skein.models.config.overrides import StackOverridesChange, TenantOverridesChange
+from skein.models.workspace.document import DocumentReach, Folder
+from skein.models.workspace.skill import SkillHead
 from skein.services.config.stack_settings import StackBook
 from skein.services.planning.firing import Firing
 from skein.services.privacy.audit_log import Deed

@@ -8,8 +8,8 @@ from skein.errors import RateLimited
 from skein.models.api.base import ChatChange, NewChat
 from skein.models.api.directory import AgentChange, NewUser, UserChange
 from skein.models.api.services import NewService
-from skein.models.document import DocumentReach, Folder
-from skein.models.sms import InboundSms
+from skein.models.delivery.sms import InboundSms
+from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.chats.post_message import NewMessage
 from skein.services.inbound.webhook_signature import sign
 from tests.patterns.meter import Meter, Patterns

@@ -3,7 +3,7 @@
 import json
 
 from skein.models.api.base import ChatChange
-from skein.models.jobs import ConsolidationJob
+from skein.models.outbox.jobs import ConsolidationJob
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, threaded
 from tests.support.builders import LONG_INVOCATION, TENANT, World

@@ -2,14 +2,14 @@
 
 from skein.agent.reading.fallback import read_alone
 from skein.agent.reading.prefetch import prefetch_keys
-from skein.models.audience import OPEN
-from skein.models.base import MemberRef
-from skein.models.chat import SmsAddress
-from skein.models.completion import TokenUsage
-from skein.models.overrides import TenantOverrides
-from skein.models.run import Held
-from skein.models.step import Step, ToolResult
-from skein.models.trigger import Trigger
+from skein.models.chats.chat import SmsAddress
+from skein.models.common.audience import OPEN
+from skein.models.common.base import MemberRef
+from skein.models.config.overrides import TenantOverrides
+from skein.models.runs.completion import TokenUsage
+from skein.models.runs.run import Held
+from skein.models.runs.step import Step, ToolResult
+from skein.models.runs.trigger import Trigger
 from skein.services.chats.post_message import NewMessage
 from skein.services.replies.user_notices import PATIENT_PUT_OFFS
 from skein.services.runs.background_runs import agent_run

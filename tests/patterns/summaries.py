@@ -2,7 +2,7 @@
 
 from skein.agent.tools import TOOLS
 from skein.agent.tools.context import ToolContext, Work
-from skein.models.jobs import RunJob, SummaryJob, UpkeepJob
+from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, claimed, group
 from tests.support.builders import TENANT, World, person

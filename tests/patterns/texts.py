@@ -3,7 +3,7 @@
 import pytest
 
 from skein.errors import Ambiguous
-from skein.models.jobs import DeliveryJob
+from skein.models.outbox.jobs import DeliveryJob
 from tests.fakes.sms import Fault
 from tests.patterns.meter import Meter, Patterns
 from tests.support.builders import World

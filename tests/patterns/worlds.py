@@ -3,7 +3,7 @@
 from typing import Any
 
 from skein.agent.reading.prefetch import prefetch_keys
-from skein.models.jobs import RunJob
+from skein.models.outbox.jobs import RunJob
 from skein.services.common.parallel import map_threads
 from skein.services.runs.claim import Claim
 from tests.support.builders import INVOCATION, World, bot, person

@@ -3,11 +3,11 @@
 from typing import Any
 
 from skein.agent.tools import TOOLS
-from skein.models.base import MemberRef, NamedMember
-from skein.models.jobs import RunJob
-from skein.models.run import Run, RunStatus
-from skein.models.step import Step, ToolResult
-from skein.models.trigger import Trigger
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import Run, RunStatus
+from skein.models.runs.step import Step, ToolResult
+from skein.models.runs.trigger import Trigger
 from skein.services.runs.background_runs import agent_run
 from skein.settings import Settings
 from tests.support.builders import TENANT, World, bot, person

@@ -8,12 +8,18 @@ from typing import Any, get_args
 
 from skein.adapters.tokens import Tokens
 from skein.bootstrap import App, build_app
-from skein.models.agent import Agent
-from skein.models.base import MemberRef, NamedMember
-from skein.models.chat import Chat, Membership, Message, SmsAddress, chat_partition
-from skein.models.consolidation import ConsolidationRecord
-from skein.models.delivery import Delivery
-from skein.models.jobs import (
+from skein.models.chats.chat import Chat, Membership, Message, SmsAddress, chat_partition
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Put
+from skein.models.delivery.delivery import Delivery
+from skein.models.directory.agent import Agent
+from skein.models.directory.line import Line
+from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.user import User
+from skein.models.memory.consolidation import ConsolidationRecord
+from skein.models.memory.memory import ENDED, LIVE, Memory
+from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
@@ -23,13 +29,7 @@ from skein.models.jobs import (
     SummaryJob,
     UpkeepJob,
 )
-from skein.models.line import Line
-from skein.models.memory import ENDED, LIVE, Memory
-from skein.models.ownership import owned_partition
-from skein.models.phone import PhoneOwner
-from skein.models.run import Run
-from skein.models.storage import Put
-from skein.models.user import User
+from skein.models.runs.run import Run
 from skein.services.chat_state.closed_memberships import read_place
 from skein.services.chats.post_message import NewMessage, Posted
 from skein.settings import Settings

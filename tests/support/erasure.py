@@ -7,11 +7,11 @@ from typing import Any
 
 from skein.adapters.attributes import unmarshal_item
 from skein.models.api.directory import NewUser
-from skein.models.audience import Audience
-from skein.models.completion import ModelRequest
-from skein.models.erasure import Erasure
-from skein.models.ownership import Owner
-from skein.models.sms import InboundSms
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner
+from skein.models.delivery.sms import InboundSms
+from skein.models.privacy.erasure import Erasure
+from skein.models.runs.completion import ModelRequest
 from tests.support.agents import COACH, DESIGNER, actor
 from tests.support.agents import settle as settle_at_once
 from tests.support.api_client import everything

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
 
-from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
-from skein.models.storage import Write
+from skein.models.common.storage import Write
+from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from tests.fakes.table import MemoryTable
 
 A = TypeVar("A")

@@ -6,19 +6,19 @@ from typing import Any
 
 from skein.agent.reading.reader import Reading
 from skein.agent.tools import enabled
-from skein.models.agent import Agent
-from skein.models.audience import OPEN, Audience, Origin
-from skein.models.base import MemberRef
-from skein.models.borrowed import Borrowed, BorrowedMessage
-from skein.models.chat import Chat, Membership
-from skein.models.document import DocumentReach, Folder
-from skein.models.ownership import Owner
-from skein.models.run import Run, run_id_in
-from skein.models.step import PromptRecord
-from skein.models.storage import Put, Update
-from skein.models.summary import PinnedSummary, Summary
-from skein.models.thread import Thread
-from skein.models.trigger import PlanTrigger, Resume, ServiceTrigger, Trigger, Wait
+from skein.models.chats.borrowed import Borrowed, BorrowedMessage
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.audience import OPEN, Audience, Origin
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Put, Update
+from skein.models.directory.agent import Agent
+from skein.models.runs.run import Run, run_id_in
+from skein.models.runs.step import PromptRecord
+from skein.models.runs.trigger import PlanTrigger, Resume, ServiceTrigger, Trigger, Wait
+from skein.models.summaries.summary import PinnedSummary, Summary
+from skein.models.workspace.document import DocumentReach, Folder
+from skein.models.workspace.thread import Thread
 from tests.support.builders import TENANT, World, bot, person
 
 HUSAM = person("usr_husam", "Husam")

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from skein.models.base import rfc3339
-from skein.models.chat import SmsAddress
-from skein.models.delivery import Delivery
-from skein.models.jobs import DeliveryJob
-from skein.models.sms import SmsStatus, StatusReport
+from skein.models.chats.chat import SmsAddress
+from skein.models.common.base import rfc3339
+from skein.models.delivery.delivery import Delivery
+from skein.models.delivery.sms import SmsStatus, StatusReport
+from skein.models.outbox.jobs import DeliveryJob
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 
 TIME_OUT = timedelta(seconds=60)

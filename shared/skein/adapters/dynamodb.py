@@ -29,7 +29,17 @@ from skein.adapters.rules import (
     check_write,
 )
 from skein.errors import Ambiguous, Contention, Throttled, Transient, Unavailable
-from skein.models.storage import Check, Delete, IndexName, Item, Key, Page, Put, Update, Write
+from skein.models.common.storage import (
+    Check,
+    Delete,
+    IndexName,
+    Item,
+    Key,
+    Page,
+    Put,
+    Update,
+    Write,
+)
 from skein.ports import Clock
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from skein.models.storage import Item, has_expired
+from skein.models.common.storage import Item, has_expired
 
 
 def living(items: Iterable[Item], now: datetime) -> list[Item]:

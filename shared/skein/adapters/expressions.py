@@ -1,4 +1,4 @@
-"""Conversion of conditions and writes of `skein.models.storage` to DynamoDB expressions.
+"""Conversion of conditions and writes of `skein.models.common.storage` to DynamoDB expressions.
 
 Expressions hold names and values as placeholders only. So no attribute name collides with a
 reserved word, and no value is parsed as part of an expression.
@@ -7,7 +7,7 @@ reserved word, and no value is parsed as part of an expression.
 from typing import Any, assert_never
 
 from skein.adapters.attributes import AttributeValue, comparable, marshal, marshal_item
-from skein.models.storage import (
+from skein.models.common.storage import (
     Absent,
     AllOf,
     AnyOf,

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from skein.adapters.system import done_within
 from skein.errors import ModelRejected, Throttled, Unavailable
-from skein.models.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage, ToolCall
+from skein.models.runs.completion import (
+    ModelAnswer,
+    ModelMessage,
+    ModelRequest,
+    TokenUsage,
+    ToolCall,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

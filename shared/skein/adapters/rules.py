@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, get_args
 
-from skein.models.jobs import Job
-from skein.models.storage import (
+from skein.models.common.storage import (
     MAX_BATCH_GET_KEYS,
     MAX_TRANSACTION_ITEMS,
     IndexName,
@@ -19,6 +18,7 @@ from skein.models.storage import (
     Update,
     Write,
 )
+from skein.models.outbox.jobs import Job
 
 MAX_PK_BYTES = 2048
 MAX_SK_BYTES = 1024

@@ -8,7 +8,7 @@ from skein.adapters.aws import Aws
 from skein.adapters.aws_errors import AWS_ERRORS, meaning_of
 from skein.adapters.rules import check_jobs
 from skein.errors import Transient
-from skein.models.jobs import Job, QueueName
+from skein.models.outbox.jobs import Job, QueueName
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

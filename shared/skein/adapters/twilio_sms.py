@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from skein.errors import Ambiguous, MissingSecret, SkeinError, SmsRejected, Throttled, Unavailable
-from skein.models.base import to_utc
-from skein.models.sms import OutgoingSms, SentSms, known_status
+from skein.models.common.base import to_utc
+from skein.models.delivery.sms import OutgoingSms, SentSms, known_status
 from skein.ports import Secrets
 from skein.settings import Settings
 

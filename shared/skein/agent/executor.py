@@ -15,9 +15,9 @@ from skein.agent.tools.context import ToolContext, ToolServices, Work
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message
 from skein.errors import Correctable, ToolError
-from skein.models.completion import ToolCall
-from skein.models.recordable import MAX_ANSWER_BYTES
-from skein.models.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
+from skein.models.runs.completion import ToolCall
+from skein.models.runs.recordable import MAX_ANSWER_BYTES
+from skein.models.runs.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
 
 MAX_CALLS = 20  # per step
 MAX_ERROR = 4_000  # characters of an error in a tool result

@@ -6,12 +6,12 @@ from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.tools import enabled
 from skein.errors import NotFound
-from skein.models.audience import OPEN
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership
-from skein.models.run import Run, run_id_in
-from skein.models.step import PromptRecord
-from skein.models.trigger import Trigger
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.audience import OPEN
+from skein.models.common.base import MemberRef
+from skein.models.runs.run import Run, run_id_in
+from skein.models.runs.step import PromptRecord
+from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from skein.agent.tools import TOOLS
 from skein.errors import Conflict, NotFound
-from skein.models.audience import Audience, may_show
-from skein.models.completion import ModelMessage
-from skein.models.step import PromptRecord, Step
-from skein.models.thread import Thread, ThreadRunLink
+from skein.models.common.audience import Audience, may_show
+from skein.models.runs.completion import ModelMessage
+from skein.models.runs.step import PromptRecord, Step
+from skein.models.workspace.thread import Thread, ThreadRunLink
 from skein.prompts import render
 from skein.services.runs.queries import RunView, RunViews
 from skein.services.workspace.threads import Threads

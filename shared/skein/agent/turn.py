@@ -41,10 +41,10 @@ from skein.errors import (
     Transient,
 )
 from skein.masking import in_our_words
-from skein.models.chat import Chat
-from skein.models.jobs import RunJob
-from skein.models.run import MAX_STEPS, Run, Shown
-from skein.models.step import Step
+from skein.models.chats.chat import Chat
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import MAX_STEPS, Run, Shown
+from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.services.quotas.rate_limits import OverLimit
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets

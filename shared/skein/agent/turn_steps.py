@@ -17,11 +17,11 @@ from skein.agent.tools.base import Tool
 from skein.agent.tools.context import Work
 from skein.agent.tools.runs import end_run
 from skein.errors import Transient
-from skein.models.chat import MAX_TEXT
-from skein.models.completion import ModelMessage, ModelRequest, TokenUsage
-from skein.models.recordable import MAX_ANSWER_BYTES, recordable_calls, recordable_text
-from skein.models.run import Run, Shown
-from skein.models.step import FIXED_ANSWER, PromptRecord, Step
+from skein.models.chats.chat import MAX_TEXT
+from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
+from skein.models.runs.recordable import MAX_ANSWER_BYTES, recordable_calls, recordable_text
+from skein.models.runs.run import Run, Shown
+from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.chats.post_message import NewMessage

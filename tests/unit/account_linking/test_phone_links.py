@@ -9,23 +9,23 @@ import pytest
 
 from skein.errors import Conflict, NotFound
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.audience import Audience
-from skein.models.base import MemberRef, NamedMember
-from skein.models.borrowed import Borrowed, BorrowedMessage
-from skein.models.chat import Membership, SmsAddress
-from skein.models.completion import ModelRequest
-from skein.models.document import DocumentReach, Folder
-from skein.models.goal import Goal
-from skein.models.jobs import SummaryJob
-from skein.models.memory import REVISION, Memory
-from skein.models.ownership import Owner, Reach, owned_partition
-from skein.models.phone import PhoneOwner
-from skein.models.plan import Plan
-from skein.models.run import Run
-from skein.models.sms import InboundSms
-from skein.models.storage import Item, Key, Put, Update, Write
-from skein.models.summary import PinnedSummary, Summary
-from skein.models.user import Merge, User
+from skein.models.chats.borrowed import Borrowed, BorrowedMessage
+from skein.models.chats.chat import Membership, SmsAddress
+from skein.models.common.audience import Audience
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.ownership import Owner, Reach, owned_partition
+from skein.models.common.storage import Item, Key, Put, Update, Write
+from skein.models.delivery.sms import InboundSms
+from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.user import Merge, User
+from skein.models.memory.memory import REVISION, Memory
+from skein.models.outbox.jobs import SummaryJob
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.runs.completion import ModelRequest
+from skein.models.runs.run import Run
+from skein.models.summaries.summary import PinnedSummary, Summary
+from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.chats.post_message import Posted
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author

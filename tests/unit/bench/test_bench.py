@@ -18,7 +18,7 @@ from bench.stand import FIRST_ANSWER, Stand
 from bench.wire import Wire, WireCall, rounds, seconds_on_wire
 from local.aws import CREDENTIALS
 from skein.adapters.dynamodb import DynamoTable
-from skein.models.step import HISTORY
+from skein.models.runs.step import HISTORY
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, tokens

@@ -10,9 +10,9 @@ import pytest
 from bench.load.checks import CHECKS, verdicts
 from bench.load.found import Acknowledged, Found
 from local.sms_log import Sms
-from skein.models.chat import chat_partition
-from skein.models.sms import InboundSms
-from skein.models.storage import Item
+from skein.models.chats.chat import chat_partition
+from skein.models.common.storage import Item
+from skein.models.delivery.sms import InboundSms
 from tests.support.builders import LINE, PHONE, TENANT, World
 
 QUIET_MINUTES = 18  # after which a short conversation has been summed up

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from skein.errors import ConditionFailed, RateLimited
-from skein.models.base import NamedMember
-from skein.models.chat import Membership, listed_as_left
-from skein.models.jobs import RunJob, UpkeepJob
-from skein.models.limit import Allowance, owner_of_user
-from skein.models.sms import InboundSms
-from skein.models.storage import Update, Write
+from skein.models.chats.chat import Membership, listed_as_left
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Update, Write
+from skein.models.delivery.sms import InboundSms
+from skein.models.outbox.jobs import RunJob, UpkeepJob
+from skein.models.quotas.limit import Allowance, owner_of_user
 from skein.services.chat_state.closed_memberships import move_closed, read_place
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.settings import Settings

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skein.models.api.directory import AgentChange, LineChange
-from skein.models.chat import Chat, LastMessage, Media, Message, SmsAddress
-from skein.models.completion import ModelRequest
-from skein.models.jobs import SummaryJob
-from skein.models.overrides import ChatOverridesChange, TenantOverridesChange
-from skein.models.session import Session
-from skein.models.sms import InboundSms
-from skein.models.step import FIXED_ANSWER
+from skein.models.chats.chat import Chat, LastMessage, Media, Message, SmsAddress
+from skein.models.chats.session import Session
+from skein.models.config.overrides import ChatOverridesChange, TenantOverridesChange
+from skein.models.delivery.sms import InboundSms
+from skein.models.outbox.jobs import SummaryJob
+from skein.models.runs.completion import ModelRequest
+from skein.models.runs.step import FIXED_ANSWER
 from skein.prompts import render
 from skein.services.chat_state.sessions import CLOSING, session_with
 from skein.services.common.quoting import time_of

@@ -7,10 +7,10 @@ import pytest
 
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.api.base import ChatChange, MemberRequest, NewChat
-from skein.models.base import MemberKind, NamedMember
-from skein.models.chat import Chat, Membership, chat_partition
-from skein.models.storage import Update
-from skein.models.user import User
+from skein.models.chats.chat import Chat, Membership, chat_partition
+from skein.models.common.base import MemberKind, NamedMember
+from skein.models.common.storage import Update
+from skein.models.directory.user import User
 from tests.support.builders import TENANT, World, bot, person, statuses
 
 HUSAM = person()

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, NotFound
-from skein.models.base import MemberRef
-from skein.models.chat import member_relation
-from skein.models.jobs import RunJob
-from skein.models.storage import Update
+from skein.models.chats.chat import member_relation
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Update
+from skein.models.outbox.jobs import RunJob
 from tests.support.builders import TENANT, World, bot, person, statuses
 
 HUSAM = person()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skein.errors import NotFound
-from skein.models.chat import Message
+from skein.models.chats.chat import Message
 from skein.services.common.pagination import Listing
 from tests.support.builders import NOON, TENANT, World, person
 

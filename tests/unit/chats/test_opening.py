@@ -7,9 +7,9 @@ import pytest
 
 from skein.errors import Conflict
 from skein.models.api.base import MemberRequest, NewChat
-from skein.models.base import NamedMember
-from skein.models.chat import Chat
-from skein.models.ownership import effect_id
+from skein.models.chats.chat import Chat
+from skein.models.common.base import NamedMember
+from skein.models.common.ownership import effect_id
 from skein.services.chats.administration import Opened
 from tests.support.agents import rival
 from tests.support.api_client import Client

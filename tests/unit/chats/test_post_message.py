@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from skein.errors import Conflict, ExtraWriteFailed, NotFound, Unprocessable
-from skein.models.base import MemberRef
-from skein.models.chat import SmsAddress
-from skein.models.jobs import DeliveryJob, RunJob, UpkeepJob
-from skein.models.storage import Check, Exists, Key, Update
+from skein.models.chats.chat import SmsAddress
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Check, Exists, Key, Update
+from skein.models.outbox.jobs import DeliveryJob, RunJob, UpkeepJob
 from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from skein.errors import Invalid
-from skein.models.agent import Agent, agents_relation
-from skein.models.base import to_utc
+from skein.models.common.base import to_utc
+from skein.models.directory.agent import Agent, agents_relation
 from skein.services.chats.views import ChatsCursor, MessagesCursor
 from skein.services.common.pagination import (
     MAX_PAGE_BYTES,

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from skein.models.agent import Agent
 from skein.models.api.directory import AgentChange, LineChange, NewAgent, NewLine
-from skein.models.chat import Chat
-from skein.models.line import Line
-from skein.models.overrides import (
+from skein.models.chats.chat import Chat
+from skein.models.common.storage import Put, Update, Write
+from skein.models.config.overrides import (
     ChatOverrides,
     ChatOverridesChange,
     TenantOverrides,
     TenantOverridesChange,
     TenantSettings,
 )
-from skein.models.storage import Put, Update, Write
+from skein.models.directory.agent import Agent
+from skein.models.directory.line import Line
 from skein.services.config.resolution import read_overrides, resolved
 from skein.services.config.tenant_settings import TenantSettingsService
 from skein.settings import BadSettings, Settings

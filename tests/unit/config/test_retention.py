@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from skein.models.api.base import NewChat
-from skein.models.chat import Message
-from skein.models.overrides import TenantOverridesChange
-from skein.models.sms import InboundSms
+from skein.models.chats.chat import Message
+from skein.models.config.overrides import TenantOverridesChange
+from skein.models.delivery.sms import InboundSms
 from tests.fakes.table import MemoryTable
 from tests.support.agents import actor, asked_by_service, settle
 from tests.support.api_client import Client, operator

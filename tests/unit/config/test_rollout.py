@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.overrides import (
+from skein.models.config.overrides import (
     RolloutOverride,
     StackOverrides,
     StackOverridesChange,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.models.overrides import STACK_COPIES, StackOverrides, StackSettings
+from skein.models.config.overrides import STACK_COPIES, StackOverrides, StackSettings
 from skein.services.config.stack_settings import StackBook
 from tests.support.builders import World
 from tools.stack_settings import apply

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from local.template import Template
 from skein.adapters.twilio_sms import CONNECT_SECONDS, READ_SECONDS
-from skein.models.chat import SmsAddress
-from skein.models.delivery import Delivery, DeliveryPart
+from skein.models.chats.chat import SmsAddress
+from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.services.delivery import policy
 from skein.services.outbox.tick import BACKOFF_MINUTES
 from skein.settings import Settings

@@ -9,11 +9,11 @@ import pytest
 
 from skein.errors import NotFound, SmsRejected
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.delivery import Delivery
-from skein.models.jobs import DeliveryJob
-from skein.models.sms import OutgoingSms, SentSms, SmsStatus
-from skein.models.storage import Delete, Put, Update
-from skein.models.user import User
+from skein.models.common.storage import Delete, Put, Update
+from skein.models.delivery.delivery import Delivery
+from skein.models.delivery.sms import OutgoingSms, SentSms, SmsStatus
+from skein.models.directory.user import User
+from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery.reconcile import STATUS_PATH
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person

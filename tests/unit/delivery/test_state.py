@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.delivery import DeliveryPart, PartStatus
-from skein.models.sms import SentSms, SmsStatus, StatusReport
+from skein.models.delivery.delivery import DeliveryPart, PartStatus
+from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
 from skein.services.delivery.policy import MAX_TRIES, PASSING_ERRORS, RETRY_WAITS
 from skein.services.delivery.state import (
     RANKS,

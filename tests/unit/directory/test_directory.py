@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.agent import Agent
 from skein.models.api.directory import (
     AgentChange,
     LineChange,
@@ -15,10 +14,11 @@ from skein.models.api.directory import (
     NewUser,
     UserChange,
 )
-from skein.models.overrides import ChatOverrides, ChatOverridesChange
-from skein.models.phone import PhoneOwner
-from skein.models.storage import Update
-from skein.models.user import User
+from skein.models.common.storage import Update
+from skein.models.config.overrides import ChatOverrides, ChatOverridesChange
+from skein.models.directory.agent import Agent
+from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.user import User
 from tests.support.builders import LINE, TENANT, World, person
 
 ANNS = "+15005550101"

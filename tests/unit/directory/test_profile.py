@@ -6,10 +6,10 @@ import pytest
 
 from skein.errors import NotFound, Unprocessable
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.base import NamedMember
-from skein.models.run import Run
-from skein.models.storage import Put
-from skein.models.user import User
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Put
+from skein.models.directory.user import User
+from skein.models.runs.run import Run
 from tests.support.agents import COACH, DESIGNER, HUSAM, results_of, rival, settle, stage, the_run
 from tests.support.builders import NOON, TENANT, World, person
 from tests.support.fakes import Calls, Script, calls

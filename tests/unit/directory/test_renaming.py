@@ -6,8 +6,8 @@ import pytest
 
 from skein.errors import Conflict, Unavailable
 from skein.models.api.directory import AgentChange, NewUser, UserChange
-from skein.models.base import NamedMember
-from skein.models.jobs import UpkeepJob
+from skein.models.common.base import NamedMember
+from skein.models.outbox.jobs import UpkeepJob
 from skein.services.directory.display_names import MAX_CHATS, SEEN_AFTER_SECONDS
 from tests.support.api_client import Client
 from tests.support.builders import TENANT, World, bot, person

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from skein.errors import Forbidden, Invalid, NotFound, Unprocessable
 from skein.models.api.services import NewService, ServiceChange
-from skein.models.run import Run, live_key
-from skein.models.source import Source
+from skein.models.directory.source import Source
+from skein.models.runs.run import Run, live_key
 from skein.services.inbound.service_webhooks import compact_json
 from skein.services.inbound.webhook_signature import sign
 from tests.support.builders import NOON, TENANT, World, statuses

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from skein.errors import NotFound, Unprocessable
-from skein.models.chat import Chat, Media, Membership, SmsAddress
-from skein.models.line import Line
-from skein.models.phone import PhoneChat, PhoneOwner
-from skein.models.sms import InboundSms
-from skein.models.storage import Put, Update, Write
-from skein.models.user import User
+from skein.models.chats.chat import Chat, Media, Membership, SmsAddress
+from skein.models.common.storage import Put, Update, Write
+from skein.models.delivery.sms import InboundSms
+from skein.models.directory.line import Line
+from skein.models.directory.phone import PhoneChat, PhoneOwner
+from skein.models.directory.user import User
 from skein.services.chats.post_message import Posted
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, statuses
 

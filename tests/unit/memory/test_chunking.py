@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.chat import Message
+from skein.models.chats.chat import Message
 from skein.services.memory.chunking import Chunk, Mark, chunks, halves
 from tests.support.builders import NOON, TENANT, person
 

@@ -10,14 +10,14 @@ import pytest
 
 from skein.errors import ModelRejected, Unavailable
 from skein.models.api.base import ChatChange
-from skein.models.base import NamedMember, rfc3339
-from skein.models.completion import ModelRequest
-from skein.models.consolidation import Consolidation
-from skein.models.jobs import ConsolidationJob
-from skein.models.memory import revision_key
-from skein.models.ownership import Owner
-from skein.models.storage import Delete, Put, Update, Write
-from skein.models.user import User
+from skein.models.common.base import NamedMember, rfc3339
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Delete, Put, Update, Write
+from skein.models.directory.user import User
+from skein.models.memory.consolidation import Consolidation
+from skein.models.memory.memory import revision_key
+from skein.models.outbox.jobs import ConsolidationJob
+from skein.models.runs.completion import ModelRequest
 from skein.services.privacy.erasure_sweep import epoch_raised
 from skein.settings import Settings
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person

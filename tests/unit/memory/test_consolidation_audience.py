@@ -2,11 +2,11 @@
 
 import json
 
-from skein.models.audience import OPEN, Audience
-from skein.models.base import NamedMember
-from skein.models.completion import ModelRequest
-from skein.models.memory import Memory
-from skein.models.ownership import Owner
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.base import NamedMember
+from skein.models.common.ownership import Owner
+from skein.models.memory.memory import Memory
+from skein.models.runs.completion import ModelRequest
 from skein.services.memory.writes import gives_way
 from tests.support.builders import TENANT, World, bot, person
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from skein.models.chat import Message
-from skein.models.completion import ModelRequest
-from skein.models.storage import Put
+from skein.models.chats.chat import Message
+from skein.models.common.storage import Put
+from skein.models.runs.completion import ModelRequest
 from skein.services.common.schedule import zone_of
 from skein.services.memory.chunking import Mark, chunks
 from skein.services.memory.transcript import line

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, Unprocessable
-from skein.models.audience import OPEN, Audience
-from skein.models.base import rfc3339
-from skein.models.memory import REFLECTION_LEAD, REVISION, Memory
-from skein.models.ownership import Owner, Reach
-from skein.models.storage import Check, Exists, Key, Missing, Put
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.base import rfc3339
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Check, Exists, Key, Missing, Put
+from skein.models.memory.memory import REFLECTION_LEAD, REVISION, Memory
 from skein.services.memory.memories import memory_id_of
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import MeanwhileTable

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from skein.errors import ModelRejected, Unavailable
-from skein.models.audience import OPEN, Audience
-from skein.models.jobs import ReflectionJob
-from skein.models.memory import JOURNAL_DAYS, Memory, MemoryKind, revision_key
-from skein.models.ownership import Owner, Reach
-from skein.models.reflection import ReflectionRecord
-from skein.models.storage import Put
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Put
+from skein.models.memory.memory import JOURNAL_DAYS, Memory, MemoryKind, revision_key
+from skein.models.memory.reflection import ReflectionRecord
+from skein.models.outbox.jobs import ReflectionJob
 from skein.settings import Settings
 from tests.support.builders import LONG_INVOCATION, TENANT, World
 from tests.support.fakes import MeanwhileTable

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lunr.stemmer import PorterStemmer
 
-from skein.models.audience import OPEN
-from skein.models.memory import Memory
+from skein.models.common.audience import OPEN
+from skein.models.memory.memory import Memory
 from skein.services.memory import search as memory_search
 from skein.services.memory.search import best_of, words_of
 from tests.support.builders import NOON, TENANT

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from skein.models.audience import Audience
-from skein.models.consolidation import Kept
-from skein.models.memory import Memory, revision_key
-from skein.models.ownership import Owner, Reach
-from skein.models.storage import Page, Put
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Page, Put
+from skein.models.memory.consolidation import Kept
+from skein.models.memory.memory import Memory, revision_key
 from skein.services.memory import store as remembering
 from skein.services.memory.search import MemorySearch
 from skein.services.memory.store import core_in_budget, known_memories, live_memories

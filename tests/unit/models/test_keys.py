@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.base import MemberRef, key_part, rfc3339
-from skein.models.chat import Chat, Membership, Message, chat_partition
-from skein.models.dedupe import DedupeMark
-from skein.models.due import DUE_SHARDS, due_before, due_mark
-from skein.models.limit import Allowance, owner_of_shard, owner_of_user
-from skein.models.run import Run, run_id_in
-from skein.models.storage import Key
+from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.chats.dedupe import DedupeMark
+from skein.models.common.base import MemberRef, key_part, rfc3339
+from skein.models.common.storage import Key
+from skein.models.outbox.due import DUE_SHARDS, due_before, due_mark
+from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
+from skein.models.runs.run import Run, run_id_in
 
 HOSTILE = st.text(alphabet=st.sampled_from("a#%23MSGETA|\u00e9\U0001f642"), min_size=1, max_size=12)
 IDENTIFIER = st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=128)

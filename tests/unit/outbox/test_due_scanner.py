@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.due import DUE_SHARDS, DueKind, due_mark
-from skein.models.jobs import Job, RunJob
-from skein.models.storage import IndexName, Item, Key, Page, Put, Update
+from skein.models.common.storage import IndexName, Item, Key, Page, Put, Update
+from skein.models.outbox.due import DUE_SHARDS, DueKind, due_mark
+from skein.models.outbox.jobs import Job, RunJob
 from skein.services.common.parallel import THREADS, map_threads
 from skein.services.outbox import due_scanner as finding
 from skein.services.outbox.dispatch import Dispatch

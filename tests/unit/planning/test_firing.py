@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from skein.errors import ConditionFailed, Unavailable, Unprocessable
-from skein.models.audience import OPEN, Audience
-from skein.models.jobs import Job, RunJob
-from skein.models.ownership import Owner
-from skein.models.plan import Plan
-from skein.models.run import Run, live_key
-from skein.models.storage import Update, Write
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Update, Write
+from skein.models.outbox.jobs import Job, RunJob
+from skein.models.planning.plan import Plan
+from skein.models.runs.run import Run, live_key
 from skein.services.planning.firing import Firing
 from skein.settings import Settings
 from tests.fakes.system import MemoryQueues

@@ -3,10 +3,10 @@
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, Unprocessable
-from skein.models.audience import OPEN, Audience
-from skein.models.goal import MAX_GOALS, Goal
-from skein.models.ownership import Owner, Reach
-from skein.models.storage import Check, Exists, Key, Missing
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Check, Exists, Key, Missing
+from skein.models.planning.goal import MAX_GOALS, Goal
 from tests.support.builders import NOON, TENANT, World
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")

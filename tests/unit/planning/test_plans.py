@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, Unprocessable
-from skein.models.audience import OPEN, Audience
-from skein.models.ownership import Owner, Reach
-from skein.models.plan import MAX_PLANS, Plan
-from skein.models.storage import Check, Exists, Key
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Check, Exists, Key
+from skein.models.planning.plan import MAX_PLANS, Plan
 from tests.support.builders import NOON, TENANT, World
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")

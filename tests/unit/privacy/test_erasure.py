@@ -10,10 +10,10 @@ import pytest
 
 from skein.errors import Conflict, NotFound
 from skein.models.api.base import NewChat
-from skein.models.base import MemberRef
-from skein.models.erasure import Erasure
-from skein.models.jobs import ErasureJob
-from skein.models.sms import InboundSms
+from skein.models.common.base import MemberRef
+from skein.models.delivery.sms import InboundSms
+from skein.models.outbox.jobs import ErasureJob
+from skein.models.privacy.erasure import Erasure
 from tests.support.agents import COACH
 from tests.support.builders import LINE, TENANT, World
 from tests.support.erasure import (

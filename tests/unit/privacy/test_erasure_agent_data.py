@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from skein.models.ownership import Owner, Reach
+from skein.models.common.ownership import Owner, Reach
 from skein.services.workspace import thread_changes as changes
 from tests.support.agents import COACH
 from tests.support.builders import TENANT, World

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from skein.models.base import NamedMember
-from skein.models.chat import Membership, Message
-from skein.models.erasure import ErasedChat, Erasure, Subject, SweepCount
-from skein.models.jobs import ErasureJob
-from skein.models.run import Run
-from skein.models.storage import Put, Update
-from skein.models.trigger import Trigger
+from skein.models.chats.chat import Membership, Message
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Put, Update
+from skein.models.outbox.jobs import ErasureJob
+from skein.models.privacy.erasure import ErasedChat, Erasure, Subject, SweepCount
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import Trigger
 from skein.services.privacy.erasure_sweep import Found, Sweep, is_to_go
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
 from tests.support.erasure import BEN, OPEN, ZOE, group, settle, world_of

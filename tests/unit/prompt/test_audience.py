@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skein.models.audience import Audience, may_show
-from skein.models.base import NamedMember
-from skein.models.chat import Chat
-from skein.models.ownership import owned_partition
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import NamedMember
+from skein.models.common.ownership import owned_partition
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
 from tests.support.agents import AHMAD, COACH, DESIGNER, END, HUSAM, job_of, rival, settle, stage
 from tests.support.builders import NOON, TENANT, World, person

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS, Entry, fit, total
 from skein.agent.prompt.token_cache import RememberedTokens
-from skein.models.audience import Audience
-from skein.models.chat import Chat
-from skein.models.overrides import ChatOverrides
-from skein.models.step import HISTORY, PromptRecord
-from skein.models.storage import Update
-from skein.models.summary import PinnedSummary, Summary
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience
+from skein.models.common.storage import Update
+from skein.models.config.overrides import ChatOverrides
+from skein.models.runs.step import HISTORY, PromptRecord
+from skein.models.summaries.summary import PinnedSummary, Summary
 from tests.support.builders import TENANT, World, bot, person, tokens
 
 SUMMARY = "CONVERSATION SUMMARY"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.chat import Media
-from skein.models.step import MAX_PROMPT_BYTES, HistoryTurn, PromptRecord, PromptSection
-from skein.models.storage import Update
+from skein.models.chats.chat import Media
+from skein.models.common.storage import Update
+from skein.models.runs.step import MAX_PROMPT_BYTES, HistoryTurn, PromptRecord, PromptSection
 from skein.services.chat_state.history_window import window_start
 from skein.services.common.quoting import quoted
 from skein.settings import Settings

@@ -13,19 +13,19 @@ from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.prompt.timeline import turn_text
 from skein.agent.reading.other_chats import OwnChat
 from skein.agent.reading.reader import Reading
-from skein.models.agent import Agent
-from skein.models.audience import OPEN, Origin
-from skein.models.base import MemberKind, NamedMember
-from skein.models.borrowed import Borrowed, BorrowedMessage
-from skein.models.chat import Chat, LastMessage, Media, Membership, Message
-from skein.models.goal import Goal
-from skein.models.overrides import StackOverrides, TenantOverrides
-from skein.models.plan import Plan
-from skein.models.run import Run
-from skein.models.step import PromptRecord
-from skein.models.summary import PinnedSummary, Summary
-from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger
-from skein.models.user import User
+from skein.models.chats.borrowed import Borrowed, BorrowedMessage
+from skein.models.chats.chat import Chat, LastMessage, Media, Membership, Message
+from skein.models.common.audience import OPEN, Origin
+from skein.models.common.base import MemberKind, NamedMember
+from skein.models.config.overrides import StackOverrides, TenantOverrides
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.runs.run import Run
+from skein.models.runs.step import PromptRecord
+from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
+from skein.models.summaries.summary import PinnedSummary, Summary
 from skein.prompts import render
 from skein.services.common.quoting import quoted
 from skein.services.config.resolution import resolved

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from skein.models.agent import DEFAULT_TOOLS
-from skein.models.chat import Chat
-from skein.models.ownership import Reach
-from skein.models.run import Run
-from skein.models.step import PromptRecord
-from skein.models.storage import Update
-from skein.models.summary import Summary
+from skein.models.chats.chat import Chat
+from skein.models.common.ownership import Reach
+from skein.models.common.storage import Update
+from skein.models.directory.agent import DEFAULT_TOOLS
+from skein.models.runs.run import Run
+from skein.models.runs.step import PromptRecord
+from skein.models.summaries.summary import Summary
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.goldens import agrees
 from tests.support.scene import ANALYST, ONE_TO_ONE, Scene

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from skein.models.api.base import ChatResource
-from skein.models.base import NamedMember
-from skein.models.chat import Chat
-from skein.models.completion import ModelRequest
-from skein.models.phone import PhoneChat, PhoneOwner
-from skein.models.sms import InboundSms
-from skein.models.storage import Update
+from skein.models.chats.chat import Chat
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Update
+from skein.models.delivery.sms import InboundSms
+from skein.models.directory.phone import PhoneChat, PhoneOwner
+from skein.models.runs.completion import ModelRequest
 from tests.support.agents import COACH, DESIGNER, asked_by_service, results_of, settle, stage
 from tests.support.api_client import Client
 from tests.support.builders import LINE, PHONE, TENANT, World, person

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from skein.agent.prompt.memories import core_memories, journal
 from skein.agent.prompt.section import Section
-from skein.models.audience import OPEN
-from skein.models.memory import Memory
-from skein.models.ownership import Owner
-from skein.models.step import PromptRecord
-from skein.models.storage import Put
+from skein.models.common.audience import OPEN
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Put
+from skein.models.memory.memory import Memory
+from skein.models.runs.step import PromptRecord
 from skein.services.common.quoting import on_one_line
 from skein.settings import Settings
 from tests.support import timeline_parser as grammar

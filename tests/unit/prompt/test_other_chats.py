@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from skein.models.audience import OPEN, Audience
-from skein.models.base import NamedMember
-from skein.models.chat import Chat, LastMessage, Membership
-from skein.models.storage import Put, Update
-from skein.models.summary import Summary
+from skein.models.chats.chat import Chat, LastMessage, Membership
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Put, Update
+from skein.models.summaries.summary import Summary
 from tests.patterns.worlds import job_of
 from tests.support.builders import NOON, TENANT, World, bot, person
 

@@ -8,8 +8,8 @@ import pytest
 from bench.prefix import EVERY_TOOL, conversation, shares
 from bench.prefix_parts import parts
 from bench.script import SYSTEM_PROMPT
-from skein.models.completion import ModelRequest
-from skein.models.step import HISTORY, PromptRecord
+from skein.models.runs.completion import ModelRequest
+from skein.models.runs.step import HISTORY, PromptRecord
 from skein.settings import Settings
 from tests.support.builders import LINE, TENANT, World, bot, person, tokens
 from tests.support.fakes import ScriptedModel

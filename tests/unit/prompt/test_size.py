@@ -11,15 +11,15 @@ from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS
 from skein.agent.prompt.section import listing
 from skein.agent.reading.other_chats import OwnChat
 from skein.agent.tools import TOOLS, enabled
-from skein.models.audience import OPEN
-from skein.models.base import NamedMember
-from skein.models.chat import Chat, Membership, Message
-from skein.models.completion import ToolSpec
-from skein.models.goal import Goal
-from skein.models.plan import Plan
-from skein.models.run import Run, run_id_in
-from skein.models.step import HISTORY, PromptRecord
-from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.audience import OPEN
+from skein.models.common.base import NamedMember
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.runs.completion import ToolSpec
+from skein.models.runs.run import Run, run_id_in
+from skein.models.runs.step import HISTORY, PromptRecord
+from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.scene import Scene

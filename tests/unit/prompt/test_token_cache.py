@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.agent.prompt.token_cache import ENTRY_BYTES, RememberedTokens
-from skein.models.overrides import ChatOverrides
+from skein.models.config.overrides import ChatOverrides
 from tests.support.builders import TENANT, World, bot, person, tokens
 
 MESSAGE = "How far shall I run today, and how fast?"

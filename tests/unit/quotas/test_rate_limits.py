@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.errors import Ambiguous, RateLimited
-from skein.models.chat import Message
-from skein.models.completion import ModelRequest
-from skein.models.limit import DAY, MINUTE, Allowance, Rate, owner_of_shard, owner_of_user
-from skein.models.overrides import TenantOverrides, TenantSettings
-from skein.models.ownership import Owner
-from skein.models.run import Run
-from skein.models.sms import InboundSms
-from skein.models.storage import Put, Write
+from skein.models.chats.chat import Message
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Put, Write
+from skein.models.config.overrides import TenantOverrides, TenantSettings
+from skein.models.delivery.sms import InboundSms
+from skein.models.quotas.limit import DAY, MINUTE, Allowance, Rate, owner_of_shard, owner_of_user
+from skein.models.runs.completion import ModelRequest
+from skein.models.runs.run import Run
 from skein.services.chats.post_message import NewMessage, Posted
 from skein.services.quotas.rate_limits import Rates
 from skein.services.replies.user_notices import in_words

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from skein.models.completion import TokenUsage
-from skein.models.consolidation import Consolidation
-from skein.models.jobs import ReflectionJob, SummaryJob, UpkeepJob
-from skein.models.memory import JOURNAL_DAYS, Memory
-from skein.models.overrides import TenantOverrides, TenantSettings
-from skein.models.ownership import Owner
-from skein.models.storage import Put
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Put
+from skein.models.config.overrides import TenantOverrides, TenantSettings
+from skein.models.memory.consolidation import Consolidation
+from skein.models.memory.memory import JOURNAL_DAYS, Memory
+from skein.models.outbox.jobs import ReflectionJob, SummaryJob, UpkeepJob
+from skein.models.runs.completion import TokenUsage
 from skein.settings import Settings
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
 

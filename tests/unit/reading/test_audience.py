@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from skein.agent.reading.reader import Reading
-from skein.models.audience import Audience
-from skein.models.base import NamedMember
-from skein.models.ownership import Owner
-from skein.models.run import Run
-from skein.models.storage import Put
-from skein.models.summary import Summary
-from skein.models.trigger import Trigger
+from skein.models.common.audience import Audience
+from skein.models.common.base import NamedMember
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Put
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import Trigger
+from skein.models.summaries.summary import Summary
 from tests.support.agents import asked_by_service
 from tests.support.builders import NOON, TENANT, World, bot, person
 

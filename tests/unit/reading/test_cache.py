@@ -9,13 +9,13 @@ import pytest
 
 from skein.agent.reading.cache import ContextCache
 from skein.agent.reading.reader import Reader, Reading
-from skein.models.audience import OPEN, Audience
-from skein.models.chat import Message
-from skein.models.overrides import ChatOverrides
-from skein.models.ownership import Owner, Reach
-from skein.models.run import Run, run_id_in
-from skein.models.storage import Update
-from skein.models.trigger import Trigger
+from skein.models.chats.chat import Message
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Update
+from skein.models.config.overrides import ChatOverrides
+from skein.models.runs.run import Run, run_id_in
+from skein.models.runs.trigger import Trigger
 from tests.fakes.system import MemoryMetrics
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, bot, person

@@ -11,19 +11,19 @@ import pytest
 
 from skein.agent.reading.reader import Reading
 from skein.agent.tools import enabled
-from skein.models.agent import DEFAULT_TOOLS
-from skein.models.audience import OPEN, Audience
-from skein.models.base import MemberRef, NamedMember
-from skein.models.borrowed import Borrowed, BorrowedMessage
-from skein.models.chat import Chat, LastMessage, Membership, Message
-from skein.models.goal import Goal
-from skein.models.memory import Memory, MemoryKind
-from skein.models.ownership import private_scope
-from skein.models.plan import Plan
-from skein.models.run import Run, run_id_in
-from skein.models.storage import Item, Key, Page, Put
-from skein.models.summary import PinnedSummary, Summary
-from skein.models.trigger import Trigger
+from skein.models.chats.borrowed import Borrowed, BorrowedMessage
+from skein.models.chats.chat import Chat, LastMessage, Membership, Message
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.ownership import private_scope
+from skein.models.common.storage import Item, Key, Page, Put
+from skein.models.directory.agent import DEFAULT_TOOLS
+from skein.models.memory.memory import Memory, MemoryKind
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.runs.run import Run, run_id_in
+from skein.models.runs.trigger import Trigger
+from skein.models.summaries.summary import PinnedSummary, Summary
 from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, bot, person

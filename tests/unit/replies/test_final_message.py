@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from skein.errors import ConditionFailed
-from skein.models.base import MemberRef, rfc3339
-from skein.models.chat import Membership
-from skein.models.completion import ModelRequest
-from skein.models.jobs import RunJob
-from skein.models.storage import Update
+from skein.models.chats.chat import Membership
+from skein.models.common.base import MemberRef, rfc3339
+from skein.models.common.storage import Update
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.completion import ModelRequest
 from tests.support.agents import steps_of
 from tests.support.builders import TENANT, World, bot, person, statuses
 from tests.support.fakes import MeanwhileTable, Said, ScriptedModel, calls, says

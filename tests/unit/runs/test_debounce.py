@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.chat import Membership, SmsAddress
-from skein.models.jobs import RunJob
-from skein.models.overrides import ChatOverrides
-from skein.models.sms import InboundSms
-from skein.models.trigger import ServiceTrigger, Trigger
+from skein.models.chats.chat import Membership, SmsAddress
+from skein.models.config.overrides import ChatOverrides
+from skein.models.delivery.sms import InboundSms
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.trigger import ServiceTrigger, Trigger
 from skein.settings import Settings
 from tests.support.agents import (
     COACH,

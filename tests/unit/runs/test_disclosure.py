@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from skein.models.audience import OPEN, Audience
-from skein.models.chat import Chat
-from skein.models.ownership import Reach
-from skein.models.run import Run
-from skein.models.storage import Update
-from skein.models.trigger import PlanTrigger, ServiceTrigger, Trigger
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Reach
+from skein.models.common.storage import Update
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
 from skein.services.runs.disclosure import PRIVATE_ELSEWHERE
 from tests.support.agents import (
     AHMAD,

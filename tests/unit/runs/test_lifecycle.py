@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from skein.errors import Ambiguous, LostLease, ModelRejected, Unavailable
-from skein.models.base import NamedMember
-from skein.models.completion import ModelRequest
-from skein.models.jobs import RunJob
-from skein.models.storage import Update, Write
-from skein.models.usage import DayUsage
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Update, Write
+from skein.models.outbox.jobs import RunJob
+from skein.models.quotas.usage import DayUsage
+from skein.models.runs.completion import ModelRequest
 from skein.services.runs.claim import Claim
 from skein.settings import Settings
 from tests.support.builders import TENANT, World, bot, person, statuses

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.base import NamedMember
-from skein.models.completion import ModelRequest
-from skein.models.storage import Update
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Update
+from skein.models.runs.completion import ModelRequest
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.settings import Settings
 from tests.support.agents import (

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from skein.models.completion import ModelRequest
-from skein.models.storage import Update
+from skein.models.common.storage import Update
+from skein.models.runs.completion import ModelRequest
 from skein.services.runs.claim import Claim
 from tests.support.agents import (
     AHMAD,

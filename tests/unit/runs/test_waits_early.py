@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from skein.errors import Ambiguous
-from skein.models.completion import ModelRequest
-from skein.models.run import MAX_WAITS
-from skein.models.storage import Write
-from skein.models.trigger import Resume
+from skein.models.common.storage import Write
+from skein.models.runs.completion import ModelRequest
+from skein.models.runs.run import MAX_WAITS
+from skein.models.runs.trigger import Resume
 from tests.support.agents import (
     AHMAD,
     ASK,

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from skein.models.completion import ModelRequest
+from skein.models.runs.completion import ModelRequest
 from tests.support.agents import (
     AHMAD,
     ASK,

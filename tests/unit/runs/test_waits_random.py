@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skein.errors import Unprocessable
-from skein.models.completion import ModelRequest
-from skein.models.jobs import RunJob
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.completion import ModelRequest
 from tests.support.agents import AHMAD, COACH, DESIGNER, END, FREE, HUSAM, actor, slots, stage
 from tests.support.builders import TENANT, World
 from tests.support.fakes import says

@@ -2,8 +2,8 @@
 
 import pytest
 
-from skein.models.chat import Chat, Membership, Message
-from skein.models.trigger import QueuedRun, Trigger
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.runs.trigger import QueuedRun, Trigger
 from skein.services.runs.wakeups import mentions, woken_by
 from tests.support.builders import NOON, TENANT, bot, person
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.audience import Audience
-from skein.models.chat import Chat, Membership
-from skein.models.completion import ModelRequest
-from skein.models.jobs import SummaryJob
-from skein.models.storage import Update, Write
-from skein.models.summary import Summary
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.audience import Audience
+from skein.models.common.storage import Update, Write
+from skein.models.outbox.jobs import SummaryJob
+from skein.models.runs.completion import ModelRequest
+from skein.models.summaries.summary import Summary
 from tests.support.builders import NOON, TENANT, World, bot, person
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()

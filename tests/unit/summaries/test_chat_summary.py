@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.completion import ModelRequest
-from skein.models.jobs import SummaryJob
-from skein.models.storage import Update
-from skein.models.summary import MAX_CHAT_SUMMARY
+from skein.models.common.storage import Update
+from skein.models.outbox.jobs import SummaryJob
+from skein.models.runs.completion import ModelRequest
+from skein.models.summaries.summary import MAX_CHAT_SUMMARY
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 

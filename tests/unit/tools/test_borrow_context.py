@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from skein.errors import ModelRejected
-from skein.models.audience import Audience
-from skein.models.borrowed import Borrowed
-from skein.models.chat import Media
-from skein.models.completion import ModelRequest
+from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.chat import Media
+from skein.models.common.audience import Audience
+from skein.models.runs.completion import ModelRequest
 from tests.support.agents import (
     AHMAD,
     COACH,

@@ -11,13 +11,13 @@ import pytest
 from skein.agent.tools import TOOLS, enabled, written
 from skein.agent.tools.base import Tool
 from skein.errors import Correctable
-from skein.models.agent import DEFAULT_TOOLS, ToolName
+from skein.models.directory.agent import DEFAULT_TOOLS, ToolName
 from tests.support.goldens import agrees
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
 
-REGISTER = "shared/skein/models/agent.py"
+REGISTER = "shared/skein/models/directory/agent.py"
 
 # What strict mode takes: https://platform.openai.com/docs/guides/structured-outputs
 ALLOWED = {

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from skein.agent.tools import TOOLS
 from skein.agent.tools.base import Tool
 from skein.errors import Correctable
-from skein.models.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
-from skein.models.recordable import MAX_CALLS, NO_NAME, TOOL_NAME
-from skein.models.step import Step, ToolResult
+from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
+from skein.models.runs.recordable import MAX_CALLS, NO_NAME, TOOL_NAME
+from skein.models.runs.step import Step, ToolResult
 from tests.support.agents import COACH, HUSAM, results_of, steps_of, the_run
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import ScriptedModel

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from skein.models.memory import Memory
-from skein.models.step import ToolResult
+from skein.models.memory.memory import Memory
+from skein.models.runs.step import ToolResult
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import calls

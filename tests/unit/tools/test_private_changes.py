@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from skein.models.audience import Audience
-from skein.models.document import Document, DocumentReach, Folder
-from skein.models.goal import Goal
-from skein.models.memory import Memory
-from skein.models.ownership import Owned, Owner, Reach
-from skein.models.plan import Plan
-from skein.models.run import Run
-from skein.models.thread import Thread, Workbench
-from skein.models.trigger import PlanTrigger, Trigger
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owned, Owner, Reach
+from skein.models.memory.memory import Memory
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import PlanTrigger, Trigger
+from skein.models.workspace.document import Document, DocumentReach, Folder
+from skein.models.workspace.thread import Thread, Workbench
 from skein.services.workspace.document_edits import Author
 from tests.support.agents import (
     COACH,

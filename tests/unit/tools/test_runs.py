@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skein.models.completion import ModelRequest
+from skein.models.runs.completion import ModelRequest
 from tests.support.agents import (
     AHMAD,
     ASK,

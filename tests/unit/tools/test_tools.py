@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.borrowed import Borrowed
-from skein.models.completion import ModelRequest
-from skein.models.run import MAX_STEPS
-from skein.models.storage import Update
+from skein.models.chats.borrowed import Borrowed
+from skein.models.common.storage import Update
+from skein.models.runs.completion import ModelRequest
+from skein.models.runs.run import MAX_STEPS
 from tests.support.agents import (
     AHMAD,
     COACH,

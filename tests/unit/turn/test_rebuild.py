@@ -6,11 +6,11 @@ import pytest
 
 from skein.agent.turn import MAX_REBUILDS, READERS_KEEP_CHANGING
 from skein.errors import Unavailable
-from skein.models.audience import Audience
-from skein.models.completion import ModelRequest
-from skein.models.ownership import Owner
-from skein.models.run import Run
-from skein.models.storage import Update
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Update
+from skein.models.runs.completion import ModelRequest
+from skein.models.runs.run import Run
 from tests.support.agents import (
     COACH,
     DESIGNER,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from skein.models.completion import ModelRequest
-from skein.models.storage import Update
+from skein.models.common.storage import Update
+from skein.models.runs.completion import ModelRequest
 from tests.support.builders import World, bot, person
 from tests.support.fakes import Calls, Script, ScriptedModel, calls, says
 from tests.support.timeline_parser import Said, timeline

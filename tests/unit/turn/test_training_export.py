@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from skein.models.audience import Audience
-from skein.models.ownership import Owner
-from skein.models.run import Run
-from skein.models.storage import Delete, Key, Put
-from skein.models.thread import Thread, ThreadRunLink
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Delete, Key, Put
+from skein.models.runs.run import Run
+from skein.models.workspace.thread import Thread, ThreadRunLink
 from skein.services.workspace import thread_changes as changes
 from tests.support.agents import (
     COACH,

@@ -13,8 +13,8 @@ from skein.agent.prompt.documents import (
 )
 from skein.agent.prompt.section import SEPARATOR
 from skein.agent.reading.workspace import ShownDocument
-from skein.models.audience import OPEN
-from skein.models.document import Document
+from skein.models.common.audience import OPEN
+from skein.models.workspace.document import Document
 from tests.support.builders import NOON, TENANT, tokens
 
 LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from skein.agent.prompt.documents import SHOWN_CHARACTERS
 from skein.agent.prompt.skills import skills
-from skein.models.audience import OPEN, Audience
-from skein.models.base import NamedMember, rfc3339
-from skein.models.completion import ModelRequest
-from skein.models.document import Document, DocumentReach, Folder
-from skein.models.skill import Skill, SkillHead
-from skein.models.storage import Put
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.base import NamedMember, rfc3339
+from skein.models.common.storage import Put
+from skein.models.runs.completion import ModelRequest
+from skein.models.workspace.document import Document, DocumentReach, Folder
+from skein.models.workspace.skill import Skill, SkillHead
 from skein.services.workspace.document_edits import Author
 from skein.services.workspace.skill_selection import Selection
 from skein.settings import Settings

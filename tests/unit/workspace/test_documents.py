@@ -5,8 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
-from skein.models.audience import OPEN, Audience
-from skein.models.document import (
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Check, Exists, Key, Missing
+from skein.models.memory.memory import revision_key
+from skein.models.workspace.document import (
     MAX_DOCUMENT_BYTES,
     MAX_OF_CHAT,
     MAX_ON_SHOW,
@@ -16,9 +19,6 @@ from skein.models.document import (
     Folder,
     Shelf,
 )
-from skein.models.memory import revision_key
-from skein.models.ownership import Owner
-from skein.models.storage import Check, Exists, Key, Missing
 from skein.services.account_linking.owned_items import move_owned
 from skein.services.workspace.document_edits import Author, Revision
 from tests.support.builders import NOON, TENANT, World, person

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from skein.errors import Conflict, SkeinError, TooLarge
-from skein.models.audience import Audience
-from skein.models.document import MAX_OF_CHAT, MAX_ON_SHOW, DocumentReach, Folder
-from skein.models.goal import MAX_GOALS
-from skein.models.ownership import MAX_KEPT, Owner, Reach
-from skein.models.plan import MAX_PLANS, Plan
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import MAX_KEPT, Owner, Reach
+from skein.models.planning.goal import MAX_GOALS
+from skein.models.planning.plan import MAX_PLANS, Plan
+from skein.models.workspace.document import MAX_OF_CHAT, MAX_ON_SHOW, DocumentReach, Folder
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
 from skein.settings import Settings

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from skein.errors import Conflict, NotFound
-from skein.models.skill import MAX_SKILLS, SkillCatalog, SkillHead
+from skein.models.workspace.skill import MAX_SKILLS, SkillCatalog, SkillHead
 from skein.services.workspace.skill_selection import shipped, skills_for
 from tests.support.builders import TENANT, World
 

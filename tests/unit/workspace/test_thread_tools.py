@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from skein.models.audience import Audience
-from skein.models.document import DocumentReach, Folder
-from skein.models.ownership import Owner
-from skein.models.run import Run
-from skein.models.skill import SkillHead
-from skein.models.step import PromptRecord, Step
-from skein.models.thread import Thread, Workbench
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner
+from skein.models.runs.run import Run
+from skein.models.runs.step import PromptRecord, Step
+from skein.models.workspace.document import DocumentReach, Folder
+from skein.models.workspace.skill import SkillHead
+from skein.models.workspace.thread import Thread, Workbench
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
 from tests.support.agents import (

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
-from skein.models.audience import OPEN, Audience
-from skein.models.document import DocumentReach, Folder
-from skein.models.ownership import Owner, Reach
-from skein.models.storage import Check, Exists, Key, Missing
-from skein.models.thread import MAX_KEPT_ON_BENCH, Thread, ThreadRunLink, Workbench
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Check, Exists, Key, Missing
+from skein.models.workspace.document import DocumentReach, Folder
+from skein.models.workspace.thread import MAX_KEPT_ON_BENCH, Thread, ThreadRunLink, Workbench
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
 from skein.settings import Settings

@@ -22,12 +22,12 @@ from skein.agent.prompt.timeline import timeline_entry, turn_text
 from skein.agent.prompt.trigger import trigger, untold
 from skein.agent.reading.reader import Reading, summed_up
 from skein.agent.reading.trigger import current_seq
-from skein.models.agent import Agent, HistoryFormat, ReplyMode
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Message
-from skein.models.completion import ToolSpec
-from skein.models.run import Run
-from skein.models.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.base import MemberRef
+from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
+from skein.models.runs.completion import ToolSpec
+from skein.models.runs.run import Run
+from skein.models.runs.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
 from skein.ports import ModelTokens
 from skein.prompts import render
 from skein.services.chat_state.history_window import window_of

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from skein.agent.prompt.section import SEPARATOR, Section
 from skein.agent.reading.workspace import ShownDocument
-from skein.models.document import Document
+from skein.models.workspace.document import Document
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from skein.agent.prompt.section import SEPARATOR, Section
-from skein.models.memory import Memory
-from skein.models.run import PromptMark
+from skein.models.memory.memory import Memory
+from skein.models.runs.run import PromptMark
 from skein.ports import TokenCounter
 from skein.services.memory.store import line_of, within_budget
 

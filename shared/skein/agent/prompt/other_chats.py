@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing
 from skein.agent.prompt.sections import chat_name
 from skein.agent.reading.other_chats import OwnChat
-from skein.models.audience import Audience, may_show
-from skein.models.borrowed import Borrowed
-from skein.models.chat import Chat
-from skein.models.summary import PinnedSummary
+from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience, may_show
+from skein.models.summaries.summary import PinnedSummary
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.chat_state.sessions import reset_in

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from skein.agent.prompt.budget import Frame, shortened
-from skein.models.run import PromptMark
+from skein.models.runs.run import PromptMark
 from skein.ports import TokenCounter
 
 SEPARATOR = "\n\n"

@@ -15,12 +15,12 @@ from skein.agent.prompt.trigger import cause_of
 from skein.agent.reading.other_chats import LiveRun, OwnChat
 from skein.agent.reading.reader import Reading
 from skein.agent.reading.trigger import current_seq
-from skein.models.agent import Agent, HistoryFormat, ReplyMode
-from skein.models.base import NamedMember
-from skein.models.chat import Chat, Message
-from skein.models.goal import Goal
-from skein.models.plan import Plan
-from skein.models.run import Run
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.base import NamedMember
+from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.runs.run import Run
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.common.quoting import label, quoted, quoted_id, time_of

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from skein.agent.prompt.section import SEPARATOR, Section
-from skein.models.skill import CORE, Skill
+from skein.models.workspace.skill import CORE, Skill
 from skein.ports import TokenCounter
 from skein.services.workspace.skill_selection import Selection
 

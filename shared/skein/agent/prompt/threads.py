@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from skein.agent.prompt.documents import documents_section, named, texts_of
 from skein.agent.prompt.section import Section, listing
 from skein.agent.reading.workspace import OpenThreads, ShownDocument
-from skein.models.thread import Thread
+from skein.models.workspace.thread import Thread
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted, quoted_id, time_of
 

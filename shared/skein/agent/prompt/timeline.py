@@ -5,10 +5,10 @@ and names are JSON strings without any line break, and nothing else in a line co
 As roles, further lines of a message stand behind a bar.
 """
 
-from skein.models.audience import Audience, may_show
-from skein.models.base import MemberRef, NamedMember
-from skein.models.chat import Message
-from skein.models.trigger import Resume
+from skein.models.chats.chat import Message
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.runs.trigger import Resume
 from skein.services.common.quoting import (
     bracket_lines_behind_bars,
     bracketed,

@@ -4,9 +4,9 @@ import json
 
 from skein.agent.prompt.section import Section, around
 from skein.agent.prompt.timeline import attached, named
-from skein.models.base import NamedMember
-from skein.models.chat import Chat, Message
-from skein.models.run import PREVIEW_CHARACTERS, Run
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.base import NamedMember
+from skein.models.runs.run import PREVIEW_CHARACTERS, Run
 from skein.ports import TokenCounter
 from skein.services.common.quoting import label, quoted, quoted_id, time_of
 

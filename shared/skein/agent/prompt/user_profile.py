@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from skein.agent.prompt.section import Section, listing
-from skein.models.agent import Agent
-from skein.models.user import User
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.common.quoting import quoted, quoted_id, quoted_json

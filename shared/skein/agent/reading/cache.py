@@ -14,10 +14,10 @@ from threading import Lock
 
 from cachetools import TLRUCache
 
-from skein.models.chat import Chat, Message, chat_partition
-from skein.models.memory import LIVE, REVISION
-from skein.models.ownership import owned_partition
-from skein.models.storage import Item, has_expired
+from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Item, has_expired
+from skein.models.memory.memory import LIVE, REVISION
 from skein.ports import Clock, Metrics, Table
 from skein.services.config.resolution import EffectiveSettings
 from skein.services.memory.store import live_items, owned_items

@@ -10,13 +10,13 @@ from datetime import datetime
 from skein.agent.reading.reader import Reading
 from skein.agent.reading.trigger import current_seq
 from skein.errors import NotFound
-from skein.models.agent import Agent
-from skein.models.audience import may_show
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership, Message
-from skein.models.overrides import StackSettings
-from skein.models.run import Run
-from skein.models.storage import Key
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.audience import may_show
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Key
+from skein.models.config.overrides import StackSettings
+from skein.models.directory.agent import Agent
+from skein.models.runs.run import Run
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of
 from skein.services.config.resolution import found_settings, keys_of_settings, resolved

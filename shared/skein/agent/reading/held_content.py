@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from skein.agent.reading.reader import Reading
-from skein.models.audience import Audience, may_show
-from skein.models.chat import Message
-from skein.models.run import Held, Run
-from skein.models.thread import Thread
+from skein.models.chats.chat import Message
+from skein.models.common.audience import Audience, may_show
+from skein.models.runs.run import Held, Run
+from skein.models.workspace.thread import Thread
 
 
 def held_by(reading: Reading, run: Run) -> Held:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from skein.agent.reading.fallback import can_do_alone, read_alone, without_context
 from skein.agent.reading.reader import NOTHING, Reader, Reading, person_at
 from skein.errors import Rejected, Unavailable
-from skein.models.chat import Chat, Membership
-from skein.models.run import Run
+from skein.models.chats.chat import Chat, Membership
+from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.config.rollout import gets_context
 from skein.services.runs.claim import Known

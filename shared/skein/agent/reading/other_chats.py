@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.models.chat import Chat, Membership
-from skein.models.run import Run
-from skein.models.storage import Item, Key
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.storage import Item, Key
+from skein.models.runs.run import Run
 
 SHOWN_CHATS = 20
 

@@ -1,16 +1,16 @@
 """Prefetch of a reading's items, which the claim reads together with the run."""
 
-from skein.models.agent import Agent
-from skein.models.base import MemberRef
-from skein.models.borrowed import Borrowed
-from skein.models.chat import Membership
-from skein.models.jobs import RunJob
-from skein.models.limit import Allowance, owner_of_shard, owner_of_user
-from skein.models.overrides import StackSettings, TenantSettings
-from skein.models.run import Run
-from skein.models.skill import CORE
-from skein.models.storage import Key
-from skein.models.user import User
+from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.chat import Membership
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Key
+from skein.models.config.overrides import StackSettings, TenantSettings
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.models.outbox.jobs import RunJob
+from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
+from skein.models.runs.run import Run
+from skein.models.workspace.skill import CORE
 from skein.services.workspace.skill_selection import keys_of_skills
 
 

@@ -31,21 +31,21 @@ from skein.agent.reading.workspace import (
     open_threads,
 )
 from skein.errors import NotFound
-from skein.models.agent import Agent
-from skein.models.audience import Audience, may_show
-from skein.models.base import MemberRef, NamedMember
-from skein.models.borrowed import Borrowed
-from skein.models.chat import Chat, Membership, Message, member_relation
-from skein.models.goal import Goal
-from skein.models.limit import Allowance
-from skein.models.memory import LIVE, Memory
-from skein.models.overrides import StackOverrides, StackSettings, TenantOverrides
-from skein.models.ownership import scopes_at
-from skein.models.plan import Plan
-from skein.models.run import LIVE_RUN, PromptMark, Run
-from skein.models.storage import MAX_BATCH_GET_KEYS, META, Item, Key, Page
-from skein.models.summary import PinnedSummary
-from skein.models.user import User
+from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.chat import Chat, Membership, Message, member_relation
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.ownership import scopes_at
+from skein.models.common.storage import MAX_BATCH_GET_KEYS, META, Item, Key, Page
+from skein.models.config.overrides import StackOverrides, StackSettings, TenantOverrides
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.models.memory.memory import LIVE, Memory
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.quotas.limit import Allowance
+from skein.models.runs.run import LIVE_RUN, PromptMark, Run
+from skein.models.summaries.summary import PinnedSummary
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of, scope_of
 from skein.services.chat_state.history_window import pin_of, shown_from

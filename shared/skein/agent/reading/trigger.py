@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from skein.models.chat import Chat, Message
-from skein.models.run import Run
-from skein.models.storage import Item, Key
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.storage import Item, Key
+from skein.models.runs.run import Run
 
 
 def current_seq(run: Run, chat: Chat | None) -> int | None:

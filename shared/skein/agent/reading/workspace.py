@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from skein.models.audience import Audience, may_show
-from skein.models.chat import Chat, Membership
-from skein.models.document import SHELF, Document, DocumentReach, Folder, Shelf
-from skein.models.ownership import owned_partition, scopes_at
-from skein.models.run import Run
-from skein.models.skill import CORE, SkillCatalog
-from skein.models.storage import Item, Key
-from skein.models.thread import BENCH, Thread, Workbench
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.ownership import owned_partition, scopes_at
+from skein.models.common.storage import Item, Key
+from skein.models.runs.run import Run
+from skein.models.workspace.document import SHELF, Document, DocumentReach, Folder, Shelf
+from skein.models.workspace.skill import CORE, SkillCatalog
+from skein.models.workspace.thread import BENCH, Thread, Workbench
 from skein.services.workspace.skill_selection import (
     Selection,
     keys_of_skills,

@@ -1,7 +1,7 @@
 """The tools of agents, by name.
 
 To add a tool, write a function with `@tool` in a module of this package, and add its name to
-`ToolName` (`skein/models/agent.py`).
+`ToolName` (`skein/models/directory/agent.py`).
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from typing import get_args
 
 from skein.agent.tools.base import Tool
-from skein.models.agent import ToolName
+from skein.models.directory.agent import ToolName
 
 
 def written() -> dict[str, Tool]:

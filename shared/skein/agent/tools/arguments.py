@@ -10,8 +10,8 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from skein.models.chat import MAX_TEXT
-from skein.models.document import MAX_DOCUMENT_BYTES
+from skein.models.chats.chat import MAX_TEXT
+from skein.models.workspace.document import MAX_DOCUMENT_BYTES
 
 MAX_ID = 128
 MAX_NUMBER = 999_999_999_999  # messages have numbers of at most 12 digits

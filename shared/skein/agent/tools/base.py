@@ -12,9 +12,9 @@ from pydantic_core import ErrorDetails
 
 from skein.agent.tools.arguments import MAY_BE_EMPTY
 from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unprocessable
-from skein.models.api.json_types import JsonTypes
-from skein.models.completion import ToolSpec
-from skein.models.tool_arguments import json_object
+from skein.models.common.json_types import JsonTypes
+from skein.models.runs.completion import ToolSpec
+from skein.models.runs.tool_arguments import json_object
 from skein.services.common.quoting import quoted
 
 MAX_REASON = 300  # characters of the error for one argument

@@ -11,9 +11,9 @@ from skein.agent.tools.base import tool
 from skein.agent.tools.chats import own_chat
 from skein.agent.tools.context import ToolContext
 from skein.errors import Correctable, Failed
-from skein.models.audience import Audience
-from skein.models.borrowed import MAX_CHARACTERS, MAX_MESSAGES, Borrowed, BorrowedMessage
-from skein.models.ownership import effect_id
+from skein.models.chats.borrowed import MAX_CHARACTERS, MAX_MESSAGES, Borrowed, BorrowedMessage
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import effect_id
 from skein.services.chat_state.audience import destination_of
 from skein.services.common.quoting import quoted
 

@@ -9,7 +9,7 @@ from skein.agent.reading.held_content import said_by_others
 from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext
-from skein.models.chat import Chat, Membership
+from skein.models.chats.chat import Chat, Membership
 from skein.services.common.quoting import quoted
 
 MAX_MESSAGES = 50

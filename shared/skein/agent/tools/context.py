@@ -4,19 +4,19 @@ The first parameter of each tool is a `ToolContext`. The functions below the cla
 owner of an item that a tool makes, and the reach of the items that a tool may find or change.
 
 Content may change an item only if the content's audience includes everyone who may be shown the
-item (`models/audience.py: may_change`). The reach carries the content's audience, and each service
-checks changes against that audience (`services/common/guarded.py: check_change`). So in private an
-agent's tools change no open items, and never narrow the audience of an item.
+item (`may_change` in `models/common/audience.py`). The reach carries the content's audience, and
+each service checks changes against that audience. So in private an agent's tools change no open
+items, and never narrow the audience of an item.
 """
 
 from dataclasses import dataclass, field
 
 from skein.agent.reading.reader import Reading
 from skein.errors import Correctable, Failed
-from skein.models.audience import Audience
-from skein.models.document import DocumentReach, Folder
-from skein.models.ownership import Owner, Reach, effect_id, scopes_at
-from skein.models.run import Run, SentMessage
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner, Reach, effect_id, scopes_at
+from skein.models.runs.run import Run, SentMessage
+from skein.models.workspace.document import DocumentReach, Folder
 from skein.ports import Clock
 from skein.services.chats.own_chats import OwnChats
 from skein.services.chats.post_message import Chats

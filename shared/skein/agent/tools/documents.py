@@ -22,9 +22,9 @@ from skein.agent.tools.arguments import (
 from skein.agent.tools.base import refusals_told, tool
 from skein.agent.tools.context import ToolContext, document_reach, maker_of, own_scope
 from skein.errors import Correctable, Failed, Forbidden, NotFound
-from skein.models.base import rfc3339
-from skein.models.chat import Chat
-from skein.models.document import ID_PATTERN, Document, DocumentReach, Done, Folder
+from skein.models.chats.chat import Chat
+from skein.models.common.base import rfc3339
+from skein.models.workspace.document import ID_PATTERN, Document, DocumentReach, Done, Folder
 from skein.services.runs.disclosure import check_post
 from skein.services.workspace.document_edits import Revision
 

@@ -17,8 +17,8 @@ from skein.agent.tools.arguments import (
 )
 from skein.agent.tools.base import refusals_told, tool
 from skein.agent.tools.context import ToolContext, owner_at, reach_at
-from skein.models.base import rfc3339
-from skein.models.ownership import effect_id
+from skein.models.common.base import rfc3339
+from skein.models.common.ownership import effect_id
 
 GoalId = Annotated[Id, Field(description="The goal's id.")]
 NewPlanName = Annotated[PlanName, Field(description="Its name; the same name again replaces it.")]

@@ -7,7 +7,7 @@ from pydantic import Field
 from skein.agent.tools.arguments import Count, Id, MemoryText, Query
 from skein.agent.tools.base import refusals_told, tool
 from skein.agent.tools.context import ToolContext, owner_at, reach_at
-from skein.models.memory import Memory, MemoryKind
+from skein.models.memory.memory import Memory, MemoryKind
 from skein.services.common.quoting import quoted, quoted_id
 from skein.services.memory.memories import memory_id_of
 

@@ -9,8 +9,8 @@ from skein.agent.tools.arguments import FieldName, ProfileText, ProfileTexts
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, content_of
 from skein.errors import Correctable, Failed, Unprocessable
-from skein.models.audience import may_change
-from skein.models.ownership import effect_id
+from skein.models.common.audience import may_change
+from skein.models.common.ownership import effect_id
 from skein.services.common.optimistic import NOT_FROM_HERE
 
 

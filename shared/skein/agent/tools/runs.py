@@ -8,8 +8,8 @@ from skein.agent.tools.arguments import Count, Id
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext
 from skein.errors import Conflict, Correctable, Failed, NotFound
-from skein.models.base import rfc3339
-from skein.models.run import Run, RunStatus
+from skein.models.common.base import rfc3339
+from skein.models.runs.run import Run, RunStatus
 from skein.services.common.quoting import quoted
 from skein.services.runs.disclosure import may_affect
 

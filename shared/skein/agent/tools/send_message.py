@@ -18,9 +18,9 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.models.audience import NOBODY, Audience, Origin
-from skein.models.run import PREVIEW_CHARACTERS, SentMessage
-from skein.models.storage import Write
+from skein.models.common.audience import NOBODY, Audience, Origin
+from skein.models.common.storage import Write
+from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
 from skein.services.chat_state.audience import audience_of, destination_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import NewMessage

@@ -33,9 +33,9 @@ from skein.agent.tools.arguments import (
 from skein.agent.tools.base import refusals_told, tool
 from skein.agent.tools.context import ToolContext, maker_of, owner_at, reach_at
 from skein.errors import Correctable, Failed, NotFound
-from skein.models.ownership import effect_id
-from skein.models.skill import CORE
-from skein.models.thread import Thread, ThreadKind
+from skein.models.common.ownership import effect_id
+from skein.models.workspace.skill import CORE
+from skein.models.workspace.thread import Thread, ThreadKind
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.thread_changes import Change
 

@@ -1,1 +1,17 @@
 """The bodies of HTTP requests and responses, one module per subject."""
+
+__all__ = [
+    "audit",
+    "base",
+    "consolidations",
+    "directory",
+    "documents",
+    "goals_and_plans",
+    "memories",
+    "privacy",
+    "reflections",
+    "runs",
+    "services",
+    "threads",
+    "usage",
+]

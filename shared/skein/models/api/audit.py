@@ -3,8 +3,8 @@
 from typing import Self
 
 from skein.models.api.base import Resource
-from skein.models.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
-from skein.models.base import Instant
+from skein.models.common.base import Instant
+from skein.models.privacy.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
 
 
 class AuditResource(Resource):

@@ -8,10 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from skein.models.api.json_types import JsonTypes
-from skein.models.audience import may_show
-from skein.models.base import Instant, MemberKind, MemberRef, Name, NamedMember
-from skein.models.chat import (
+from skein.models.chats.chat import (
     MAX_TEXT,
     Chat,
     ChatKind,
@@ -22,7 +19,10 @@ from skein.models.chat import (
     Respond,
     Visibility,
 )
-from skein.models.run import Run
+from skein.models.common.audience import may_show
+from skein.models.common.base import Instant, MemberKind, MemberRef, Name, NamedMember
+from skein.models.common.json_types import JsonTypes
+from skein.models.runs.run import Run
 
 MAX_SEQ = 999_999_999_998
 

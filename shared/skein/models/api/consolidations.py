@@ -5,9 +5,9 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from skein.models.api.base import Resource
-from skein.models.base import Instant
-from skein.models.completion import TokenUsage
-from skein.models.consolidation import ConsolidationRecord
+from skein.models.common.base import Instant
+from skein.models.memory.consolidation import ConsolidationRecord
+from skein.models.runs.completion import TokenUsage
 
 
 class RequestedResource(Resource):

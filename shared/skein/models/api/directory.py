@@ -6,7 +6,11 @@ from zoneinfo import ZoneInfo
 import phonenumbers
 from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter
 
-from skein.models.agent import (
+from skein.models.api.base import EntityId, Request, Resource
+from skein.models.common.base import E164, Instant, Name
+from skein.models.common.free_fields import Profile, ProfileFieldNames
+from skein.models.config.overrides import ChatOverridesChange, TenantOverrides
+from skein.models.directory.agent import (
     DEFAULT_TOOLS,
     PROFILE_FIELDS,
     Agent,
@@ -14,12 +18,8 @@ from skein.models.agent import (
     ReplyMode,
     ToolName,
 )
-from skein.models.api.base import EntityId, Request, Resource
-from skein.models.base import E164, Instant, Name
-from skein.models.free_fields import Profile, ProfileFieldNames
-from skein.models.line import Line
-from skein.models.overrides import ChatOverridesChange, TenantOverrides
-from skein.models.user import MAX_PHONES, User
+from skein.models.directory.line import Line
+from skein.models.directory.user import MAX_PHONES, User
 
 _E164: TypeAdapter[str] = TypeAdapter(E164)
 

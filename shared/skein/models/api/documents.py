@@ -5,9 +5,16 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from skein.models.api.base import Request, Resource
-from skein.models.base import Instant
-from skein.models.document import DEFAULT_MEDIA_TYPE, Document, DocumentName, MediaType
-from skein.models.skill import Marks, Skill, SkillDescription, SkillHead, SkillName, SkillText
+from skein.models.common.base import Instant
+from skein.models.workspace.document import DEFAULT_MEDIA_TYPE, Document, DocumentName, MediaType
+from skein.models.workspace.skill import (
+    Marks,
+    Skill,
+    SkillDescription,
+    SkillHead,
+    SkillName,
+    SkillText,
+)
 
 ForVersion = Annotated[
     int | None, Field(ge=1, description="Refused (409) where the document is at another version.")

@@ -6,9 +6,9 @@ from pydantic import Field
 
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.api.directory import TimeZone
-from skein.models.base import Instant
-from skein.models.goal import Goal, GoalPriority, GoalStatus, GoalText
-from skein.models.plan import Plan, PlanInstruction, PlanName, PlanStatus
+from skein.models.common.base import Instant
+from skein.models.planning.goal import Goal, GoalPriority, GoalStatus, GoalText
+from skein.models.planning.plan import Plan, PlanInstruction, PlanName, PlanStatus
 
 SaidTime = Annotated[str, Field(min_length=1, max_length=200)]
 

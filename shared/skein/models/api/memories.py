@@ -5,8 +5,8 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from skein.models.api.base import Request, Resource
-from skein.models.base import Instant
-from skein.models.memory import MadeBy, Memory, MemoryKind, MemoryText
+from skein.models.common.base import Instant
+from skein.models.memory.memory import MadeBy, Memory, MemoryKind, MemoryText
 
 
 class NewMemory(Request):

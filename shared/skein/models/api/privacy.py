@@ -6,10 +6,10 @@ from pydantic import Field
 
 from skein.models.api.base import MessageResource, Resource
 from skein.models.api.directory import UserResource
-from skein.models.base import Instant
-from skein.models.chat import Chat, ChatKind, Membership, Visibility
-from skein.models.delivery import Delivery, DeliveryStatus
-from skein.models.erasure import BACKUP_DAYS, Erasure, ErasureStage
+from skein.models.chats.chat import Chat, ChatKind, Membership, Visibility
+from skein.models.common.base import Instant
+from skein.models.delivery.delivery import Delivery, DeliveryStatus
+from skein.models.privacy.erasure import BACKUP_DAYS, Erasure, ErasureStage
 
 BACKUPS = (
     f"Backups for point-in-time recovery keep copies for at most {BACKUP_DAYS} days after the end "

@@ -5,11 +5,11 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from skein.models.api.base import Resource
-from skein.models.base import Instant
-from skein.models.completion import TokenUsage, ToolCall
-from skein.models.run import PromptMark, Run, RunStatus
-from skein.models.step import PromptRecord, PromptSection, Step, ToolResult
-from skein.models.trigger import Trigger
+from skein.models.common.base import Instant
+from skein.models.runs.completion import TokenUsage, ToolCall
+from skein.models.runs.run import PromptMark, Run, RunStatus
+from skein.models.runs.step import PromptRecord, PromptSection, Step, ToolResult
+from skein.models.runs.trigger import Trigger
 
 
 class ContextResource(Resource):

@@ -5,8 +5,8 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field
 
 from skein.models.api.base import EntityId, Request, Resource
-from skein.models.base import Instant, Name
-from skein.models.source import MAX_SOURCE_AGENTS, Source
+from skein.models.common.base import Instant, Name
+from skein.models.directory.source import MAX_SOURCE_AGENTS, Source
 
 
 def _each_once(ids: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from skein.models.api.base import EntityId, Request, Resource
-from skein.models.base import Instant
-from skein.models.chat import Membership
-from skein.models.skill import Mark, Marks
-from skein.models.thread import (
+from skein.models.chats.chat import Membership
+from skein.models.common.base import Instant
+from skein.models.workspace.skill import Mark, Marks
+from skein.models.workspace.thread import (
     Aim,
     Blocking,
     BoundSkills,

@@ -4,7 +4,7 @@ from datetime import date
 from typing import Self
 
 from skein.models.api.base import Resource
-from skein.models.usage import DayUsage
+from skein.models.quotas.usage import DayUsage
 
 
 class UsageResource(Resource):

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from skein.errors import ConditionFailed, Conflict
-from skein.models.base import MemberRef, NamedMember
-from skein.models.borrowed import Borrowed
-from skein.models.chat import Chat, Membership, chat_partition
-from skein.models.delivery import Delivery
-from skein.models.storage import Absent, Is, Item, Missing, Put, Update, Write, all_of
+from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.chat import Chat, Membership, chat_partition
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.storage import Absent, Is, Item, Missing, Put, Update, Write, all_of
+from skein.models.delivery.delivery import Delivery
 from skein.ports import Table
 from skein.services.chat_state.closed_memberships import closing, item_at, opening, place_keys
 from skein.services.chat_state.snapshot import ChatSnapshot

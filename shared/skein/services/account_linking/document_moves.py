@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable
 
-from skein.models.document import RENAMED, Document, Folder, Renamed, Shelf, listed_with
-from skein.models.memory import touched
-from skein.models.storage import (
+from skein.models.common.storage import (
     Delete,
     Is,
     Item,
@@ -14,6 +12,8 @@ from skein.models.storage import (
     all_of,
     at_version,
 )
+from skein.models.memory.memory import touched
+from skein.models.workspace.document import RENAMED, Document, Folder, Renamed, Shelf, listed_with
 from skein.ports import Table
 from skein.services.workspace.document_names import under_free_name
 

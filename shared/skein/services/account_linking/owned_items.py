@@ -5,15 +5,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from skein.errors import ConditionFailed
-from skein.models.audience import Audience
-from skein.models.chat import Chat
-from skein.models.document import RENAMED, Document, Folder
-from skein.models.due import moved_mark
-from skein.models.memory import revision_key, touched
-from skein.models.ownership import owned_partition
-from skein.models.plan import Plan
-from skein.models.storage import Delete, Exists, Is, Item, Key, Missing, Put, Update, key_kind
-from skein.models.thread import BENCH, ENDED_THREAD
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import (
+    Delete,
+    Exists,
+    Is,
+    Item,
+    Key,
+    Missing,
+    Put,
+    Update,
+    key_kind,
+)
+from skein.models.memory.memory import revision_key, touched
+from skein.models.outbox.due import moved_mark
+from skein.models.planning.plan import Plan
+from skein.models.workspace.document import RENAMED, Document, Folder
+from skein.models.workspace.thread import BENCH, ENDED_THREAD
 from skein.ports import Table
 from skein.services.account_linking.document_moves import move_documents
 from skein.services.account_linking.threads import bench_moved, bench_renamed

@@ -16,12 +16,10 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, NotFound, SkeinError
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, member_relation, related_chat
-from skein.models.due import due_mark
-from skein.models.free_fields import Profile
-from skein.models.phone import PhoneChat, PhoneOwner, phone_partition
-from skein.models.storage import (
+from skein.models.chats.chat import Chat, member_relation, related_chat
+from skein.models.common.base import MemberRef
+from skein.models.common.free_fields import Profile
+from skein.models.common.storage import (
     MAX_TRANSACTION_ITEMS,
     Delete,
     Is,
@@ -32,7 +30,9 @@ from skein.models.storage import (
     Write,
     any_of,
 )
-from skein.models.user import MAX_PHONES, Merge, User
+from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
+from skein.models.directory.user import MAX_PHONES, Merge, User
+from skein.models.outbox.due import due_mark
 from skein.ports import Clock, Table
 from skein.services.account_linking.chats import succeed
 from skein.services.account_linking.owned_items import move_owned, rename_owned

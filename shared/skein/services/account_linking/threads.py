@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from skein.models.storage import Delete, Is, Item, Key, Missing, Put, Write, at_version
-from skein.models.thread import MAX_ON_BENCH, Thread, Workbench
+from skein.models.common.storage import Delete, Is, Item, Key, Missing, Put, Write, at_version
+from skein.models.workspace.thread import MAX_ON_BENCH, Thread, Workbench
 from skein.ports import Table
 
 

@@ -6,9 +6,9 @@ active at or after the creation of the message at the watermark.
 
 from datetime import datetime
 
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership, Message, member_relation, related_chat
-from skein.models.storage import Key
+from skein.models.chats.chat import Chat, Membership, Message, member_relation, related_chat
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Key
 from skein.ports import Table
 
 NEWEST_CHATS = 50

@@ -1,9 +1,9 @@
 """Derive the audience of a chat, and the scope of an agent's items there."""
 
-from skein.models.audience import OPEN, Audience
-from skein.models.chat import Chat
-from skein.models.ownership import private_scope
-from skein.models.run import Run
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import private_scope
+from skein.models.runs.run import Run
 
 
 def audience_of(chat: Chat, *, since_seq: int) -> Audience:

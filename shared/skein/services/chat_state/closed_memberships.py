@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skein.errors import ConditionFailed
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership, listed_as_left
-from skein.models.storage import (
+from skein.models.chats.chat import Chat, Membership, listed_as_left
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import (
     MAX_TRANSACTION_ITEMS,
     Condition,
     Delete,

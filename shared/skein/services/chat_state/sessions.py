@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from skein.models.chat import Chat, Membership, Message
-from skein.models.overrides import ChatOverrides
-from skein.models.session import Session
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.session import Session
+from skein.models.config.overrides import ChatOverrides
 from skein.ports import Ids, Table
 from skein.services.chat_state.audience import everybody_since
 from skein.services.chat_state.snapshot import ChatSnapshot

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from skein.errors import NotFound
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership, chat_partition
-from skein.models.storage import META, Item, Key
+from skein.models.chats.chat import Chat, Membership, chat_partition
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import META, Item, Key
 from skein.ports import Table
 
 

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed, Conflict, Unprocessable
 from skein.models.api.base import ChatChange, NewChat
-from skein.models.base import MemberRef, NamedMember, rfc3339
-from skein.models.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
-from skein.models.dedupe import OpeningMark
-from skein.models.due import NOT_DUE
-from skein.models.jobs import Job
-from skein.models.overrides import TenantSettings
-from skein.models.ownership import effect_id
-from skein.models.run import Run
-from skein.models.storage import MAX_TRANSACTION_ITEMS, Is, Item, Missing, Put, Update, Write
+from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
+from skein.models.chats.dedupe import OpeningMark
+from skein.models.common.base import MemberRef, NamedMember, rfc3339
+from skein.models.common.ownership import effect_id
+from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Is, Item, Missing, Put, Update, Write
+from skein.models.config.overrides import TenantSettings
+from skein.models.outbox.due import NOT_DUE
+from skein.models.outbox.jobs import Job
+from skein.models.runs.run import Run
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.closed_memberships import closing, item_at, opening, place_keys
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot

@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from skein.models.chat import Chat, Message
-from skein.models.jobs import Job, UpkeepJob
-from skein.models.storage import Is, Update, Write
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.storage import Is, Update, Write
+from skein.models.outbox.jobs import Job, UpkeepJob
 from skein.ports import Ids
 from skein.services.chat_state.history_window import pinned
 from skein.services.chat_state.sessions import session_with

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from skein.errors import ConditionFailed, Conflict, Forbidden, LostLease, NotFound
-from skein.models.audience import Audience, may_show
-from skein.models.base import MemberRef
-from skein.models.borrowed import Borrowed
-from skein.models.chat import Chat, Membership, Message, chat_partition
-from skein.models.storage import Put
+from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Put
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot

@@ -23,9 +23,7 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.models.audience import Origin
-from skein.models.base import Identifier, MemberRef, Tenant, Value
-from skein.models.chat import (
+from skein.models.chats.chat import (
     Chat,
     Media,
     Membership,
@@ -34,11 +32,13 @@ from skein.models.chat import (
     SmsAddress,
     check_text,
 )
-from skein.models.dedupe import DedupeMark
-from skein.models.jobs import Job
-from skein.models.overrides import ChatOverrides
-from skein.models.storage import Check, Exists, Key, Missing, Put, Update, Write, gone
-from skein.models.trigger import Trigger
+from skein.models.chats.dedupe import DedupeMark
+from skein.models.common.audience import Origin
+from skein.models.common.base import Identifier, MemberRef, Tenant, Value
+from skein.models.common.storage import Check, Exists, Key, Missing, Put, Update, Write, gone
+from skein.models.config.overrides import ChatOverrides
+from skein.models.outbox.jobs import Job
+from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.sessions import brought_up, message_in_session

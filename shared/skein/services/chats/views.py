@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from skein.errors import NotFound
-from skein.models.base import Instant, MemberRef
-from skein.models.chat import (
+from skein.models.chats.chat import (
     Chat,
     Membership,
     Message,
@@ -18,7 +17,8 @@ from skein.models.chat import (
     member_relation,
     related_chat,
 )
-from skein.models.storage import Absent, Below, Is, Item, Key, Update, all_of, any_of
+from skein.models.common.base import Instant, MemberRef
+from skein.models.common.storage import Absent, Below, Is, Item, Key, Update, all_of, any_of
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import (

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Literal, TypeVar
 
 from skein.errors import Ambiguous, CircuitOpen, SkeinError, Throttled, Unavailable
-from skein.models.storage import IndexName, Item, Key, Page, Write
+from skein.models.common.storage import IndexName, Item, Key, Page, Write
 from skein.ports import Clock, Metrics, Table
 from skein.settings import Settings
 

@@ -18,15 +18,15 @@ from tenacity import (
 )
 
 from skein.errors import ConditionFailed, Conflict, Contention, LostLease, Unprocessable
-from skein.models.agent import Agent
-from skein.models.chat import Chat
-from skein.models.document import Document, DocumentReach
-from skein.models.line import Line
-from skein.models.overrides import TenantSettings
-from skein.models.ownership import Owned, Reach
-from skein.models.source import Source
-from skein.models.storage import Check, Is, Update, Write
-from skein.models.user import User
+from skein.models.chats.chat import Chat
+from skein.models.common.ownership import Owned, Reach
+from skein.models.common.storage import Check, Is, Update, Write
+from skein.models.config.overrides import TenantSettings
+from skein.models.directory.agent import Agent
+from skein.models.directory.line import Line
+from skein.models.directory.source import Source
+from skein.models.directory.user import User
+from skein.models.workspace.document import Document, DocumentReach
 from skein.ports import Clock, Table
 
 MAX_TRIES = 20

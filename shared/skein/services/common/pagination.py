@@ -14,9 +14,9 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 from pydantic import BaseModel, StringConstraints
 
 from skein.errors import Conflict, Invalid
-from skein.models.base import Stored, Value
-from skein.models.ownership import MAX_KEPT, Owned, Reach, owned_partition
-from skein.models.storage import Item, Key, Page
+from skein.models.common.base import Stored, Value
+from skein.models.common.ownership import MAX_KEPT, Owned, Reach, owned_partition
+from skein.models.common.storage import Item, Key, Page
 from skein.ports import Table
 
 MAX_PAGE = 100

@@ -6,7 +6,7 @@ import unicodedata
 from datetime import datetime
 from typing import Any
 
-from skein.models.base import to_utc
+from skein.models.common.base import to_utc
 
 PLAIN_NAME = re.compile(r"[^\W_]+(?:[ '.\-][^\W_]+)*")
 PLAIN_ID = re.compile(r"[A-Za-z0-9_.@|\-]+")

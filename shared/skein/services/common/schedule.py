@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from skein.errors import Unprocessable
-from skein.models.base import to_utc
+from skein.models.common.base import to_utc
 
 CRON_FIELDS = 5
 MAX_CRON_CHARACTERS = 200

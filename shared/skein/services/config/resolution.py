@@ -8,18 +8,18 @@ agents share one history window and one summary, use the deployment's settings a
 from collections.abc import Mapping
 from typing import Any
 
-from skein.models.agent import Agent
-from skein.models.base import Value
-from skein.models.chat import Chat
-from skein.models.line import Line
-from skein.models.overrides import ChatOverrides, TenantOverrides, TenantSettings
-from skein.models.storage import Item, Key
+from skein.models.chats.chat import Chat
+from skein.models.common.base import Value
+from skein.models.common.storage import Item, Key
+from skein.models.config.overrides import ChatOverrides, TenantOverrides, TenantSettings
+from skein.models.directory.agent import Agent
+from skein.models.directory.line import Line
 from skein.ports import Table
 from skein.settings import Settings
 
 
 class EffectiveSettings(Value):
-    """The settings that hold for one agent in one chat; see `models/overrides.py`.
+    """The settings that hold for one agent in one chat; see `models/config/overrides.py`.
 
     Attributes:
         tokenizer_model: The model whose tokens are counted; None for the agent's own model.

@@ -7,7 +7,7 @@ no further read.
 
 from datetime import datetime, timedelta
 
-from skein.models.overrides import Retention, TenantOverrides
+from skein.models.config.overrides import Retention, TenantOverrides
 
 
 def retention_of(said: TenantOverrides) -> Retention | None:

@@ -3,8 +3,8 @@
 The tenant's settings win over the stack's, and the stack's over the environment's.
 """
 
-from skein.models.base import stable_hash
-from skein.models.overrides import RolloutOverride
+from skein.models.common.base import stable_hash
+from skein.models.config.overrides import RolloutOverride
 from skein.settings import Settings
 
 SHARES = 10_000  # equal shares of all people

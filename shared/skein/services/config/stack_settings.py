@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from skein.models.overrides import (
+from skein.models.common.storage import Is, Missing, Put
+from skein.models.config.overrides import (
     STACK_COPIES,
     StackOverrides,
     StackOverridesChange,
     StackSettings,
 )
-from skein.models.storage import Is, Missing, Put
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from skein.models.overrides import TenantOverrides, TenantOverridesChange, TenantSettings
-from skein.models.storage import Missing, Put
+from skein.models.common.storage import Missing, Put
+from skein.models.config.overrides import TenantOverrides, TenantOverridesChange, TenantSettings
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 

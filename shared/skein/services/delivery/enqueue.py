@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from skein.correlation import current
-from skein.models.chat import Membership, Message
-from skein.models.delivery import Delivery
-from skein.models.jobs import DeliveryJob
-from skein.models.storage import Condition, Is, Missing, Put, Update, Write, all_of
+from skein.models.chats.chat import Membership, Message
+from skein.models.common.storage import Condition, Is, Missing, Put, Update, Write, all_of
+from skein.models.delivery.delivery import Delivery
+from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Ids
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.delivery.policy import grace_end

@@ -14,7 +14,7 @@ of them fit together:
 
 from datetime import datetime, timedelta
 
-from skein.models.delivery import Delivery, DeliveryPart
+from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.settings import Settings
 
 # The waits before the second and the third try; there is no fourth.

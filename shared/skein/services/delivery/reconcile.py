@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from skein.errors import Transient
-from skein.models.delivery import Delivery
-from skein.models.sms import OutgoingSms, SentSms
+from skein.models.delivery.delivery import Delivery
+from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.ports import Clock, Sms
 from skein.services.delivery.policy import (
     look_up_from,

@@ -17,10 +17,10 @@ from skein.errors import (
     Throttled,
     Unavailable,
 )
-from skein.models.chat import Membership, Message
-from skein.models.delivery import Delivery, DeliveryPart
-from skein.models.jobs import DeliveryJob
-from skein.models.sms import StatusReport
+from skein.models.chats.chat import Membership, Message
+from skein.models.delivery.delivery import Delivery, DeliveryPart
+from skein.models.delivery.sms import StatusReport
+from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Clock, Metrics, Sms, Table
 from skein.services.delivery.policy import (
     OPTED_OUT,

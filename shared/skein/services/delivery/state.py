@@ -8,8 +8,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from skein.models.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
-from skein.models.sms import SentSms, SmsStatus, StatusReport
+from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
+from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
 from skein.services.delivery.policy import may_pass, next_try
 from skein.services.delivery.segments import segment_count, split_text
 

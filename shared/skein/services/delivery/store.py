@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
-from skein.models.base import MemberRef, rfc3339
-from skein.models.chat import Membership, chat_partition
-from skein.models.delivery import Delivery
-from skein.models.due import NOT_DUE
-from skein.models.phone import PhoneOwner
-from skein.models.storage import Exists, Is, Item, Key, Update, all_of
+from skein.models.chats.chat import Membership, chat_partition
+from skein.models.common.base import MemberRef, rfc3339
+from skein.models.common.storage import Exists, Is, Item, Key, Update, all_of
+from skein.models.delivery.delivery import Delivery
+from skein.models.directory.phone import PhoneOwner
+from skein.models.outbox.due import NOT_DUE
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.delivery.policy import grace_end

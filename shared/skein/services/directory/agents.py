@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skein.errors import NotFound
-from skein.models.agent import Agent, agents_relation
-from skein.models.chat import Chat
-from skein.models.ownership import Reach, private_scope
-from skein.models.storage import Absent, Check, Exists, Missing, Put, all_of
-from skein.models.user import User
+from skein.models.chats.chat import Chat
+from skein.models.common.ownership import Reach, private_scope
+from skein.models.common.storage import Absent, Check, Exists, Missing, Put, all_of
+from skein.models.directory.agent import Agent, agents_relation
+from skein.models.directory.user import User
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from skein.errors import Conflict, NotFound
-from skein.models.agent import Agent
-from skein.models.base import MemberRef, NamedMember
-from skein.models.chat import Chat, member_relation, related_chat
-from skein.models.jobs import UpkeepJob
-from skein.models.storage import Item, Key, Missing, Put
-from skein.models.user import User
+from skein.models.chats.chat import Chat, member_relation, related_chat
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.storage import Item, Key, Missing, Put
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.models.outbox.jobs import UpkeepJob
 from skein.ports import Table
 from skein.services.common.pagination import rows_after
 from skein.services.outbox.dispatch import Dispatch

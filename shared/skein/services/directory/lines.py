@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.api.directory import LineChange, NewLine
-from skein.models.line import Line, lines_relation
-from skein.models.overrides import ChatOverrides
-from skein.models.storage import Delete, Is, Missing, Put, Write
+from skein.models.common.storage import Delete, Is, Missing, Put, Write
+from skein.models.config.overrides import ChatOverrides
+from skein.models.directory.line import Line, lines_relation
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation

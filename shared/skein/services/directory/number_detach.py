@@ -8,17 +8,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from skein.errors import ConditionFailed
-from skein.models.base import MemberRef
-from skein.models.chat import Membership, member_relation, related_chat
-from skein.models.phone import PhoneChat, phone_partition
-from skein.models.storage import (
+from skein.models.chats.chat import Membership, member_relation, related_chat
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import (
     MAX_BATCH_GET_KEYS,
     MAX_TRANSACTION_ITEMS,
     Is,
     Update,
     Write,
 )
-from skein.models.user import User
+from skein.models.directory.phone import PhoneChat, phone_partition
+from skein.models.directory.user import User
 from skein.ports import Table
 from skein.services.common.pagination import pages_of_relation
 

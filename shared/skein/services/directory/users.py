@@ -8,12 +8,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.base import NamedMember
-from skein.models.free_fields import OWN_FIELDS, Profile
-from skein.models.ownership import effect_kept_until, effect_key
-from skein.models.phone import PhoneOwner
-from skein.models.storage import Check, Delete, Is, Missing, Put, Write, any_of
-from skein.models.user import User, users_relation
+from skein.models.common.base import NamedMember
+from skein.models.common.free_fields import OWN_FIELDS, Profile
+from skein.models.common.ownership import effect_kept_until, effect_key
+from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
+from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation

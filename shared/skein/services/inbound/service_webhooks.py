@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from pydantic_core import from_json
 
 from skein.errors import ConditionFailed, Forbidden, Invalid, NotFound, TooLarge, Unprocessable
-from skein.models.agent import Agent
-from skein.models.source import MAX_PAYLOAD_BYTES, SOURCE_ID, Source, sources_relation
-from skein.models.storage import Delete, Is, Missing, Put, Write
-from skein.models.trigger import ServiceTrigger, Trigger
+from skein.models.common.storage import Delete, Is, Missing, Put, Write
+from skein.models.directory.agent import Agent
+from skein.models.directory.source import MAX_PAYLOAD_BYTES, SOURCE_ID, Source, sources_relation
+from skein.models.runs.trigger import ServiceTrigger, Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, Conflict, ExtraWriteFailed, NotFound
-from skein.models.agent import Agent
-from skein.models.base import MemberRef, NamedMember, rfc3339
-from skein.models.chat import Chat, Membership, SmsAddress
-from skein.models.dedupe import DedupeMark
-from skein.models.limit import Over
-from skein.models.line import Line
-from skein.models.overrides import ChatOverrides, Retention, TenantSettings
-from skein.models.phone import PhoneChat, PhoneOwner, caller_name
-from skein.models.sms import InboundSms
-from skein.models.storage import Check, Is, Missing, Put, Write
-from skein.models.user import User
+from skein.models.chats.chat import Chat, Membership, SmsAddress
+from skein.models.chats.dedupe import DedupeMark
+from skein.models.common.base import MemberRef, NamedMember, rfc3339
+from skein.models.common.storage import Check, Is, Missing, Put, Write
+from skein.models.config.overrides import ChatOverrides, Retention, TenantSettings
+from skein.models.delivery.sms import InboundSms
+from skein.models.directory.agent import Agent
+from skein.models.directory.line import Line
+from skein.models.directory.phone import PhoneChat, PhoneOwner, caller_name
+from skein.models.directory.user import User
+from skein.models.quotas.limit import Over
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import place_keys, read_place
 from skein.services.chats.post_message import Chats, NewMessage, Posted

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from skein.models.agent import Agent
-from skein.models.audience import NOBODY
-from skein.models.chat import Chat, Membership, Message
-from skein.models.completion import TokenUsage
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.audience import NOBODY
+from skein.models.directory.agent import Agent
+from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Table, TokenCounter
 from skein.services.common.pagination import pages
 from skein.services.memory.chunk_commit import ChunkCommitter, Overtaken, mark_of

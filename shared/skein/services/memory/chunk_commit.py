@@ -9,13 +9,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, SkeinError
-from skein.models.base import rfc3339
-from skein.models.chat import Membership
-from skein.models.completion import TokenUsage
-from skein.models.consolidation import ConsolidationRecord, Kept
-from skein.models.memory import revision_key
-from skein.models.ownership import Owner
-from skein.models.storage import (
+from skein.models.chats.chat import Membership
+from skein.models.common.base import rfc3339
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import (
     Absent,
     Check,
     Condition,
@@ -28,6 +25,9 @@ from skein.models.storage import (
     all_of,
     any_of,
 )
+from skein.models.memory.consolidation import ConsolidationRecord, Kept
+from skein.models.memory.memory import revision_key
+from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.memory.chunking import Chunk, Mark

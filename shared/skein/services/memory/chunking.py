@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from skein.models.chat import Message
+from skein.models.chats.chat import Message
 
 SMALLEST_PART = 200  # characters; a message under twice this length is not halved
 NEAR_THE_END = 0.9  # a part ends at a space if its last tenth has one

@@ -9,10 +9,10 @@ request makes a chat due at once.
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from skein.models.base import rfc3339
-from skein.models.chat import Chat, Membership
-from skein.models.consolidation import Consolidation
-from skein.models.storage import Condition, Update
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Condition, Update
+from skein.models.memory.consolidation import Consolidation
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.settings import Settings
 

@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from skein.errors import NotFound
-from skein.models.base import rfc3339
-from skein.models.chat import Chat, Membership
-from skein.models.consolidation import Consolidation
-from skein.models.jobs import ConsolidationJob
-from skein.models.storage import Is, Present, Update, all_of
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Is, Present, Update, all_of
+from skein.models.memory.consolidation import Consolidation
+from skein.models.outbox.jobs import ConsolidationJob
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skein.errors import ModelRejected, SkeinError, Transient
-from skein.models.agent import Agent
-from skein.models.chat import Chat
-from skein.models.completion import ModelMessage, ModelRequest, TokenUsage, well_formed
-from skein.models.memory import Memory, MemoryKind
+from skein.models.chats.chat import Chat
+from skein.models.directory.agent import Agent
+from skein.models.memory.memory import Memory, MemoryKind
+from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage, well_formed
 from skein.ports import LanguageModel
 from skein.prompts import render
 from skein.services.common.model_json import json_object_in

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from skein.models.base import stable_hash
-from skein.models.due import DueKind
-from skein.models.jobs import ConsolidationJob, ReflectionJob
-from skein.models.storage import Item
+from skein.models.common.base import stable_hash
+from skein.models.common.storage import Item
+from skein.models.outbox.due import DueKind
+from skein.models.outbox.jobs import ConsolidationJob, ReflectionJob
 from skein.ports import Table
 from skein.services.memory.consolidation_schedule import next_hour
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on

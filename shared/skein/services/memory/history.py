@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from skein.errors import Conflict, Invalid, NotFound
-from skein.models.base import Value, rfc3339
-from skein.models.chat import Chat
-from skein.models.consolidation import Consolidation, ConsolidationRecord
-from skein.models.jobs import ConsolidationJob
-from skein.models.ownership import Reach
-from skein.models.reflection import HISTORY_DAYS, REFLECTED, ReflectionRecord
-from skein.models.storage import Is, Item, Update
+from skein.models.chats.chat import Chat
+from skein.models.common.base import Value, rfc3339
+from skein.models.common.ownership import Reach
+from skein.models.common.storage import Is, Item, Update
+from skein.models.memory.consolidation import Consolidation, ConsolidationRecord
+from skein.models.memory.reflection import HISTORY_DAYS, REFLECTED, ReflectionRecord
+from skein.models.outbox.jobs import ConsolidationJob
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from ulid import ULID
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.memory import MadeBy, Memory, MemoryKind, revision_key, touched
-from skein.models.ownership import Owner, Reach, owned_partition
-from skein.models.storage import Check, Is, Item, Key, Missing, Put, Update, Write
+from skein.models.common.ownership import Owner, Reach, owned_partition
+from skein.models.common.storage import Check, Is, Item, Key, Missing, Put, Update, Write
+from skein.models.memory.memory import MadeBy, Memory, MemoryKind, revision_key, touched
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_owned

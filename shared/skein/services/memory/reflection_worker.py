@@ -13,15 +13,15 @@ from datetime import datetime, timedelta
 from itertools import groupby, islice
 
 from skein.errors import Ambiguous, ConditionFailed, ModelRejected, Transient
-from skein.models.agent import Agent
-from skein.models.audience import Audience
-from skein.models.completion import ModelMessage, ModelRequest, TokenUsage
-from skein.models.due import NOT_DUE
-from skein.models.jobs import ReflectionJob
-from skein.models.memory import REFLECTION_LEAD, Memory, touched
-from skein.models.ownership import Reach, owned_partition, scopes_at
-from skein.models.reflection import ReflectionRecord
-from skein.models.storage import Is, Missing, Put, Update, Write, all_of
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Reach, owned_partition, scopes_at
+from skein.models.common.storage import Is, Missing, Put, Update, Write, all_of
+from skein.models.directory.agent import Agent
+from skein.models.memory.memory import REFLECTION_LEAD, Memory, touched
+from skein.models.memory.reflection import ReflectionRecord
+from skein.models.outbox.due import NOT_DUE
+from skein.models.outbox.jobs import ReflectionJob
+from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.ports import Clock, Ids, LanguageModel, Metrics, Table, TokenCounter
 from skein.prompts import render
 from skein.services.common.model_json import json_object_in

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from skein.models.memory import Memory
-from skein.models.ownership import Reach
+from skein.models.common.ownership import Reach
+from skein.models.memory.memory import Memory
 from skein.ports import Clock, Table
 from skein.services.memory.store import known_memories
 

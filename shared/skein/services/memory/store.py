@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from skein.models.goal import Goal
-from skein.models.memory import LIVE, Memory
-from skein.models.ownership import Reach, owned_partition
-from skein.models.plan import Plan
-from skein.models.storage import Item
+from skein.models.common.ownership import Reach, owned_partition
+from skein.models.common.storage import Item
+from skein.models.memory.memory import LIVE, Memory
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
 from skein.ports import Table, TokenCounter
 from skein.services.common.quoting import on_one_line
 

@@ -9,12 +9,12 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from skein.errors import Unprocessable
-from skein.models.agent import Agent
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership, Message
-from skein.models.ownership import Owner, Reach, scopes_at
-from skein.models.storage import MAX_BATCH_GET_KEYS
-from skein.models.user import User
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import Owner, Reach, scopes_at
+from skein.models.common.storage import MAX_BATCH_GET_KEYS
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, scope_of
 from skein.services.common.quoting import label, quoted, time_of

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from skein.models.audience import may_change
-from skein.models.consolidation import Kept
-from skein.models.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind, touched
-from skein.models.ownership import Owner
-from skein.models.storage import Delete, Is, Missing, Put, Write
+from skein.models.common.audience import may_change
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Delete, Is, Missing, Put, Write
+from skein.models.memory.consolidation import Kept
+from skein.models.memory.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind, touched
 from skein.ports import Ids
 
 # Punctuation with a meaning: C#, R&D, 10 %, @ann, 3*4, and/or, "does she?"

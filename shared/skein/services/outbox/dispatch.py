@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skein.errors import Transient
-from skein.models.jobs import Job, QueueName
+from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Metrics, Queues
 
 logger = logging.getLogger(__name__)

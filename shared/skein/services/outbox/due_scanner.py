@@ -14,9 +14,16 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, SkeinError
-from skein.models.due import DUE_SHARDS, DueKind, due_before, due_mark, due_partition, still_due
-from skein.models.jobs import Job
-from skein.models.storage import Item, Key, Page, Update
+from skein.models.common.storage import Item, Key, Page, Update
+from skein.models.outbox.due import (
+    DUE_SHARDS,
+    DueKind,
+    due_before,
+    due_mark,
+    due_partition,
+    still_due,
+)
+from skein.models.outbox.jobs import Job
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.parallel import ParallelMap, map_threads
 from skein.services.outbox.dispatch import Dispatch

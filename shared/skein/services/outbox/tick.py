@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from skein.errors import ConditionFailed, SkeinError
-from skein.models.due import DueKind
-from skein.models.jobs import DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
-from skein.models.storage import Item
+from skein.models.common.storage import Item
+from skein.models.outbox.due import DueKind
+from skein.models.outbox.jobs import DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
 from skein.ports import Metrics, Table
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
 

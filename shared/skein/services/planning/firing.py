@@ -4,12 +4,12 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from skein.models.agent import Agent
-from skein.models.base import rfc3339
-from skein.models.jobs import RunJob
-from skein.models.plan import Plan
-from skein.models.storage import Item
-from skein.models.trigger import PlanTrigger, Trigger
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Item
+from skein.models.directory.agent import Agent
+from skein.models.outbox.jobs import RunJob
+from skein.models.planning.plan import Plan
+from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.ports import Metrics, Table
 from skein.services.chat_state.activity import last_activity
 from skein.services.planning.plans import ended, fired, moved

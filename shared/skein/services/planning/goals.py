@@ -7,9 +7,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from skein.errors import Conflict, NotFound
-from skein.models.goal import MAX_GOALS, Goal, GoalStatus
-from skein.models.ownership import Owner, Reach
-from skein.models.storage import Check, Delete, Is, Item, Missing, Put, Write
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Check, Delete, Is, Item, Missing, Put, Write
+from skein.models.planning.goal import MAX_GOALS, Goal, GoalStatus
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
 from skein.services.common.pagination import (

@@ -7,10 +7,8 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from skein.errors import NotFound, Unprocessable
-from skein.models.due import NOT_DUE
-from skein.models.ownership import Owner, Reach, effect_kept_until, effect_key
-from skein.models.plan import MAX_PLANS, Plan, PlanStatus
-from skein.models.storage import (
+from skein.models.common.ownership import Owner, Reach, effect_kept_until, effect_key
+from skein.models.common.storage import (
     Check,
     Condition,
     Delete,
@@ -22,6 +20,8 @@ from skein.models.storage import (
     Update,
     Write,
 )
+from skein.models.outbox.due import NOT_DUE
+from skein.models.planning.plan import MAX_PLANS, Plan, PlanStatus
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
 from skein.services.common.pagination import (

@@ -7,9 +7,9 @@ from datetime import date
 from typing import Literal
 
 from skein.errors import Ambiguous, ConditionFailed, Invalid
-from skein.models.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
-from skein.models.base import Value
-from skein.models.storage import Missing, Put
+from skein.models.common.base import Value
+from skein.models.common.storage import Missing, Put
+from skein.models.privacy.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
 from skein.ports import Clock, Ids, Table
 from skein.services.common.pagination import (
     DEFAULT_PAGE,

@@ -12,17 +12,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from skein.errors import NotFound
-from skein.models.agent import PERMITS
-from skein.models.chat import chat_partition
-from skein.models.document import ALWAYS, OLD_SHELF, Document, DocumentReach
-from skein.models.erasure import ErasedChat
-from skein.models.goal import Goal
-from skein.models.memory import LIVE, OLD_REVISION, REVISION, Memory, touched
-from skein.models.ownership import EFFECT, EFFECT_KEPT, owned_partition
-from skein.models.plan import Plan
-from skein.models.reflection import REFLECTED
-from skein.models.run import LIVE_RUN, Run
-from skein.models.storage import (
+from skein.models.chats.chat import chat_partition
+from skein.models.common.ownership import EFFECT, EFFECT_KEPT, owned_partition
+from skein.models.common.storage import (
     META,
     Delete,
     Is,
@@ -34,7 +26,15 @@ from skein.models.storage import (
     Write,
     key_kind,
 )
-from skein.models.thread import BENCH, ENDED_THREAD, STINT, ThreadRunLink, Workbench
+from skein.models.directory.agent import PERMITS
+from skein.models.memory.memory import LIVE, OLD_REVISION, REVISION, Memory, touched
+from skein.models.memory.reflection import REFLECTED
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.privacy.erasure import ErasedChat
+from skein.models.runs.run import LIVE_RUN, Run
+from skein.models.workspace.document import ALWAYS, OLD_SHELF, Document, DocumentReach
+from skein.models.workspace.thread import BENCH, ENDED_THREAD, STINT, ThreadRunLink, Workbench
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under

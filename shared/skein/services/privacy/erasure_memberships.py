@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from skein.errors import Conflict, NotFound
-from skein.models.chat import (
+from skein.models.chats.chat import (
     Chat,
     LastMessage,
     Membership,
@@ -23,9 +23,9 @@ from skein.models.chat import (
     past_relation,
     related_chat,
 )
-from skein.models.erasure import ErasedChat
-from skein.models.run import Run
-from skein.models.storage import Delete, Exists, Is, Put, Update, Write, all_of
+from skein.models.common.storage import Delete, Exists, Is, Put, Update, Write, all_of
+from skein.models.privacy.erasure import ErasedChat
+from skein.models.runs.run import Run
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic, revise

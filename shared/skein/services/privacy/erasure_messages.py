@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from skein.errors import ConditionFailed
-from skein.models.borrowed import Borrowed
-from skein.models.chat import Message, chat_partition
-from skein.models.dedupe import DedupeMark
-from skein.models.delivery import Delivery
-from skein.models.erasure import ErasedChat
-from skein.models.run import Run
-from skein.models.step import Step
-from skein.models.storage import Delete, Exists, Is, Item, Put, Update, key_kind
+from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.chat import Message, chat_partition
+from skein.models.chats.dedupe import DedupeMark
+from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
+from skein.models.delivery.delivery import Delivery
+from skein.models.privacy.erasure import ErasedChat
+from skein.models.runs.run import Run
+from skein.models.runs.step import Step
 from skein.ports import Table
 from skein.services.common.pagination import items_under
 from skein.services.privacy.erasure_runs import RunEraser

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from skein.errors import Ambiguous, ConditionFailed, NotFound
-from skein.models.erasure import Erasure, Subject
-from skein.models.jobs import ErasureJob
-from skein.models.phone import PhoneOwner
-from skein.models.storage import Delete, Is, Missing, Put, Write, any_of
-from skein.models.user import User
+from skein.models.common.storage import Delete, Is, Missing, Put, Write, any_of
+from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.user import User
+from skein.models.outbox.jobs import ErasureJob
+from skein.models.privacy.erasure import Erasure, Subject
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch

@@ -5,10 +5,9 @@ from functools import partial
 from typing import Any
 
 from skein.errors import NotFound
-from skein.models.base import MemberRef
-from skein.models.chat import Membership
-from skein.models.erasure import ErasedChat
-from skein.models.storage import (
+from skein.models.chats.chat import Membership
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import (
     Absent,
     Is,
     Item,
@@ -16,6 +15,7 @@ from skein.models.storage import (
     Write,
     all_of,
 )
+from skein.models.privacy.erasure import ErasedChat
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic

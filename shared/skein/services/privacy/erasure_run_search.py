@@ -4,19 +4,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from skein.models.agent import agent_partition
-from skein.models.base import MemberRef
-from skein.models.chat import (
+from skein.models.chats.chat import (
     Chat,
     chat_partition,
     member_relation,
     past_relation,
     related_chat,
 )
-from skein.models.erasure import ErasedChat
-from skein.models.run import Run, runs_relation
-from skein.models.step import Step
-from skein.models.storage import Item, Key
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Item, Key
+from skein.models.directory.agent import agent_partition
+from skein.models.privacy.erasure import ErasedChat
+from skein.models.runs.run import Run, runs_relation
+from skein.models.runs.step import Step
 from skein.ports import Table
 from skein.services.common.pagination import items_under, pages
 from skein.services.privacy.erasure_runs import RunEraser

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from skein.errors import ConditionFailed, Conflict
-from skein.models.audience import NOBODY
-from skein.models.base import MemberRef
-from skein.models.borrowed import Borrowed
-from skein.models.chat import (
+from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.chat import (
     Message,
 )
-from skein.models.dedupe import DedupeMark
-from skein.models.due import NOT_DUE
-from skein.models.run import Run
-from skein.models.step import Step
-from skein.models.storage import Delete, Exists, Is, Put, Update
-from skein.models.trigger import Trigger
+from skein.models.chats.dedupe import DedupeMark
+from skein.models.common.audience import NOBODY
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Delete, Exists, Is, Put, Update
+from skein.models.outbox.due import NOT_DUE
+from skein.models.runs.run import Run
+from skein.models.runs.step import Step
+from skein.models.runs.trigger import Trigger
 from skein.ports import Table
 from skein.services.privacy.erasure_sweep import ROWS, Sweep, epoch_raised
 from skein.services.runs.completion import RunCompletion

@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from skein.models.base import MemberRef, NamedMember
-from skein.models.chat import Chat, Message
-from skein.models.erasure import ErasedChat, Erasure, Subject
-from skein.models.run import Run
-from skein.models.storage import Exists, Update
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.storage import Exists, Update
+from skein.models.privacy.erasure import ErasedChat, Erasure, Subject
+from skein.models.runs.run import Run
 
 ERASED = NamedMember(kind="user", id="erased", name="Erased")
 ROWS = 100

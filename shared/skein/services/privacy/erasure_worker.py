@@ -13,14 +13,21 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skein.errors import ConditionFailed, LostLease
-from skein.models.base import rfc3339
-from skein.models.dedupe import OPENED
-from skein.models.erasure import FIRST_STAGE, ErasedChat, Erasure, ErasureStage, Subject, SweepCount
-from skein.models.jobs import ErasureJob
-from skein.models.limit import Allowance, owner_of_user
-from skein.models.phone import PhoneChat, PhoneOwner, phone_partition
-from skein.models.storage import Delete, Is, Item, Key, Update, Write
-from skein.models.user import Merge, User
+from skein.models.chats.dedupe import OPENED
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Delete, Is, Item, Key, Update, Write
+from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
+from skein.models.directory.user import Merge, User
+from skein.models.outbox.jobs import ErasureJob
+from skein.models.privacy.erasure import (
+    FIRST_STAGE,
+    ErasedChat,
+    Erasure,
+    ErasureStage,
+    Subject,
+    SweepCount,
+)
+from skein.models.quotas.limit import Allowance, owner_of_user
 from skein.ports import Clock, Table
 from skein.services.common.pagination import items_under
 from skein.services.outbox.dispatch import Dispatch

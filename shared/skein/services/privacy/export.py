@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, Field, StringConstraints
 
 from skein.errors import NotFound
-from skein.models.base import MemberRef
-from skein.models.chat import (
+from skein.models.chats.chat import (
     Chat,
     Membership,
     Message,
@@ -20,12 +19,13 @@ from skein.models.chat import (
     past_relation,
     related_chat,
 )
-from skein.models.delivery import Delivery
-from skein.models.memory import LIVE, OLD_REVISION, REVISION
-from skein.models.ownership import EFFECT, owned_partition
-from skein.models.reflection import REFLECTED
-from skein.models.storage import Item, key_kind
-from skein.models.user import User
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import EFFECT, owned_partition
+from skein.models.common.storage import Item, key_kind
+from skein.models.delivery.delivery import Delivery
+from skein.models.directory.user import User
+from skein.models.memory.memory import LIVE, OLD_REVISION, REVISION
+from skein.models.memory.reflection import REFLECTED
 from skein.ports import Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.pagination import (

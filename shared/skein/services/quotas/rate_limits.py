@@ -16,8 +16,10 @@ from math import ceil
 from typing import NamedTuple
 
 from skein.errors import Ambiguous, RateLimited
-from skein.models.base import rfc3339, stable_hash
-from skein.models.limit import (
+from skein.models.common.base import rfc3339, stable_hash
+from skein.models.common.storage import Item, Key
+from skein.models.config.overrides import TenantLimits, TenantSettings
+from skein.models.quotas.limit import (
     DAY,
     HOUR,
     MINUTE,
@@ -28,8 +30,6 @@ from skein.models.limit import (
     owner_of_shard,
     owner_of_user,
 )
-from skein.models.overrides import TenantLimits, TenantSettings
-from skein.models.storage import Item, Key
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic, optimistic_on
 from skein.settings import Settings

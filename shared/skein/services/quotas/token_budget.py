@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skein.errors import Transient
-from skein.models.completion import TokenUsage
-from skein.models.limit import Allowance, owner_of_shard, owner_of_user
-from skein.models.overrides import TenantLimits
-from skein.models.run import Run
-from skein.models.storage import Item, Key
+from skein.models.common.storage import Item, Key
+from skein.models.config.overrides import TenantLimits
+from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
+from skein.models.runs.completion import TokenUsage
+from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic_on
 from skein.services.quotas.rate_limits import OverLimit, Rates, rates_of, refusal_of, shard_owner

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from skein.errors import SkeinError, Transient
-from skein.models.base import stable_hash
-from skein.models.completion import TokenUsage
-from skein.models.overrides import TenantSettings
-from skein.models.storage import Key, Update
-from skein.models.usage import DayUsage, usage_key
+from skein.models.common.base import stable_hash
+from skein.models.common.storage import Key, Update
+from skein.models.config.overrides import TenantSettings
+from skein.models.quotas.usage import DayUsage, usage_key
+from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Metrics, Table
 from skein.settings import Settings
 

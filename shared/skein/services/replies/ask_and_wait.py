@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 from skein.errors import Conflict, LostLease
-from skein.models.audience import Audience
-from skein.models.chat import Chat, Membership, Message, chat_partition
-from skein.models.jobs import RunJob
-from skein.models.run import MAX_WAITS, PREVIEW_CHARACTERS, SentMessage
-from skein.models.storage import Update, Write
-from skein.models.trigger import Resume, Wait
+from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.common.audience import Audience
+from skein.models.common.storage import Update, Write
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import MAX_WAITS, PREVIEW_CHARACTERS, SentMessage
+from skein.models.runs.trigger import Resume, Wait
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.closed_memberships import read_place

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import count
 
 from skein.errors import ExtraWriteFailed, LostLease, ReadersChanged
-from skein.models.jobs import RunJob
-from skein.models.storage import Write
+from skein.models.common.storage import Write
+from skein.models.outbox.jobs import RunJob
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.runs.claim import Claim

@@ -21,9 +21,9 @@ from skein.errors import (
     SkeinError,
     Transient,
 )
-from skein.models.base import MemberRef, rfc3339
-from skein.models.limit import Over, notice_id
-from skein.models.storage import Absent, Is, Update, Write, all_of
+from skein.models.common.base import MemberRef, rfc3339
+from skein.models.common.storage import Absent, Is, Update, Write, all_of
+from skein.models.quotas.limit import Over, notice_id
 from skein.ports import Clock, Metrics
 from skein.prompts import render
 from skein.services.chat_state.snapshot import ChatSnapshot

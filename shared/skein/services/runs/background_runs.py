@@ -4,12 +4,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from skein.correlation import current
-from skein.models.audience import OPEN, Audience
-from skein.models.jobs import RunJob
-from skein.models.ownership import effect_id
-from skein.models.run import Run, live_key, run_id_in
-from skein.models.storage import Missing, Put, Write
-from skein.models.trigger import Trigger
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import effect_id
+from skein.models.common.storage import Missing, Put, Write
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import Run, live_key, run_id_in
+from skein.models.runs.trigger import Trigger
 from skein.settings import Settings
 
 

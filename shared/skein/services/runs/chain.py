@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from skein.models.base import MemberRef
-from skein.models.chat import Membership
-from skein.models.run import Run
-from skein.models.trigger import Trigger
+from skein.models.chats.chat import Membership
+from skein.models.common.base import MemberRef
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import Trigger
 from skein.ports import Ids, Table
 from skein.services.runs.slots import Enqueued, enqueue
 from skein.settings import Settings

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership
-from skein.models.jobs import RunJob
-from skein.models.overrides import Retention, TenantSettings
-from skein.models.run import Run, SentMessage
-from skein.models.storage import AllOf, Check, Is, Item, Key, Write, all_of
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import AllOf, Check, Is, Item, Key, Write, all_of
+from skein.models.config.overrides import Retention, TenantSettings
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import Run, SentMessage
 from skein.ports import Table
 from skein.services.config.retention import kept_until, retention_of, run_days
 

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed, Conflict, LostLease
-from skein.models.base import MemberRef, rfc3339
-from skein.models.borrowed import Borrowed
-from skein.models.chat import Membership
-from skein.models.due import NOT_DUE
-from skein.models.jobs import RunJob
-from skein.models.run import Run, RunStatus, ShownStaging, live_key
-from skein.models.storage import Below, Check, Delete, Is, Key, Update, Write, all_of
+from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.chat import Membership
+from skein.models.common.base import MemberRef, rfc3339
+from skein.models.common.storage import Below, Check, Delete, Is, Key, Update, Write, all_of
+from skein.models.outbox.due import NOT_DUE
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import Run, RunStatus, ShownStaging, live_key
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import read_place
 from skein.services.chat_state.snapshot import ChatSnapshot

@@ -7,10 +7,10 @@ its run's lease, so the permit of a dead worker becomes free without any cleanup
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.models.agent import PERMITS, agent_partition
-from skein.models.base import rfc3339
-from skein.models.run import Run
-from skein.models.storage import Is, Key, Update
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Is, Key, Update
+from skein.models.directory.agent import PERMITS, agent_partition
+from skein.models.runs.run import Run
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 

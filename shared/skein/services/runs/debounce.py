@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from skein.models.base import Value
-from skein.models.chat import Chat, Membership
-from skein.models.trigger import Burst
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.base import Value
+from skein.models.runs.trigger import Burst
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 

@@ -5,9 +5,9 @@ audience of all that content. The checks here compare this audience with the des
 """
 
 from skein.errors import Forbidden, NotFound, ReadersChanged
-from skein.models.audience import Audience, may_show
-from skein.models.chat import Chat
-from skein.models.run import Held, Run
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience, may_show
+from skein.models.runs.run import Held, Run
 from skein.services.chat_state.snapshot import ChatSnapshot
 
 PRIVATE_ELSEWHERE = "this would carry private content to people who were not present for it"

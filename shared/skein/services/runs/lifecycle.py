@@ -12,12 +12,12 @@ from typing import Any
 
 from skein.correlation import follow
 from skein.errors import ConditionFailed, LostLease
-from skein.models.base import rfc3339
-from skein.models.chat import Membership
-from skein.models.jobs import RunJob
-from skein.models.run import Run, SentMessage
-from skein.models.step import Step, ToolResult
-from skein.models.storage import Key, Update, Write
+from skein.models.chats.chat import Membership
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Key, Update, Write
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import Run, SentMessage
+from skein.models.runs.step import Step, ToolResult
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch

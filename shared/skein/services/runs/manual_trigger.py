@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.base import MemberRef
-from skein.models.run import Run
-from skein.models.storage import Check, Is
-from skein.models.trigger import Trigger
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Check, Is
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import read_snapshot

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from skein.errors import NotFound
-from skein.models.agent import Agent
-from skein.models.audience import Audience, may_show
-from skein.models.base import MemberRef
-from skein.models.chat import Membership
-from skein.models.run import Run, RunStatus, runs_relation
-from skein.models.step import PromptRecord, Step
-from skein.models.storage import Key
+from skein.models.chats.chat import Membership
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Key
+from skein.models.directory.agent import Agent
+from skein.models.runs.run import Run, RunStatus, runs_relation
+from skein.models.runs.step import PromptRecord, Step
 from skein.ports import Clock, Table
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 

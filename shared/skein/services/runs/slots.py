@@ -17,14 +17,14 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from skein.correlation import current
-from skein.models.audience import Audience
-from skein.models.base import rfc3339
-from skein.models.chat import Membership
-from skein.models.due import NOT_DUE
-from skein.models.jobs import RunJob
-from skein.models.run import Run, run_id_in
-from skein.models.storage import Absent, Condition, Is, Missing, Put, Update, Write, all_of
-from skein.models.trigger import QueuedRun, Trigger
+from skein.models.chats.chat import Membership
+from skein.models.common.audience import Audience
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Absent, Condition, Is, Missing, Put, Update, Write, all_of
+from skein.models.outbox.due import NOT_DUE
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import Run, run_id_in
+from skein.models.runs.trigger import QueuedRun, Trigger
 from skein.ports import Ids
 from skein.settings import Settings
 

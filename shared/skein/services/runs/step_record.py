@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skein.models.run import Held, PromptMark, Shown, ShownStaging
-from skein.models.step import Step
-from skein.models.storage import Missing, Put, Write
-from skein.models.thread import Thread
+from skein.models.common.storage import Missing, Put, Write
+from skein.models.runs.run import Held, PromptMark, Shown, ShownStaging
+from skein.models.runs.step import Step
+from skein.models.workspace.thread import Thread
 from skein.services.runs.claim import Claim, stored_of
 
 

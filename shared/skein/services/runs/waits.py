@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from skein.models.base import MemberRef
-from skein.models.chat import Membership, Message
-from skein.models.due import due_mark
-from skein.models.jobs import RunJob
-from skein.models.run import Run
-from skein.models.storage import Is, Update, Write, all_of
-from skein.models.trigger import Resume, Wait
+from skein.models.chats.chat import Membership, Message
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Is, Update, Write, all_of
+from skein.models.outbox.due import due_mark
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import Resume, Wait
 from skein.ports import Table
 from skein.services.runs.slots import resuming, run_due_at, slots_unchanged
 from skein.settings import Settings

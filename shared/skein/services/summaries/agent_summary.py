@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from skein.errors import ConditionFailed, NotFound
-from skein.models.agent import Agent
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership, Message
-from skein.models.jobs import SummaryJob
-from skein.models.storage import Absent, Is, Item, Update, all_of
-from skein.models.summary import Summary, SummaryState
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Absent, Is, Item, Update, all_of
+from skein.models.directory.agent import Agent
+from skein.models.outbox.jobs import SummaryJob
+from skein.models.summaries.summary import Summary, SummaryState
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.sessions import summed_up_from

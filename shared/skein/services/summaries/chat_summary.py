@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from skein.errors import NotFound
-from skein.models.chat import Chat, Message
-from skein.models.jobs import SummaryJob
-from skein.models.storage import Is, Update
-from skein.models.summary import Summary, SummaryState
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.storage import Is, Update
+from skein.models.outbox.jobs import SummaryJob
+from skein.models.summaries.summary import Summary, SummaryState
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.history_window import pinned

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from skein.errors import ModelRejected, Transient
-from skein.models.agent import Agent
-from skein.models.chat import Chat, Message
-from skein.models.completion import ModelMessage, ModelRequest, well_formed
-from skein.models.jobs import SummaryJob
-from skein.models.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
+from skein.models.chats.chat import Chat, Message
+from skein.models.directory.agent import Agent
+from skein.models.outbox.jobs import SummaryJob
+from skein.models.runs.completion import ModelMessage, ModelRequest, well_formed
+from skein.models.summaries.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
 from skein.ports import LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.common.model_json import json_object_in

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from skein.models.base import MemberRef
-from skein.models.jobs import SummaryJob
+from skein.models.common.base import MemberRef
+from skein.models.outbox.jobs import SummaryJob
 from skein.services.summaries.agent_summary import AgentSummaries
 from skein.services.summaries.chat_summary import ChatSummaries
 

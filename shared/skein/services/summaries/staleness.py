@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from skein.models.chat import Chat, Membership
-from skein.models.jobs import SummaryJob
-from skein.models.summary import Summary, SummaryState
+from skein.models.chats.chat import Chat, Membership
+from skein.models.outbox.jobs import SummaryJob
+from skein.models.summaries.summary import Summary, SummaryState
 from skein.services.chat_state.sessions import reset_in
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings

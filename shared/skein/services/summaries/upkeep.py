@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skein.errors import NotFound
-from skein.models.base import rfc3339
-from skein.models.chat import Chat, Membership
-from skein.models.jobs import SummaryJob, UpkeepJob
-from skein.models.overrides import TenantSettings
-from skein.models.storage import Absent, Is, Item, Key, Update, all_of
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Absent, Is, Item, Key, Update, all_of
+from skein.models.config.overrides import TenantSettings
+from skein.models.outbox.jobs import SummaryJob, UpkeepJob
 from skein.ports import Clock, Table
 from skein.services.chat_state.closed_memberships import move_closed
 from skein.services.chat_state.snapshot import read_snapshot

@@ -8,21 +8,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from skein.errors import Conflict, NotFound, TooLarge, Unprocessable
-from skein.models.audience import OPEN, Audience
-from skein.models.chat import Chat
-from skein.models.document import (
-    DEFAULT_MEDIA_TYPE,
-    MAX_DOCUMENT_BYTES,
-    MAX_OF_CHAT,
-    MAX_ON_SHOW,
-    MAX_SOURCES,
-    Deed,
-    Document,
-    Folder,
-    Shelf,
-    listed_with,
-)
-from skein.models.storage import (
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.storage import (
     Check,
     Condition,
     Delete,
@@ -34,6 +22,18 @@ from skein.models.storage import (
     Write,
     all_of,
     at_version,
+)
+from skein.models.workspace.document import (
+    DEFAULT_MEDIA_TYPE,
+    MAX_DOCUMENT_BYTES,
+    MAX_OF_CHAT,
+    MAX_ON_SHOW,
+    MAX_SOURCES,
+    Deed,
+    Document,
+    Folder,
+    Shelf,
+    listed_with,
 )
 from skein.services.common.optimistic import revise, unfit
 from skein.services.common.pagination import FULL

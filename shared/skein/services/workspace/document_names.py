@@ -1,10 +1,10 @@
 """Document names: resolve name collisions by adding a number to one name."""
 
 from skein.errors import Conflict
-from skein.models.audience import may_show
-from skein.models.document import Document, DocumentReach, Folder
-from skein.models.storage import Is, Put, Write
-from skein.models.thread import Workbench
+from skein.models.common.audience import may_show
+from skein.models.common.storage import Is, Put, Write
+from skein.models.workspace.document import Document, DocumentReach, Folder
+from skein.models.workspace.thread import Workbench
 from skein.ports import Table
 
 MAX_NAMES = 100  # names to try for one document

@@ -6,10 +6,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
-from skein.models.document import Document, DocumentReach, Done, Folder
-from skein.models.memory import touched
-from skein.models.ownership import effect_kept_until
-from skein.models.storage import Item, Key, Missing, Put, Write
+from skein.models.common.ownership import effect_kept_until
+from skein.models.common.storage import Item, Key, Missing, Put, Write
+from skein.models.memory.memory import touched
+from skein.models.workspace.document import Document, DocumentReach, Done, Folder
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_document_change, optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition

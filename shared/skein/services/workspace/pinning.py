@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from skein.errors import Conflict, NotFound
-from skein.models.agent import Agent
-from skein.models.base import MemberRef
-from skein.models.chat import Chat, Membership
-from skein.models.ownership import Reach, scopes_at
-from skein.models.storage import Absent, Exists, Update, all_of
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import Reach, scopes_at
+from skein.models.common.storage import Absent, Exists, Update, all_of
+from skein.models.directory.agent import Agent
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import scope_of
 from skein.services.common.optimistic import optimistic

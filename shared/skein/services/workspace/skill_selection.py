@@ -5,8 +5,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from skein.models.skill import CORE, Skill, SkillCatalog, SkillHead
-from skein.models.storage import Item, Key
+from skein.models.common.storage import Item, Key
+from skein.models.workspace.skill import CORE, Skill, SkillCatalog, SkillHead
 from skein.prompts import prompts_root
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
-from skein.models.skill import MAX_SKILLS, Skill, SkillCatalog, SkillHead
-from skein.models.storage import Condition, Delete, Is, Missing, Put, Write, at_version
+from skein.models.common.storage import Condition, Delete, Is, Missing, Put, Write, at_version
+from skein.models.workspace.skill import MAX_SKILLS, Skill, SkillCatalog, SkillHead
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.workspace.skill_selection import (

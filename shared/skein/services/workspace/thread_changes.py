@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import NotFound, Unprocessable
-from skein.models.audience import Audience
-from skein.models.document import Document, DocumentReach
-from skein.models.skill import MAX_MARKS, Mark, SkillCatalog, SkillHead
-from skein.models.storage import Item, Key
-from skein.models.thread import Thread, ThreadStatus
+from skein.models.common.audience import Audience
+from skein.models.common.storage import Item, Key
+from skein.models.workspace.document import Document, DocumentReach
+from skein.models.workspace.skill import MAX_MARKS, Mark, SkillCatalog, SkillHead
+from skein.models.workspace.thread import Thread, ThreadStatus
 from skein.ports import Table
 from skein.services.common.optimistic import unfit
 from skein.services.workspace.skill_selection import known_heads

@@ -1,9 +1,9 @@
 """Thread lists: pages of an agent's threads, open ones first, then ended ones."""
 
 from skein.errors import Invalid
-from skein.models.ownership import Reach
-from skein.models.storage import Item
-from skein.models.thread import ENDED_THREAD, Thread, ThreadStatus
+from skein.models.common.ownership import Reach
+from skein.models.common.storage import Item
+from skein.models.workspace.thread import ENDED_THREAD, Thread, ThreadStatus
 from skein.ports import Table
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor, list_owned
 from skein.services.workspace.thread_storage import Found

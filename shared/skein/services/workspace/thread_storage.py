@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 from skein.errors import Conflict, NotFound, TooLarge
-from skein.models.audience import Audience
-from skein.models.ownership import Reach, effect_key
-from skein.models.storage import Item, Key, Missing, Put, Write, at_version
-from skein.models.thread import Thread, ThreadDone, ThreadRunLink, Workbench
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Reach, effect_key
+from skein.models.common.storage import Item, Key, Missing, Put, Write, at_version
+from skein.models.workspace.thread import Thread, ThreadDone, ThreadRunLink, Workbench
 from skein.ports import Clock, Table
 from skein.services.common.pagination import FULL
 

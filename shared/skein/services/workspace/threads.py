@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from skein.errors import Conflict
-from skein.models.document import Document
-from skein.models.ownership import Owner, Reach, effect_kept_until, effect_key
-from skein.models.storage import Delete, Is, Key, Missing, Put, Write
-from skein.models.thread import (
+from skein.models.common.ownership import Owner, Reach, effect_kept_until, effect_key
+from skein.models.common.storage import Delete, Is, Key, Missing, Put, Write
+from skein.models.workspace.document import Document
+from skein.models.workspace.thread import (
     MAX_KEPT_ON_BENCH,
     Thread,
     ThreadDone,

@@ -1,0 +1,8 @@
+"""Define chats, memberships, messages and what is stored about them."""
+
+__all__ = [
+    "borrowed",
+    "chat",
+    "dedupe",
+    "session",
+]

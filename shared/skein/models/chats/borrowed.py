@@ -1,0 +1,62 @@
+"""Borrowed context: another chat's last messages, staged for one activation."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from skein.models.chats.chat import chat_partition
+from skein.models.common.audience import Audience
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.runs.run import ShownStaging
+
+MAX_MESSAGES = 10
+MAX_CHARACTERS = 2_000
+
+
+class BorrowedMessage(Value):
+    """A message of the other chat."""
+
+    author: str
+    text: Annotated[str, Field(max_length=MAX_CHARACTERS)]
+
+
+class Borrowed(Stored):
+    """The borrowed context of an agent in this chat; at most one, the newest.
+
+    Attributes:
+        staging: The id of this staging. Only a run whose prompt showed the staging clears it.
+        source_chat_id: The chat of the messages, which may be deleted before they are shown.
+        audience: The people who were present for all messages, checked again at each showing.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("BORROWED#")
+
+    tenant: Tenant
+    chat_id: Identifier
+    agent_id: Identifier
+    staging: str
+    source_chat_id: Identifier
+    source_title: str
+    messages: tuple[BorrowedMessage, ...]
+    audience: Audience
+    created_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, agent_id: str) -> Key:
+        """Return the key of an agent's borrowed context in a chat."""
+        return Key(chat_partition(tenant, chat_id), f"{Borrowed.PREFIX}{key_part(agent_id)}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this staging."""
+        return self.key_of(self.tenant, self.chat_id, self.agent_id)
+
+    @property
+    def shown(self) -> ShownStaging:
+        """The reference that a run keeps when its prompt holds this borrowed context."""
+        return ShownStaging(chat_id=self.chat_id, staging=self.staging)
+
+    def to_item(self) -> Item:
+        """Return the staging as table attributes."""
+        return self.attributes()

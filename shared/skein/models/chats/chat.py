@@ -1,0 +1,405 @@
+"""Chats, their memberships and their messages."""
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from skein.errors import Unprocessable
+from skein.models.chats.session import Session
+from skein.models.common.audience import OPEN, Audience, Origin, may_show
+from skein.models.common.base import (
+    E164,
+    Identifier,
+    Instant,
+    MemberRef,
+    NamedMember,
+    Stored,
+    Tenant,
+    Value,
+    key_part,
+    rfc3339,
+)
+from skein.models.common.storage import META, Item, Key, SortKeyPrefix
+from skein.models.config.overrides import ChatOverrides, Retention
+from skein.models.outbox.due import NOT_DUE, due_mark
+from skein.models.runs.trigger import Burst, QueuedRun, Wait
+from skein.models.summaries.summary import PinnedSummary, Summary, SummaryState
+
+ChatKind = Literal["group", "direct"]
+Visibility = Literal["open", "private"]
+Respond = Literal["every", "mention", "manual"]
+MessageKind = Literal["text", "keyword", "notice", "erased"]
+
+MAX_AGENTS = 20
+MAX_MEMBERS = 100
+MAX_TEXT = 20_000
+PREVIEW_CHARACTERS = 200
+UNTOLD = "a conversation"
+
+
+def chat_partition(tenant: str, chat_id: str) -> str:
+    """Return the key of a chat's partition: chat, memberships, messages and runs."""
+    return f"{key_part(tenant)}#CHAT#{key_part(chat_id)}"
+
+
+class SmsAddress(Value):
+    """The agent's line and the person's phone number in an SMS conversation."""
+
+    line: E164
+    phone: E164
+
+
+class Media(Value):
+    """A picture, sound or film that came with a message; only its reference is kept."""
+
+    url: Annotated[str, Field(max_length=2048)]
+    content_type: Annotated[str, Field(max_length=200)]
+
+
+class LastMessage(Value):
+    """The newest message of a chat, as lists of chats show it."""
+
+    seq: int
+    text: str
+    sender: NamedMember
+    created_at: Instant
+
+
+class Chat(Stored):
+    """A chat, stored as one item.
+
+    Every write raises `version`. Posting a message is conditional on it (optimistic lock).
+
+    Attributes:
+        line: The phone number on which an SMS chat began.
+        roster: The current members.
+        joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
+            the beginning have no entry.
+        formerly: Old user ids of people who have posted here, with their current ids.
+        record: The chat summary, in the third person.
+        record_state: When the chat summary was last renewed, and whether that succeeded.
+        pinned: The chat summary as prompts show it until the history window moves.
+        activity_hour: The hour of the newest message. Lists of chats are ordered roughly by it.
+        listed_hour: The hour by which the members' lists order the chat; upkeep raises it.
+        upkeep_at: When upkeep is to renew something derived from the chat; the due pointer's time.
+        consolidation_at: When the messages may be consolidated; `Consolidation` is due then, too.
+        epoch: Raised by an erasure; part of every cache key.
+        documents: The ids of the documents that the chat owns.
+        session: For a direct chat, the session since the last gap or reset.
+        overrides: For a direct chat, the overrides of agent, line and tenant when a person last
+            posted here.
+        retention: How long messages and runs of this chat are kept; None means without limit.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    title: str | None = None
+    line: E164 | None = None
+    kind: ChatKind
+    visibility: Visibility
+    respond: Respond = "every"
+    consolidate: bool = False
+    record: Summary | None = None
+    record_state: SummaryState | None = None
+    pinned: PinnedSummary | None = None
+    last_seq: int = 0
+    last_message: LastMessage | None = None
+    roster: tuple[NamedMember, ...] = ()
+    joined_late: dict[str, int] = Field(default_factory=dict)
+    formerly: dict[str, Identifier] = Field(default_factory=dict, exclude_if=lambda ids: not ids)
+    version: int = 1
+    epoch: int = 0
+    documents: tuple[Identifier, ...] = ()
+    session: Session | None = None
+    overrides: ChatOverrides | None = None
+    retention: Retention | None = None
+    activity_hour: Instant
+    listed_hour: Instant | None = None
+    upkeep_at: Instant | None = None
+    consolidation_at: Instant | None = None
+    created_at: Instant
+    discarded_at: Instant | None = None
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str) -> Key:
+        """Return the key of a chat."""
+        return Key(chat_partition(tenant, chat_id), META)
+
+    @property
+    def key(self) -> Key:
+        """The key of this chat."""
+        return self.key_of(self.tenant, self.id)
+
+    @property
+    def last_message_at(self) -> datetime | None:
+        """The time of the newest message; None in an empty chat."""
+        return self.last_message.created_at if self.last_message else None
+
+    @property
+    def display_title(self) -> str:
+        """The chat's title, or a default for a chat without one."""
+        return self.title or "New Conversation"
+
+    def titled_for(self, place: Audience, *, known: str | None = None) -> "Chat":
+        """Return the chat with a title that may be shown to an audience.
+
+        A chat's title may be shown to the chat's current readers. A person who has left may have
+        missed a new title, even if that person may still be shown earlier messages.
+
+        Args:
+            place: The audience that will see the title.
+            known: A title that the whole audience knows.
+        """
+        if may_show(self.readers, place):
+            return self
+        return self.model_copy(update={"title": known or UNTOLD})
+
+    @property
+    def readers(self) -> Audience:
+        """The people who can read the chat now; everyone, if the chat is open."""
+        if self.visibility == "open":
+            return OPEN
+        people = sorted(member.id for member in self.roster if member.kind == "user")
+        return Audience(open=False, people=tuple(people))
+
+    def as_now(self, message: "Message") -> "Message":
+        """Return a message with its sender's current id and name; the stored item keeps the old."""
+        sender = message.sender
+        now = self.formerly.get(sender.id) if sender.kind == "user" else None
+        if now is None:
+            return message
+        unknown = sender.model_copy(update={"id": now})
+        known = (member for member in self.roster if member.ref == unknown.ref)
+        return message.model_copy(update={"sender": next(known, unknown)})
+
+    def to_item(self) -> Item:
+        """Return the chat as table attributes."""
+        return self.attributes()
+
+    def upkeep(self, at: datetime | None) -> dict[str, Any]:
+        """Return the attributes of the due pointer for upkeep at `at`; None clears the pointer."""
+        if at is None:
+            return {"upkeep_at": None} | NOT_DUE
+        return {"upkeep_at": rfc3339(at), "due_tries": None} | due_mark("chat", self.key, at)
+
+
+class Membership(Stored):
+    """One member in one chat, with the member's own state there.
+
+    A membership is closed by `left_seq` and never deleted. Each post reads the open memberships;
+    closed ones are stored under another prefix. Older versions stored closed memberships among the
+    open ones; `services/chat_state/closed_memberships.py` moves them.
+
+    Attributes:
+        joined_seq: The chat's `last_seq` when the member joined.
+        seen_seq: The highest message that was shown to the member.
+        formerly: Earlier user ids of this person in this chat.
+        sms: The numbers of the SMS conversation. Set while the person's last message came by SMS;
+            answers then go out by SMS.
+        sms_opted_out_at: Set by STOP or by the carrier, cleared by START.
+        last_delivery: The newest delivery to this person; the next delivery waits for it.
+        running_run: The slot of the one running run of this agent in this chat.
+        queued_run: The slot of the queued run; messages extend it until a worker claims the run.
+        resuming: Runs of this chat that have waited, here or elsewhere, and resume before
+            `queued_run` starts. Usually empty; the item has no such attribute then.
+        burst: SMS that have just arrived, and the time before which no answer to them begins.
+        wait: The run that waits in this chat for a reply; the run may belong to another chat.
+        agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
+        paused: Whether agents' messages trigger this agent no more; a person's message clears this.
+        late_since: Since when this person, who was told so, waits for the agent's answer because
+            the model is down; None once the agent has answered.
+        summary: The agent summary: two lines on where the chat stands.
+        summary_state: When the agent summary was last renewed, and whether that succeeded.
+        pinned_thread_id: The thread with which runs triggered here begin.
+        consolidated_seq: Watermark: the highest message that the agent has consolidated.
+        consolidated_characters: How many characters of the next message are consolidated, if that
+            message is very long.
+        consolidation_failures: How many attempts to consolidate the next messages have failed in a
+            row.
+        consolidation_retry_at: When to make the next attempt, if the last one failed.
+        unmoved: Whether the membership is closed but stored among the open ones; never an
+            attribute of the item.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("MEMBER#")
+    LEFT_PREFIX: ClassVar = SortKeyPrefix("LEFT#")  # sorts before the open memberships
+
+    tenant: Tenant
+    chat_id: Identifier
+    member: NamedMember
+    joined_seq: int = 0
+    left_seq: int | None = None
+    seen_seq: int = 0
+    formerly: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
+    sms: SmsAddress | None = None
+    sms_opted_out_at: Instant | None = None
+    last_delivery: Identifier | None = None
+    running_run: Identifier | None = None
+    queued_run: QueuedRun | None = None
+    resuming: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
+    burst: Burst | None = None
+    wait: Wait | None = None
+    agent_wakes: tuple[Instant, ...] = ()
+    paused: bool = False
+    late_since: Instant | None = None
+    summary: Summary | None = None
+    summary_state: SummaryState | None = None
+    pinned_thread_id: Identifier | None = None
+    consolidated_seq: int = 0
+    consolidated_characters: int = 0
+    consolidation_failures: int = 0
+    consolidation_retry_at: Instant | None = None
+    unmoved: Annotated[bool, Field(exclude=True)] = False
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
+        """Return the key of a member's open membership in a chat."""
+        return Key(chat_partition(tenant, chat_id), f"{Membership.PREFIX}{member}")
+
+    @staticmethod
+    def left_key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
+        """Return the key of a member's closed membership in a chat."""
+        return Key(chat_partition(tenant, chat_id), f"{Membership.LEFT_PREFIX}{member}")
+
+    @classmethod
+    def from_item(cls, item: Item) -> Self:
+        """Build a membership from a table item; `unmoved` follows from the item's sort key."""
+        place = super().from_item(item)
+        unmoved = not place.active and str(item.get("sk", "")).startswith(cls.PREFIX)
+        return place.model_copy(update={"unmoved": unmoved})
+
+    @property
+    def key(self) -> Key:
+        """The key of this membership; it changes when the member leaves or joins again."""
+        among_open = self.active or self.unmoved
+        make = self.key_of if among_open else self.left_key_of
+        return make(self.tenant, self.chat_id, self.member)
+
+    @property
+    def active(self) -> bool:
+        """Whether the membership is open."""
+        return self.left_seq is None
+
+    @property
+    def remembered_seq(self) -> int:
+        """The highest message that the agent need not consolidate any more."""
+        return max(self.consolidated_seq, self.joined_seq)
+
+    @property
+    def free(self) -> bool:
+        """Whether the queued run may start: no run is running, and none is to resume."""
+        return self.running_run is None and not self.resuming
+
+    def to_item(self, chat: Chat) -> Item:
+        """Return the membership as table attributes, with its index attributes (`relation`)."""
+        return self.attributes() | self.relation(chat, chat.activity_hour)
+
+    def relation(self, chat: Chat, activity_hour: datetime) -> dict[str, Any]:
+        """Return the `gsi1` attributes; none for a private chat's agent (DESIGN section 4)."""
+        if self.member.kind == "agent" and chat.visibility == "private":
+            return {}
+        return {
+            "gsi1pk": member_relation(self.tenant, self.member),
+            "gsi1sk": f"{activity_hour:%Y-%m-%dT%H}#{self.chat_id}",
+        }
+
+
+def member_relation(tenant: str, member: MemberRef) -> str:
+    """Return the `gsi1` partition key of a member's open memberships."""
+    return f"{key_part(tenant)}#MEMBER#{member.kind}#{key_part(member.id)}"
+
+
+def past_relation(tenant: str, user_id: str) -> str:
+    """Return the `gsi1` partition key of a person's closed memberships."""
+    return f"{key_part(tenant)}#LEFT#user#{key_part(user_id)}"
+
+
+def listed_as_left(place: Membership) -> dict[str, Any]:
+    """Return the index attributes of a closed membership; an agent's is not in the index."""
+    if place.member.kind == "agent":
+        return {"gsi1pk": None, "gsi1sk": None}
+    relation = past_relation(place.tenant, place.member.id)
+    return {"gsi1pk": relation, "gsi1sk": f"-#{place.chat_id}"}
+
+
+def related_chat(row: Item) -> str:
+    """Return the chat id of a `gsi1` row of a `member_relation`."""
+    return str(row["gsi1sk"]).split("#", 1)[1]
+
+
+class Message(Stored):
+    """A message, numbered in its chat by `seq` and never renumbered.
+
+    Attributes:
+        client_id: The sender's idempotency key: the same sender and key is the same message.
+        depth: The chain depth: 0 for a person's message, one more for each agent in between.
+        run_id: For an agent's message, the run that posted it.
+        traced_to: For an agent's message, the person that the run traces back to.
+        expects_reply: Whether the sender waits for an answer.
+        resets: Whether this is a person's reset, which is answered without the model.
+        origin: Why the sender posted here, if the sender was asked in another chat.
+        correlation_id: The id of the request that led to the message, for the logs.
+        expires_at: When the message expires, in seconds since 1970, if its tenant limits retention.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("MSG#")
+
+    tenant: Tenant
+    chat_id: Identifier
+    id: Identifier
+    seq: int
+    kind: MessageKind = "text"
+    text: str
+    sender: NamedMember
+    client_id: str
+    reply_to: int | None = None
+    media: tuple[Media, ...] = ()
+    depth: int = 0
+    run_id: Identifier | None = None
+    traced_to: Identifier | None = None
+    expects_reply: bool = False
+    resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
+    origin: Origin | None = None
+    correlation_id: str | None = None
+    expires_at: int | None = None
+    created_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, seq: int) -> Key:
+        """Return the key of message number `seq`."""
+        return Key(chat_partition(tenant, chat_id), f"{Message.PREFIX}{seq:012d}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this message."""
+        return self.key_of(self.tenant, self.chat_id, self.seq)
+
+    def to_item(self) -> Item:
+        """Return the message as table attributes."""
+        return self.attributes()
+
+    def preview(self) -> LastMessage:
+        """Return the message as lists of chats show it, cut at 200 characters."""
+        return LastMessage(
+            seq=self.seq,
+            text=self.text[:PREVIEW_CHARACTERS],
+            sender=self.sender,
+            created_at=self.created_at,
+        )
+
+
+def check_text(text: str, client_id: str, *, has_media: bool) -> None:
+    """Check that a message can be stored and shown.
+
+    Raises:
+        Unprocessable: The text is empty, too long or not Unicode.
+    """
+    if not text.strip() and not has_media:
+        raise Unprocessable("a message needs text or media")
+    if len(text) > MAX_TEXT:
+        raise Unprocessable(f"a message holds at most {MAX_TEXT:,} characters")
+    try:
+        f"{text}{client_id}".encode()
+    except UnicodeEncodeError:
+        raise Unprocessable("the text is not valid Unicode") from None

@@ -1,0 +1,10 @@
+"""Define base classes, keys, audiences and owners that all models use."""
+
+__all__ = [
+    "audience",
+    "base",
+    "free_fields",
+    "json_types",
+    "ownership",
+    "storage",
+]

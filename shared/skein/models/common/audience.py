@@ -1,0 +1,91 @@
+"""Audiences, which decide who may be shown content (DESIGN section 5, invariant 8)."""
+
+from collections.abc import Iterable
+
+from skein.models.common.base import Identifier, Value
+
+
+class Audience(Value):
+    """Everyone in the tenant, or certain people only.
+
+    Every derived item stores the audience of its sources. An audience also describes the readers to
+    whom content is about to be shown.
+
+    Attributes:
+        open: Whether the content comes from an open chat or from no chat.
+        people: For private content, the people who were present for all of it, sorted by id.
+    """
+
+    open: bool
+    people: tuple[Identifier, ...] = ()
+
+    def narrowed(self, other: "Audience") -> "Audience":
+        """Return the people who are in both audiences."""
+        if self.open:
+            return other
+        if other.open:
+            return self
+        return Audience(open=False, people=tuple(p for p in self.people if p in other.people))
+
+    @property
+    def only_person(self) -> str | None:
+        """The person of an audience with exactly one; None for all other audiences."""
+        return self.people[0] if len(self.people) == 1 else None
+
+    def counts(self, ids: Iterable[Identifier]) -> bool:
+        """Tell whether `people` holds one of these ids."""
+        return not set(self.people).isdisjoint(ids)
+
+    def renamed(self, old: str, new: str) -> "Audience":
+        """Return the audience with one person's id replaced."""
+        if old not in self.people:
+            return self
+        names = {new if person == old else person for person in self.people}
+        return self.model_copy(update={"people": tuple(sorted(names))})
+
+
+OPEN = Audience(open=True)
+"""The audience of a run without a chat, and of everything in open chats."""
+
+NOBODY = Audience(open=False)
+"""The audience of content that may be shown to nobody."""
+
+
+def may_show(source: Audience, destination: Audience) -> bool:
+    """Tell whether content with audience `source` may be shown to the readers `destination`.
+
+    Open content may be shown to all readers. Private content may be shown only to private readers,
+    at least one, who are all in the source's audience.
+    """
+    if source.open:
+        return True
+    if destination.open or not destination.people:
+        return False
+    return set(destination.people) <= set(source.people)
+
+
+def may_change(content: Audience, thing: Audience) -> bool:
+    """Tell whether content with one audience may change or end an item with another.
+
+    Every person who may be shown the item must have been present for the content. So only open
+    content changes open items, and the words of one person do not change an item of two people.
+    """
+    return may_show(content, thing)
+
+
+class Origin(Value):
+    """Why an agent posted in another chat than the one it was asked in.
+
+    Attributes:
+        chat_id: The chat in which the agent was asked.
+        chat_title: The title of that chat at the time.
+        asked_by: The name of the member who asked.
+        text: The request, at most 200 characters.
+        audience: The audience of the request, which decides who may be shown this origin.
+    """
+
+    chat_id: Identifier
+    chat_title: str
+    asked_by: str
+    text: str
+    audience: Audience

@@ -1,0 +1,133 @@
+"""Items of agents, their scopes and audiences, and the ids of effects."""
+
+import hashlib
+from datetime import datetime, timedelta
+
+from skein.models.common.audience import OPEN, Audience, may_change, may_show
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.storage import Key, SortKeyPrefix
+
+MAX_KEPT = 200  # active goals, and as many plans, per partition, including hidden ones
+EFFECT = SortKeyPrefix("EFFECT#")
+EFFECT_KEPT = timedelta(days=30)  # longer than any run is retried
+
+
+def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
+    """Return the partition key of an agent's items in one scope.
+
+    `scope` is None for open items, `user:<id>` for the person of a direct chat and `chat:<id>` for
+    another private chat.
+    """
+    agent = f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
+    return agent if scope is None else f"{agent}#AUD#{key_part(scope)}"
+
+
+def scopes_at(scope: str | None) -> tuple[str | None, ...]:
+    """Return the scopes to search: the open one, then `scope` if it is private."""
+    return (None,) if scope is None else (None, scope)
+
+
+def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> str | None:
+    """Return the scope of a person or of a private chat.
+
+    Args:
+        user_id: The person of a direct chat.
+        chat_id: Another private chat.
+
+    Returns:
+        The scope; None, for open items, if no id is given.
+
+    Raises:
+        ValueError: Both ids are given.
+    """
+    if user_id is not None and chat_id is not None:
+        raise ValueError("a scope is a person's or a chat's")
+    if user_id is not None:
+        return f"user:{user_id}"
+    return None if chat_id is None else f"chat:{chat_id}"
+
+
+class Owner(Value):
+    """The scope, audience and source of an item that an agent is about to make.
+
+    The fields are those of `Owned`.
+    """
+
+    tenant: Tenant
+    agent_id: Identifier
+    scope: str | None = None
+    audience: Audience = OPEN
+    source_chat_id: Identifier | None = None
+    source_run_id: Identifier | None = None
+
+    @property
+    def reach(self) -> "Reach":
+        """The reach of all items in the same scope, for all readers."""
+        return Reach(tenant=self.tenant, agent_id=self.agent_id, scopes=(self.scope,))
+
+
+class Reach(Value):
+    """The scopes and the readers by which a caller may find an agent's items.
+
+    Attributes:
+        scopes: The scopes to search; see `owned_partition`.
+        place: The readers to whom items are shown (`may_show`); None for operators, who see all.
+        content: The audience of all content that a change is made from; None if it equals `place`.
+            Operators may change all items.
+    """
+
+    tenant: Tenant
+    agent_id: Identifier
+    scopes: tuple[str | None, ...] = (None,)
+    place: Audience | None = None
+    content: Audience | None = None
+
+    def shows(self, thing: "Owned") -> bool:
+        """Tell whether `thing` may be shown to the readers."""
+        return self.place is None or may_show(thing.audience, self.place)
+
+    def changes(self, thing: "Owned") -> bool:
+        """Tell whether the caller may change or end `thing`."""
+        content = self.content or self.place
+        return content is None or may_change(content, thing.audience)
+
+
+class Owned(Stored):
+    """An item of an agent, with its scope, audience and source.
+
+    Attributes:
+        scope: The scope of the item; see `owned_partition`.
+        audience: The people who were present when the item was made, and so may be shown it.
+        source_chat_id: The chat in which the item was made; None if an API call or a run without a
+            chat made it.
+        source_run_id: The run that made the item.
+    """
+
+    tenant: Tenant
+    agent_id: Identifier
+    scope: str | None = None
+    audience: Audience
+    source_chat_id: Identifier | None = None
+    source_run_id: Identifier | None = None
+    created_at: Instant
+
+
+def effect_id(*parts: str | int) -> str:
+    """Return an id that is the same for each retry of the same effect."""
+    text = "\x1f".join(map(str, parts))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:26]
+
+
+def effect_key(tenant: str, agent_id: str, scope: str | None, effect: str) -> Key:
+    """Return the key of an effect's record in an agent's scope."""
+    return effect_key_in(owned_partition(tenant, agent_id, scope), effect)
+
+
+def effect_kept_until(now: datetime) -> int:
+    """Return when the record of an effect expires, in seconds since 1970: after 30 days."""
+    return int((now + EFFECT_KEPT).timestamp())
+
+
+def effect_key_in(partition: str, effect: str) -> Key:
+    """Return the key of an effect's record in any partition."""
+    return Key(partition, f"{EFFECT}{key_part(effect)}")

@@ -1,0 +1,5 @@
+"""Define settings that agents, lines, tenants and the stack can override."""
+
+__all__ = [
+    "overrides",
+]

@@ -1,0 +1,274 @@
+"""Overrides of the deployment's settings by agents, lines, tenants and the stack.
+
+Each field is optional. None means that the next level decides, in the order agent, line, tenant,
+stack, environment (`services/config/resolution.py`).
+"""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from skein.models.common.base import Instant, Stored, Tenant, key_part, stable_hash
+from skein.models.common.json_types import JsonTypes
+from skein.models.common.storage import META, Item, Key
+
+MAX_PHRASES = 50
+STACK_COPIES = 16  # copies of the stack's settings, since each run reads one (spreads the load)
+
+
+def _distinct(phrases: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(phrases))
+
+
+ResetPhrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+ResetPhrases = Annotated[
+    tuple[ResetPhrase, ...], Field(max_length=MAX_PHRASES), AfterValidator(_distinct)
+]
+
+
+class Overrides(BaseModel):
+    """Values that take precedence over later levels; fields of newer writers are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The fields that are not None, by name."""
+        return {
+            name: value
+            for name in type(self).model_fields
+            if (value := getattr(self, name)) is not None
+        }
+
+
+class ContextOverrides(Overrides):
+    """Overrides for prompts in direct chats."""
+
+    message_history_limit: Annotated[
+        int | None,
+        Field(
+            description="Messages of the session that a prompt holds, the current one included; "
+            "up to twice as many while no summary stands for those before.",
+            ge=2,
+            le=200,
+        ),
+    ] = None
+    include_system_messages: Annotated[
+        bool | None,
+        Field(description="Whether keywords such as STOP, and notices, are shown to the agent."),
+    ] = None
+    max_context_tokens: Annotated[
+        int | None,
+        Field(description="Tokens of history and summary.", ge=100, le=1_000_000),
+    ] = None
+    reserved_response_tokens: Annotated[
+        int | None,
+        Field(description="Tokens reserved for the model's answer.", ge=16, le=32_000),
+    ] = None
+    tokenizer_model: Annotated[
+        str | None,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
+        Field(description="Model whose tokens are counted."),
+    ] = None
+    conversation_gap_minutes: Annotated[
+        int | None,
+        Field(
+            description="Silence, in minutes, after which a new session begins.", ge=1, le=525_600
+        ),
+    ] = None
+    context_reset_phrases: Annotated[
+        ResetPhrases | None,
+        Field(description="Whole messages, in any case, that begin a new session."),
+    ] = None
+    context_caching: Annotated[
+        bool | None,
+        Field(description="Whether a container keeps what changes rarely."),
+    ] = None
+    context_cache_seconds: Annotated[
+        int | None, Field(description="How long it keeps that.", ge=1, le=86_400)
+    ] = None
+    auto_summary: Annotated[
+        bool | None, Field(description="Whether the chat is summed up by itself.")
+    ] = None
+    summary_message_threshold: Annotated[
+        int | None,
+        Field(description="Messages from which on the chat has a shared summary.", ge=1, le=10_000),
+    ] = None
+
+
+class ReplyOverrides(Overrides):
+    """Overrides for answers in direct chats."""
+
+    reply_debounce_seconds: Annotated[
+        int | None,
+        Field(description="How long an answer waits for another message.", ge=0, le=900),
+    ] = None
+    reply_debounce_max_seconds: Annotated[
+        int | None,
+        Field(description="How long it waits in all, however many come.", ge=0, le=900),
+    ] = None
+    apology: Annotated[
+        bool | None,
+        Field(description="Whether a person on SMS is told, once, that the answer is late."),
+    ] = None
+
+
+class ChatOverrides(ReplyOverrides, ContextOverrides):
+    """The overrides that an agent or a line may have."""
+
+
+class TenantLimits(Overrides):
+    """Rate limits and token limits of a tenant; 0 means no limit."""
+
+    user_messages_per_minute: Annotated[
+        int | None, Field(description="Messages of one person in a minute.", ge=0)
+    ] = None
+    user_tokens_per_day: Annotated[
+        int | None, Field(description="Model tokens on behalf of one person in a day.", ge=0)
+    ] = None
+    user_chat_changes_per_hour: Annotated[
+        int | None,
+        Field(description="Chats opened and members changed by one person in an hour.", ge=0),
+    ] = None
+    tenant_messages_per_minute: Annotated[
+        int | None, Field(description="Messages of all people in a minute.", ge=0)
+    ] = None
+    tenant_tokens_per_day: Annotated[
+        int | None, Field(description="Model tokens of all runs in a day.", ge=0)
+    ] = None
+    background_tokens_per_day: Annotated[
+        int | None,
+        Field(description="Model tokens of summaries and memories in a day (UTC).", ge=0),
+    ] = None
+
+
+class Retention(Overrides):
+    """The retention of messages and runs; None means without limit."""
+
+    message_days: Annotated[
+        int | None, Field(description="Days that messages are kept.", ge=1, le=36_500)
+    ] = None
+    run_days: Annotated[
+        int | None, Field(description="Days that runs are kept.", ge=1, le=36_500)
+    ] = None
+
+
+# The roll-out divides people into 10,000 shares, so finer percentages have no effect.
+Percentage = Annotated[float, AfterValidator(lambda share: round(share, 2))]
+
+
+class RolloutOverride(Overrides):
+    """Overrides of the roll-out of context."""
+
+    context_enabled: Annotated[
+        bool | None, Field(description="Whether prompts hold more than the current message.")
+    ] = None
+    context_rollout_percent: Annotated[
+        Percentage | None,
+        Field(
+            description="For how many of the people, in percent, to the hundredth.", ge=0, le=100
+        ),
+    ] = None
+
+
+class TenantOverrides(RolloutOverride, Retention, TenantLimits, ChatOverrides):
+    """The overrides that a tenant may have."""
+
+
+class StackOverrides(RolloutOverride):
+    """The overrides that an operator may set for the whole stack without a deployment."""
+
+
+class ChatOverridesChange(JsonTypes, ChatOverrides):
+    """What an agent or a line is to say: left out, a field stays; null, it is said no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def applied_to(self, current: ChatOverrides) -> ChatOverrides:
+        """Return the overrides after this change."""
+        return current.model_copy(update=_changes(self))
+
+
+class TenantOverridesChange(JsonTypes, TenantOverrides):
+    """What a tenant is to say: left out, a field stays; null, it is said no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def applied_to(self, current: TenantOverrides) -> TenantOverrides:
+        """Return the overrides after this change."""
+        return current.model_copy(update=_changes(self))
+
+
+class StackOverridesChange(StackOverrides):
+    """Change the stack's settings: a field left out stays, None removes one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def applied_to(self, current: StackOverrides) -> StackOverrides:
+        """Return the settings after this change."""
+        return current.model_copy(update=_changes(self))
+
+
+def _changes(change: Overrides) -> dict[str, Any]:
+    return {name: getattr(change, name) for name in change.model_fields_set}
+
+
+class TenantSettings(Stored):
+    """The stored overrides of a tenant; without an item, the tenant has none."""
+
+    tenant: Tenant
+    settings: TenantOverrides = TenantOverrides()
+    version: int = 1
+    changed_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str) -> Key:
+        """Return the key of a tenant's settings."""
+        return Key(f"{key_part(tenant)}#SETTINGS", META)
+
+    @property
+    def key(self) -> Key:
+        """The key of these settings."""
+        return self.key_of(self.tenant)
+
+    def to_item(self) -> Item:
+        """Return the settings as table attributes."""
+        return self.attributes()
+
+    @classmethod
+    def found_in(cls, item: Item | None) -> TenantOverrides:
+        """Return the overrides in a tenant's item; none if there is no item."""
+        return cls.from_item(item).settings if item is not None else TenantOverrides()
+
+
+class StackSettings(Stored):
+    """One copy of the stack's settings; all copies are the same, and each reader takes one."""
+
+    copy_number: int
+    settings: StackOverrides = StackOverrides()
+    version: int = 1
+    changed_at: Instant
+
+    @staticmethod
+    def key_of(copy_number: int) -> Key:
+        """Return the key of one copy."""
+        return Key(f"STACK#{copy_number}", "SETTINGS")
+
+    @classmethod
+    def key_for(cls, reader: str) -> Key:
+        """Return the key of the copy for a reader, for example a run's id."""
+        return cls.key_of(stable_hash(f"stack:{reader}") % STACK_COPIES)
+
+    @property
+    def key(self) -> Key:
+        """The key of this copy."""
+        return self.key_of(self.copy_number)
+
+    def to_item(self) -> Item:
+        """Return the settings as table attributes."""
+        return self.attributes()
+
+    @classmethod
+    def found_in(cls, item: Item | None) -> StackOverrides:
+        """Return the overrides in a copy's item; none if there is no item."""
+        return cls.from_item(item).settings if item is not None else StackOverrides()

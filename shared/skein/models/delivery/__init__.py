@@ -1,0 +1,6 @@
+"""Define SMS and their deliveries."""
+
+__all__ = [
+    "delivery",
+    "sms",
+]

@@ -1,0 +1,117 @@
+"""Deliveries: messages on their way to phones, in one or more parts."""
+
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+
+from skein.models.chats.chat import SmsAddress, chat_partition
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.outbox.due import due_mark
+
+PartStatus = Literal["pending", "sending", "queued", "sent", "delivered", "undelivered", "failed"]
+DeliveryStatus = Literal["queued", "sending", "sent", "delivered", "failed", "canceled"]
+
+
+class DeliveryPart(Value):
+    """One SMS of a delivery.
+
+    Attributes:
+        segments: How many segments the carrier bills.
+        status: `pending` before the first post; `sending` once the intent to post is stored and
+            while the outcome is unknown; the other values as Twilio reports them.
+        sid: Twilio's id of the SMS, once known.
+        earlier_sids: Twilio's ids of earlier attempts.
+        tries: How often the SMS was posted to Twilio.
+        intent_at: When the intent of the newest post was stored.
+        next_at: When to check the outcome of a post, or to post again.
+        error_code: Twilio's error code, if the SMS failed.
+    """
+
+    body: str
+    segments: int
+    status: PartStatus = "pending"
+    sid: str | None = None
+    earlier_sids: tuple[str, ...] = ()
+    tries: int = 0
+    intent_at: Instant | None = None
+    next_at: Instant | None = None
+    error_code: int | None = None
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether Twilio has the SMS and has not reported a failure."""
+        return self.status in {"queued", "sent", "delivered"}
+
+    @property
+    def lost(self) -> bool:
+        """Whether the SMS failed and no retry is due."""
+        return self.status in {"undelivered", "failed"} and self.next_at is None
+
+    @property
+    def sids(self) -> frozenset[str]:
+        """All of Twilio's ids of the SMS, including earlier attempts."""
+        return frozenset({*self.earlier_sids, *([self.sid] if self.sid else [])})
+
+
+class Delivery(Stored):
+    """A message on its way to a phone; also its own outbox entry.
+
+    Attributes:
+        seq: The message of the chat that is delivered.
+        parts: The SMS of the delivery; empty until the first attempt splits the message.
+        after: An earlier delivery to the same phone that must be sent first, if there was one.
+        fence: The fencing token: each claim raises it, and writes of an older claim fail.
+        version: The optimistic lock, since the worker and status callbacks write the same parts.
+            Every write raises the version, except the tick's.
+        error: Why the delivery was canceled, for the operator.
+        correlation_id: The id of the request that led to the delivery, for the logs.
+        expires_at: When the delivery expires with its message, in seconds since 1970.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("DELIVERY#")
+
+    tenant: Tenant
+    id: Identifier
+    chat_id: Identifier
+    user_id: Identifier
+    seq: int
+    to: SmsAddress
+    status: DeliveryStatus = "queued"
+    parts: tuple[DeliveryPart, ...] = ()
+    after: Identifier | None = None
+    fence: int = 0
+    version: int = 1
+    lease_until: Instant | None = None
+    error: str | None = None
+    correlation_id: str | None = None
+    expires_at: int | None = None
+    created_at: Instant
+    ended_at: Instant | None = None
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, delivery_id: str) -> Key:
+        """Return the key of a delivery."""
+        return Key(chat_partition(tenant, chat_id), f"{Delivery.PREFIX}{delivery_id}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this delivery."""
+        return self.key_of(self.tenant, self.chat_id, self.id)
+
+    @property
+    def followed_by(self) -> str:
+        """The correlation id of the delivery's work; the delivery's id if it has none."""
+        return self.correlation_id or self.id
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to send: the status is neither `queued` nor `sending`."""
+        return self.status not in {"queued", "sending"}
+
+    def due(self, at: datetime) -> dict[str, Any]:
+        """Return the due pointer by which the tick finds this delivery at `at`."""
+        return due_mark("delivery", self.key, at)
+
+    def to_item(self, due_at: datetime) -> Item:
+        """Return the delivery as table attributes, with its due pointer at `due_at`."""
+        return self.attributes() | self.due(due_at)

@@ -1,0 +1,9 @@
+"""Define agents, users, lines, phone numbers and webhook services."""
+
+__all__ = [
+    "agent",
+    "line",
+    "phone",
+    "source",
+    "user",
+]

@@ -1,0 +1,141 @@
+"""An agent: an AI with a name, a system prompt, a model and tools."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from skein.models.common.base import (
+    Identifier,
+    Instant,
+    Name,
+    NamedMember,
+    Stored,
+    Tenant,
+    key_part,
+)
+from skein.models.common.storage import META, Item, Key
+from skein.models.config.overrides import ChatOverrides
+
+ReplyMode = Literal["tools", "text"]
+HistoryFormat = Literal["timeline", "roles"]
+
+ToolName = Literal[
+    "send_message",
+    "enter_chat",
+    "read_messages",
+    "borrow_context",
+    "get_my_runs",
+    "stop_run",
+    "set_goal",
+    "complete_goal",
+    "abandon_goal",
+    "set_plan",
+    "cancel_plan",
+    "save_memory",
+    "forget_memory",
+    "search_memories",
+    "update_profile",
+    "list_documents",
+    "read_document",
+    "write_document",
+    "append_document",
+    "edit_document",
+    "delete_document",
+    "read_skill",
+    "create_thread",
+    "switch_thread",
+    "update_thread",
+    "complete_thread",
+    "archive_thread",
+    "attach_document",
+    "detach_document",
+    "bind_skill",
+    "unbind_skill",
+    "peek_document",
+    "end_run",
+]
+"""The names of all tools; `skein.agent.tools` has a tool for each name."""
+
+DEFAULT_TOOLS: tuple[ToolName, ...] = (
+    "send_message",
+    "enter_chat",
+    "read_messages",
+    "get_my_runs",
+    "end_run",
+)
+
+PROFILE_FIELDS: tuple[str, ...] = ("goals", "skill_level", "recent_topics", "preferences")
+"""The default of `Agent.profile_fields`."""
+
+PERMITS = "RUNNING"  # sorts after everything that a prompt's query reads
+
+
+def agent_partition(tenant: str, agent_id: str) -> str:
+    """Return the partition key of an agent, which also holds the agent's open items."""
+    return f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
+
+
+class Agent(Stored):
+    """An AI with a name, a system prompt, a model and tools.
+
+    Attributes:
+        model: The name of the model; None for the deployment's default model.
+        reply_mode: How the agent answers; None follows the chat (direct: `text`, else `tools`).
+        history_format: How prompts show the history; None follows the chat (direct: `roles`, else
+            `timeline`).
+        enabled_tools: The names of the agent's tools; a tool that no longer exists is ignored.
+        profile_fields: The fields of a person's profile that `update_profile` may change.
+        time_zone: The IANA name of the time zone in which prompts give the time.
+        max_prompt_tokens: The maximum tokens of a prompt; None for the setting's value.
+        max_concurrent_runs: The concurrency limit of the agent's runs; None for the setting's
+            value.
+        settings: The agent's overrides of settings of its line, its tenant or the deployment.
+        deleted_at: When the agent was deleted; its remaining runs are canceled.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    name: Name
+    system_prompt: Annotated[str, Field(max_length=50_000)] = ""
+    model: str | None = None
+    reply_mode: ReplyMode | None = None
+    history_format: HistoryFormat | None = None
+    enabled_tools: tuple[str, ...] = DEFAULT_TOOLS
+    summary_instruction: Annotated[str, Field(max_length=10_000)] | None = None
+    profile_fields: tuple[str, ...] = PROFILE_FIELDS
+    time_zone: str = "UTC"
+    max_prompt_tokens: int | None = None
+    max_concurrent_runs: int | None = None
+    settings: ChatOverrides = ChatOverrides()
+    version: int = 1
+    created_at: Instant
+    deleted_at: Instant | None = None
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str) -> Key:
+        """Return the key of an agent."""
+        return Key(agent_partition(tenant, agent_id), META)
+
+    @property
+    def key(self) -> Key:
+        """The key of this agent."""
+        return self.key_of(self.tenant, self.id)
+
+    @property
+    def identity(self) -> str:
+        """The system prompt; a sentence with the agent's name if the system prompt is empty."""
+        return self.system_prompt.strip() or f"You are {self.name}."
+
+    @property
+    def as_member(self) -> NamedMember:
+        """The agent as a roster entry."""
+        return NamedMember(kind="agent", id=self.id, name=self.name)
+
+    def to_item(self) -> Item:
+        """Return the agent as table attributes, listed under its tenant."""
+        return self.attributes() | {"gsi1pk": agents_relation(self.tenant), "gsi1sk": self.id}
+
+
+def agents_relation(tenant: str) -> str:
+    """Return the `gsi1` partition key of a tenant's agents."""
+    return f"{key_part(tenant)}#AGENTS"

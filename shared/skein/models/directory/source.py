@@ -1,0 +1,51 @@
+"""Webhook services, which trigger agents; the code calls them sources."""
+
+import re
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.models.common.base import Identifier, Instant, Name, Stored, Tenant, key_part
+from skein.models.common.storage import META, Item, Key
+
+SOURCE_ID = re.compile(r"svc_[0-9A-Za-z]{1,64}")
+MAX_SOURCE_AGENTS = 20
+MAX_PAYLOAD_BYTES = 64 * 1024
+
+
+class Source(Stored):
+    """A webhook service.
+
+    The code calls it a source, since `service` has another meaning there.
+
+    Attributes:
+        agent_ids: The agents that each webhook triggers.
+        secret: The secret that signs webhooks; shown once, when it is created.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    name: Name
+    agent_ids: Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=MAX_SOURCE_AGENTS)]
+    secret: Annotated[str, Field(min_length=32, repr=False)]
+    version: int = 1
+    created_at: Instant
+
+    @staticmethod
+    def key_of(source_id: str) -> Key:
+        """Return the key of a source, without a tenant: a webhook knows only the id."""
+        return Key(f"SERVICE#{key_part(source_id)}", META)
+
+    @property
+    def key(self) -> Key:
+        """The key of this source."""
+        return self.key_of(self.id)
+
+    def to_item(self) -> Item:
+        """Return the source as table attributes, listed under its tenant."""
+        return self.attributes() | {"gsi1pk": sources_relation(self.tenant), "gsi1sk": self.id}
+
+
+def sources_relation(tenant: str) -> str:
+    """Return the `gsi1` partition key of a tenant's sources."""
+    return f"{key_part(tenant)}#SERVICES"

@@ -1,0 +1,96 @@
+"""Users, and the merge of two users who are the same person."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from skein.models.common.base import (
+    E164,
+    Identifier,
+    Instant,
+    Name,
+    NamedMember,
+    Stored,
+    Tenant,
+    key_part,
+)
+from skein.models.common.storage import META, Item, Key
+from skein.models.outbox.due import due_mark
+
+MAX_PHONES = 20
+
+
+class User(Stored):
+    """A person with a record.
+
+    Attributes:
+        phones: The phone numbers that are linked to this person.
+        profile: Free fields about the person; name and time zone are fields of the user.
+        by_phone: Whether this is a caller, whose record was made by an SMS.
+        former_ids: Ids of users that were merged into this one; older messages still have them.
+        former_phones: Former phone numbers of this person, under which chats may still be stored.
+        erasure_id: The erasure of this person. The record then holds no other data; it keeps the
+            person out of new chats until it is deleted, too.
+        version: The optimistic lock: every change raises it.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    name: Name
+    phones: tuple[E164, ...] = ()
+    time_zone: str | None = None
+    profile: dict[str, Any] = Field(default_factory=dict)
+    by_phone: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
+    former_ids: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
+    former_phones: Annotated[tuple[E164, ...], Field(exclude_if=lambda phones: not phones)] = ()
+    erasure_id: Identifier | None = None
+    version: int = 1
+    created_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, user_id: str) -> Key:
+        """Return the key of a person."""
+        return Key(f"{key_part(tenant)}#USER#{key_part(user_id)}", META)
+
+    @property
+    def key(self) -> Key:
+        """The key of this person."""
+        return self.key_of(self.tenant, self.id)
+
+    @property
+    def as_member(self) -> NamedMember:
+        """The person as a roster entry."""
+        return NamedMember(kind="user", id=self.id, name=self.name)
+
+    def to_item(self) -> Item:
+        """Return the person as table attributes, listed under their tenant."""
+        return self.attributes() | {"gsi1pk": users_relation(self.tenant), "gsi1sk": self.id}
+
+
+class Merge(Stored):
+    """The merge of one user into another, kept until all items of the first have moved."""
+
+    tenant: Tenant
+    id: Identifier
+    into: Identifier
+    created_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, user_id: str) -> Key:
+        """Return the key of the merge of the user with this id into another."""
+        return Key(User.key_of(tenant, user_id).pk, "MERGE")
+
+    @property
+    def key(self) -> Key:
+        """The key of this merge."""
+        return self.key_of(self.tenant, self.id)
+
+    def to_item(self, due_at: datetime) -> Item:
+        """Return the merge as table attributes, with its due pointer at `due_at`."""
+        return self.attributes() | due_mark("merge", self.key, due_at)
+
+
+def users_relation(tenant: str) -> str:
+    """Return the `gsi1` partition key of a tenant's people."""
+    return f"{key_part(tenant)}#USERS"

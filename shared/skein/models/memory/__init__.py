@@ -1,0 +1,7 @@
+"""Define memories and records of consolidation and reflection."""
+
+__all__ = [
+    "consolidation",
+    "memory",
+    "reflection",
+]

@@ -1,0 +1,47 @@
+"""Due pointers: the attributes by which the due index (gsi2) finds an item at its time.
+
+An item has at most one due pointer. The index only points to items: a reader of the index must read
+the item itself to decide. The index is sharded to spread its load over partitions.
+"""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from skein.models.common.base import rfc3339, stable_hash
+from skein.models.common.storage import Condition, Is, Item, Key
+
+DueKind = Literal["run", "delivery", "chat", "plan", "merge", "consolidation", "fading", "erasure"]
+DUE_SHARDS = 8
+
+NOT_DUE: dict[str, None] = {"gsi2pk": None, "gsi2sk": None, "due_tries": None}
+
+
+def due_partition(kind: DueKind, shard: int) -> str:
+    """Return the index partition key of one shard of a kind."""
+    return f"DUE#{kind}#{shard}"
+
+
+def due_mark(kind: DueKind, key: Key, at: datetime) -> dict[str, Any]:
+    """Return the due pointer that makes the item at `key` due at `at`."""
+    name = f"{key.pk}|{key.sk}"
+    return {
+        "gsi2pk": due_partition(kind, stable_hash(name) % DUE_SHARDS),
+        "gsi2sk": f"{rfc3339(at)}#{name}",
+    }
+
+
+def due_before(now: datetime) -> str:
+    """Return the exclusive upper end of the sort keys that are due at `now`."""
+    return f"{rfc3339(now)}~"
+
+
+def still_due(item: Item) -> Condition:
+    """Return the condition that nobody has changed the item's due pointer (optimistic lock)."""
+    return Is("gsi2sk", item["gsi2sk"])
+
+
+def moved_mark(item: Item, key: Key) -> dict[str, Any]:
+    """Return the due pointer of an item after its move to `key`, at the same time."""
+    kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
+    at = datetime.fromisoformat(str(item["gsi2sk"]).split("#", 1)[0])
+    return due_mark(kind, key, at)

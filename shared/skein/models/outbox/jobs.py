@@ -1,0 +1,84 @@
+"""Jobs: the versioned messages of the queues, which only name what to look at."""
+
+from typing import ClassVar, Literal
+
+from skein.models.common.base import Identifier, Tenant, Value
+
+QueueName = Literal[
+    "turns", "deliveries", "upkeep", "summaries", "consolidations", "reflections", "erasures"
+]
+
+
+class Job(Value):
+    """A message that names an item; the state of the item decides the work."""
+
+    queue: ClassVar[QueueName]
+
+    v: Literal[1] = 1
+    tenant: Tenant
+
+
+class RunJob(Job):
+    """A run may be due.
+
+    Attributes:
+        user_id: The person that the trigger traces back to, if known; the person's records are
+            read together with the run.
+    """
+
+    queue = "turns"
+
+    run_id: Identifier
+    agent_id: Identifier
+    user_id: Identifier | None = None
+
+
+class DeliveryJob(Job):
+    """A delivery may be due."""
+
+    queue = "deliveries"
+
+    chat_id: Identifier
+    delivery_id: Identifier
+
+
+class UpkeepJob(Job):
+    """A chat's derived records may be out of date."""
+
+    queue = "upkeep"
+
+    chat_id: Identifier
+
+
+class SummaryJob(Job):
+    """An agent summary or, without an agent, a chat summary may be out of date."""
+
+    queue = "summaries"
+
+    chat_id: Identifier
+    agent_id: Identifier | None = None
+
+
+class ConsolidationJob(Job):
+    """A chat may be due for consolidation: it is quiet, or an operator asks."""
+
+    queue = "consolidations"
+
+    chat_id: Identifier
+
+
+class ReflectionJob(Job):
+    """Some journal entries in one scope of an agent are about to fade."""
+
+    queue = "reflections"
+
+    agent_id: Identifier
+    scope: str | None = None
+
+
+class ErasureJob(Job):
+    """An erasure may have more work to do."""
+
+    queue = "erasures"
+
+    erasure_id: Identifier

@@ -1,0 +1,6 @@
+"""Define goals and plans."""
+
+__all__ = [
+    "goal",
+    "plan",
+]

@@ -1,0 +1,95 @@
+"""Plans: future triggers of agents."""
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, StringConstraints
+
+from skein.models.common.base import Identifier, Instant, key_part
+from skein.models.common.ownership import Owned, effect_id, owned_partition
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.outbox.due import due_mark
+
+PlanStatus = Literal["active", "done", "canceled"]
+PlanName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+PlanInstruction = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)
+]
+
+MAX_PLANS = 100  # active plans that may be shown to the same readers
+
+
+class Plan(Owned):
+    """A future trigger of an agent: after a delay, at a time, or by cron.
+
+    Exactly one of `run_after`, `scheduled_at` and `cron` is given.
+
+    Attributes:
+        id: Follows from the name and the generation.
+        name: Unique among the plans that may be shown to the same readers; a new plan of the same
+            name replaces the old one.
+        generation: Counts the plans of one name in a partition. A plan that may not be shown where
+            its name is used again stays, and the new plan gets the next generation.
+        run_after: The delay as it was given, e.g. `2 hours`; counted from when the plan was set.
+        cron: Five fields, in `time_zone`.
+        next_at: When the plan fires next; None once it has ended.
+        active_at: When the plan's person was last active, as far as known.
+        set_by: The person whose run set the plan; None if an operator set it, or a run that traces
+            back to no person.
+        version: The optimistic lock: every change and every firing raises it.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("PLAN#")
+
+    id: Identifier
+    name: PlanName
+    generation: Annotated[int, Field(exclude_if=lambda generation: not generation)] = 0
+    instruction: PlanInstruction
+    run_after: str | None = None
+    scheduled_at: Instant | None = None
+    cron: str | None = None
+    time_zone: str = "UTC"
+    next_at: Instant | None = None
+    active_at: Instant | None = None
+    set_by: Identifier | None = None
+    status: PlanStatus = "active"
+    version: int = 1
+    ended_at: Instant | None = None
+
+    @property
+    def person(self) -> str | None:
+        """The person that the plan traces back to; for older plans, the audience's only person."""
+        if self.set_by is None and len(self.audience.people) == 1:
+            return self.audience.people[0]
+        return self.set_by
+
+    @staticmethod
+    def id_of(agent_id: str, scope: str | None, name: str, generation: int = 0) -> str:
+        """Return the id that follows from a plan's name and generation."""
+        further = (generation,) if generation else ()
+        return f"plan_{effect_id('plan', agent_id, scope or '', name, *further)}"
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
+        """Return the key of an active plan."""
+        return Key(owned_partition(tenant, agent_id, scope), f"{Plan.PREFIX}{key_part(plan_id)}")
+
+    @staticmethod
+    def ended_key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
+        """Return the key of an ended plan, which a prompt's query does not read."""
+        sk = f"{Plan.PREFIX.ended}{key_part(plan_id)}"
+        return Key(owned_partition(tenant, agent_id, scope), sk)
+
+    @property
+    def key(self) -> Key:
+        """The key of this plan; it changes when the plan ends."""
+        make = self.key_of if self.status == "active" else self.ended_key_of
+        return make(self.tenant, self.agent_id, self.scope, self.id)
+
+    def due(self, at: datetime) -> dict[str, Any]:
+        """Return the due pointer by which the tick fires this plan at `at`."""
+        return due_mark("plan", self.key, at)
+
+    def to_item(self) -> Item:
+        """Return the plan as table attributes, due at its next time."""
+        return self.attributes() | (self.due(self.next_at) if self.next_at else {})

@@ -1,0 +1,6 @@
+"""Define erasures and entries of the audit log."""
+
+__all__ = [
+    "audit",
+    "erasure",
+]

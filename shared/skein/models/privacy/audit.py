@@ -1,0 +1,81 @@
+"""Entries of the audit log: one per call that reads or changes data, immutable, by day."""
+
+from datetime import date, datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part, rfc3339
+from skein.models.common.storage import Item, Key
+
+AuditScope = Literal["chat", "admin"]
+AuditVerb = Literal["read", "create", "change", "delete"]
+# The kinds of things that calls read or change; the list may grow.
+AuditKind = Literal[
+    "agent",
+    "audit",
+    "chat",
+    "context",
+    "document",
+    "erasure",
+    "export",
+    "goal",
+    "line",
+    "member",
+    "memory",
+    "number",
+    "plan",
+    "profile",
+    "run",
+    "service",
+    "settings",
+    "skill",
+    "thread",
+    "usage",
+    "user",
+]
+
+
+class AuditEntry(Stored):
+    """One entry of the audit log; holds ids only, never a person's words.
+
+    Attributes:
+        id: `aud_<ulid>`.
+        who: The `sub` of the caller's token.
+        scope: The scope of the token that allowed the call.
+        verb: The action of the caller.
+        kind: The kind of thing that the call read or changed.
+        ids: The ids of the thing, by the names of the call's parameters; empty for a list.
+        route: The route of the call, such as `GET /v1/runs/{run_id}`.
+        request_id: The gateway's request id, which is the correlation id in the logs.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    who: Identifier
+    scope: AuditScope
+    verb: AuditVerb
+    kind: AuditKind
+    ids: dict[str, Annotated[str, Field(max_length=300)]] = Field(default_factory=dict)
+    route: Annotated[str, Field(max_length=200)]
+    request_id: str | None = None
+    at: Instant
+
+    @staticmethod
+    def partition(tenant: str, day: date) -> str:
+        """Return the partition key of a day's entries (UTC)."""
+        return f"{key_part(tenant)}#AUDIT#{day:%Y-%m-%d}"
+
+    @staticmethod
+    def key_of(tenant: str, at: datetime, entry_id: str) -> Key:
+        """Return the key of an entry made at `at` (UTC); keys of a day sort by time."""
+        return Key(AuditEntry.partition(tenant, at), f"{rfc3339(at)}#{entry_id}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this entry."""
+        return self.key_of(self.tenant, self.at, self.id)
+
+    def to_item(self, *, days: int) -> Item:
+        """Return the entry as table attributes; the entry expires after `days` days."""
+        return self.attributes() | {"expires_at": int(self.at.timestamp()) + days * 86_400}

@@ -1,0 +1,165 @@
+"""Erasures of people: their progress, and the notes that they need until they are done."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from skein.models.common.base import (
+    E164,
+    Identifier,
+    Instant,
+    MemberRef,
+    Stored,
+    Tenant,
+    Value,
+    key_part,
+)
+from skein.models.common.storage import Item, Key
+from skein.models.outbox.due import NOT_DUE, due_mark
+
+ErasureStage = Literal["find", "close", "chats", "kept", "runs", "rest", "resting", "done"]
+
+FIRST_STAGE: ErasureStage = "find"
+BACKUP_DAYS = 35  # the longest that DynamoDB's point-in-time recovery reaches back
+
+
+class SweepCount(Value):
+    """The counts of one sweep by kind of item, and when the sweep ended."""
+
+    counts: dict[str, int] = Field(default_factory=dict)
+    ended_at: Instant | None = None
+
+
+class Erasure(Stored):
+    """The erasure of a person, and later its report.
+
+    It holds ids and numbers, but none of the person's data.
+
+    Attributes:
+        id: `era_<ulid>`.
+        requested_by: The `sub` of the operator's token.
+        stage: The current stage; `resting` between two sweeps.
+        after: The cursor of the stage.
+        sweeps: The counts of each sweep that has begun.
+        canceled: How many runs the current sweep has canceled and memberships it has closed. If
+            there are any, another sweep follows.
+        fence: The fencing token: each claim raises it, and writes of an older claim fail.
+        busy_until: The end of the lease of the worker that claimed the erasure.
+    """
+
+    tenant: Tenant
+    id: Identifier
+    user_id: Identifier
+    requested_by: Identifier
+    requested_at: Instant
+    stage: ErasureStage = FIRST_STAGE
+    after: str | None = None
+    sweeps: tuple[SweepCount, ...] = (SweepCount(),)
+    canceled: int = 0
+    fence: int = 0
+    busy_until: Instant | None = None
+    sweep_again_at: Instant | None = None
+    finished_at: Instant | None = None
+
+    @staticmethod
+    def key_of(tenant: str, erasure_id: str) -> Key:
+        """Return the key of an erasure."""
+        return Key(f"{key_part(tenant)}#ERASURES", f"ERASURE#{key_part(erasure_id)}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this erasure."""
+        return self.key_of(self.tenant, self.id)
+
+    @property
+    def swept_at(self) -> datetime | None:
+        """When the first sweep ended; later items are not made from the erased data."""
+        return self.sweeps[0].ended_at
+
+    def due(self, at: datetime | None) -> dict[str, Any]:
+        """Return the due pointer at `at`; None clears the pointer."""
+        return dict(NOT_DUE) if at is None else due_mark("erasure", self.key, at)
+
+    def to_item(self, due_at: datetime | None) -> Item:
+        """Return the erasure as table attributes."""
+        return self.attributes() | self.due(due_at)
+
+
+class Subject(Stored):
+    """The ids, names and phone numbers of the person; deleted once the erasure is done.
+
+    Attributes:
+        ids: The person's id and former ids.
+        names: The person's names in all their chats.
+        phones: The person's current and former phone numbers.
+    """
+
+    tenant: Tenant
+    erasure_id: Identifier
+    ids: tuple[Identifier, ...]
+    names: tuple[str, ...] = ()
+    phones: tuple[E164, ...] = ()
+
+    @staticmethod
+    def key_of(tenant: str, erasure_id: str) -> Key:
+        """Return the key of an erasure's subject."""
+        erasure = Erasure.key_of(tenant, erasure_id)
+        return Key(erasure.pk, f"{erasure.sk}#SUBJECT")
+
+    @property
+    def key(self) -> Key:
+        """The key of this subject."""
+        return self.key_of(self.tenant, self.erasure_id)
+
+    @property
+    def refs(self) -> tuple[MemberRef, ...]:
+        """The person's ids as member references."""
+        return tuple(MemberRef(kind="user", id=user_id) for user_id in self.ids)
+
+    def to_item(self) -> Item:
+        """Return the subject as table attributes."""
+        return self.attributes()
+
+
+class ErasedChat(Stored):
+    """An erasure's note on one of the person's chats.
+
+    The erasure needs the note after the person is removed from the chat. The note is deleted once
+    the erasure is done.
+
+    Attributes:
+        private: Whether agents of the chat may own items in the chat's private scope.
+        agents: All agents that were ever members.
+        others: All other people who were ever members.
+        since: Since when messages may mention the person.
+        present_seq: The first message for which the person was present.
+        first_seq: The first message that the person wrote.
+        told: Other chats whose messages have an origin in this chat, and since when.
+    """
+
+    tenant: Tenant
+    erasure_id: Identifier
+    chat_id: Identifier
+    private: bool
+    agents: tuple[Identifier, ...] = ()
+    others: tuple[Identifier, ...] = ()
+    since: Instant
+    present_seq: int | None = None
+    first_seq: int | None = None
+    told: dict[str, Instant] = Field(default_factory=dict)
+
+    @staticmethod
+    def key_of(tenant: str, erasure_id: str, chat_id: str) -> Key:
+        """Return the key of an erasure's note on a chat."""
+        erasure = Erasure.key_of(tenant, erasure_id)
+        return Key(erasure.pk, f"{erasure.sk}#CHAT#{key_part(chat_id)}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this note."""
+        return self.key_of(self.tenant, self.erasure_id, self.chat_id)
+
+    def to_item(self) -> Item:
+        """Return the note as table attributes."""
+        return self.attributes()

@@ -1,0 +1,6 @@
+"""Define token buckets and usage counters."""
+
+__all__ = [
+    "limit",
+    "usage",
+]

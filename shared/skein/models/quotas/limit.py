@@ -1,0 +1,134 @@
+"""Token buckets, which limit people and tenants.
+
+A bucket is stored as one time: when the bucket will be full if nothing more is taken. So a bucket
+refills without writes, and taking from it moves that time forward. Each owner has one item.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import Field
+
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
+from skein.models.common.storage import META, Is, Item, Key, Put, all_of, any_of, expired
+
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+BUCKETS = ("messages_full_at", "tokens_full_at", "changes_full_at", "over")
+
+What = Literal["messages", "tokens"]
+
+
+class Rate(NamedTuple):
+    """The size and refill time of a bucket; a size below 1 means no limit."""
+
+    size: int
+    window: timedelta
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.size > 0
+
+    def after(self, full_at: datetime | None, taken: int, now: datetime) -> datetime:
+        """Return when the bucket is full after taking `taken`, which may overdraw the bucket."""
+        return max(full_at or now, now) + self.window * taken / self.size
+
+    def used(self, full_at: datetime | None, now: datetime) -> float:
+        """Return how much of the bucket is used; more than `size` if the bucket is overdrawn."""
+        return self.size * (max((full_at or now) - now, timedelta(0)) / self.window)
+
+    def waiting(self, full_at: datetime | None, wanted: int, now: datetime) -> timedelta:
+        """Return the time until the bucket holds `wanted`; zero if it does now."""
+        if not self.limited:
+            return timedelta(0)
+        return max(self.after(full_at, wanted, now) - self.window - now, timedelta(0))
+
+
+class Over(Value):
+    """The state of a person on SMS who exceeded a limit and gets a single notice.
+
+    Attributes:
+        since: When the person exceeded the limit; the idempotency key of the notice.
+        until: When the bucket is full and the agent answers again.
+        told: The chats in which the notice was posted.
+    """
+
+    what: What
+    since: Instant
+    until: Instant
+    told: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda chats: not chats)] = ()
+
+
+class Allowance(Stored):
+    """The buckets of one owner, a person or a shard of a tenant.
+
+    Attributes:
+        owner: `user:{id}` or `all:{shard}`.
+        messages_full_at: When the bucket of messages is full again; None if it is full.
+        tokens_full_at: The same for the bucket of model tokens.
+        changes_full_at: The same for the bucket of opened chats and changed members.
+        over: For a person on SMS, the newest time that a limit was exceeded.
+    """
+
+    tenant: Tenant
+    owner: str
+    messages_full_at: Instant | None = None
+    tokens_full_at: Instant | None = None
+    changes_full_at: Instant | None = None
+    over: Over | None = None
+
+    @staticmethod
+    def key_of(tenant: str, owner: str) -> Key:
+        """Return the key of an owner's buckets."""
+        return Key(f"{key_part(tenant)}#LIMIT#{owner}", META)
+
+    @classmethod
+    def found_in(cls, item: Item | None, tenant: str, owner: str) -> Self:
+        """Return an owner's buckets from their item; full buckets if there is no item."""
+        return cls.from_item(item) if item else cls(tenant=tenant, owner=owner)
+
+    @property
+    def key(self) -> Key:
+        """The key of these buckets."""
+        return self.key_of(self.tenant, self.owner)
+
+    def to_item(self) -> Item:
+        """Return the buckets as table attributes."""
+        return self.attributes() | {"expires_at": self.forgotten_at()}
+
+    def forgotten_at(self) -> int:
+        """Return when the item equals a missing one, in seconds since 1970, for the TTL."""
+        over_until = self.over.until if self.over else None
+        buckets = (self.messages_full_at, self.tokens_full_at, self.changes_full_at)
+        moments = (*buckets, over_until)
+        last = max((moment for moment in moments if moment is not None), default=EPOCH)
+        return int((last + DAY).timestamp())
+
+    def becoming(self, now: datetime, **changes: Any) -> tuple["Allowance", Put]:
+        """Return the changed buckets and their write, which has an optimistic lock.
+
+        The write also replaces an expired item, which was read as missing.
+        """
+        after = type(self).model_validate(self.model_dump() | changes)
+        stored = self.attributes()
+        unchanged = (Is(name, stored.get(name)) for name in BUCKETS)
+        return after, Put(self.key, after.to_item(), any_of(all_of(*unchanged), expired(now)))
+
+
+def owner_of_user(user_id: str) -> str:
+    """Return the owner id of a person."""
+    return f"user:{key_part(user_id)}"
+
+
+def owner_of_shard(shard: int) -> str:
+    """Return the owner id of one shard of a tenant's people and runs."""
+    return f"all:{shard}"
+
+
+def notice_id(over: Over) -> str:
+    """Return the `client_id` of the notice, which makes posting it idempotent."""
+    return f"limit:{rfc3339(over.since)}"

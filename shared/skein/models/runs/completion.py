@@ -1,0 +1,98 @@
+"""Requests to language models and their answers, for all providers."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from skein.models.common.base import Value
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+def well_formed(text: str) -> str:
+    """Replace lone surrogates, which JSON escapes can produce, by question marks."""
+    return text.encode(errors="replace").decode()
+
+
+# A model's text may end in the middle of a character, which the table would refuse.
+ModelText = Annotated[str, AfterValidator(well_formed)]
+
+
+class TokenUsage(Value):
+    """What a call cost, in tokens, as the provider counted them.
+
+    Attributes:
+        cached_tokens: How many of the input its prefix cache served; most charge less for those.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: "TokenUsage") -> "TokenUsage":
+        return TokenUsage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
+
+
+class ToolCall(Value):
+    """The model asks for a tool; `arguments` is JSON text, as the model wrote it, unchecked.
+
+    Attributes:
+        cut_from: How many characters the arguments had, if only their beginning is recorded. Such a
+            call is refused.
+    """
+
+    id: ModelText
+    name: ModelText
+    arguments: ModelText
+    cut_from: int | None = None
+
+
+class ToolSpec(Value):
+    """A tool that the model may call, with its arguments as a strict JSON schema."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+class ModelMessage(Value):
+    """One message of a chat completion.
+
+    Attributes:
+        tool_calls: For an assistant's message, its tool calls.
+        tool_call_id: For a tool's message, the id of the call that it answers.
+    """
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+class ModelRequest(Value):
+    """One call to a language model.
+
+    Attributes:
+        timeout_seconds: The time-out of the whole call, including the client's own retry.
+        answer_schema: The strict JSON schema of the answer; None for plain text.
+    """
+
+    model: str
+    messages: tuple[ModelMessage, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_output_tokens: int
+    timeout_seconds: float
+    answer_schema: dict[str, object] | None = None
+
+
+class ModelAnswer(Value):
+    """An answer of a model; `text` is empty if the model only called tools."""
+
+    model: str
+    text: ModelText
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: TokenUsage

@@ -1,0 +1,256 @@
+"""A run: one piece of work of one agent, from its trigger to its end."""
+
+import re
+from datetime import date, datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from skein.models.common.audience import NOBODY, OPEN, Audience
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.outbox.due import due_mark
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.completion import TokenUsage
+from skein.models.runs.trigger import Resume, Trigger, Wait
+
+RunStatus = Literal["queued", "running", "waiting", "done", "failed", "canceled"]
+PromptMark = Literal[
+    "core_memories_over_budget", "context_unavailable", "context_off", "answered_without_model"
+]
+"""Notes on a run about how its prompt came about; `docs/runs.md` explains each."""
+
+LIVE_RUN = SortKeyPrefix("LIVE#")  # sorts between goals and plans, so that their query finds it
+ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
+MAX_STEPS = 20
+MAX_WAITS = 10
+PREVIEW_CHARACTERS = 100
+RUN_ID = re.compile(r"run_[0-9A-Za-z]{1,64}_(?P<home>(chat|agt)_[0-9A-Za-z]{1,64})")
+
+
+class SentMessage(Value):
+    """A message that a run sent, as the prompt reminds its agent.
+
+    Attributes:
+        audience: The people who were present both where the message was composed and where it was
+            posted.
+    """
+
+    chat_id: Identifier
+    seq: int
+    preview: Annotated[str, Field(max_length=PREVIEW_CHARACTERS)]
+    audience: Audience = NOBODY
+
+
+class Shown(Value):
+    """The chat that the newest prompt showed, and the highest message that it held."""
+
+    chat_id: Identifier
+    seq: int
+
+
+class ShownStaging(Value):
+    """Borrowed context that a run's prompt held, and the chat of its staging."""
+
+    chat_id: Identifier
+    staging: str
+
+
+class Held(Value):
+    """The held content of an activation, which decides in which chats the agent may post.
+
+    Attributes:
+        chat_id: The chat that the prompt showed; None if it showed none.
+        readers: The people who could read that chat when the prompt was built.
+        audience: The people who were present for all content of the prompt and the tool results.
+        alone: Whether one person alone was present for all private content.
+        borrowed: The borrowed context that the prompt held.
+    """
+
+    chat_id: Identifier | None = None
+    readers: Audience
+    audience: Audience
+    alone: bool = False
+    borrowed: ShownStaging | None = None
+
+    def with_shown(self, audience: Audience, *, by_others: bool = False) -> "Held":
+        """Return the held content after a tool has shown more content.
+
+        Args:
+            audience: The people who were present for all of that content.
+            by_others: Whether someone who is no longer present wrote some of that content.
+        """
+        narrowed = self.audience.narrowed(audience)
+        alone = self.alone and not by_others and (audience.open or audience == self.readers)
+        return self.model_copy(update={"audience": narrowed, "alone": alone})
+
+
+class Run(Stored):
+    """One piece of work of one agent.
+
+    Attributes:
+        audience: The audience of the trigger, which decides where the run may be shown.
+        scope: The scope of the items that the run makes while it looks at no chat: the scope of
+            its plan; see `owned_partition`.
+        chain_depth: How many agents' messages lie between the run and a person.
+        then: Agents that are to respond afterwards, one after another.
+        fence: The fencing token: each claim raises it, and writes of an older claim fail.
+        attempts: Claims that began work; the run fails after three failed attempts.
+        put_offs: How often the run was deferred because the model was down; not attempts.
+        joined_at: When the deferred run last merged newer messages and began to wait.
+        lease_until: The end of the lease of the worker that claimed the run.
+        steps_taken: Model answers recorded so far, over all activations.
+        activation: How many activations the run has had: starts and restarts, each with a prompt.
+        active_chat_id: The chat that the agent looks at: the run's own until the agent enters
+            another.
+        active_thread_id: The thread that the newest prompt showed as active, or to which the run
+            has switched since. The run keeps this thread when other runs switch.
+        shown: The chat that the newest prompt showed and the highest message in it, for the SEEN
+            watermark and for a worker that takes over; None if the prompt showed no chat.
+        held: The held content of the newest activation; None until its first answer is recorded.
+        rebuilds: How often an activation was dropped because someone joined its chat.
+        borrowed: The borrowed context of the run's prompts, which is cleared when the run is done.
+        wait: The wait, while the run waits in `wait_chat_id`.
+        wait_chat_id: The chat in which the run waits.
+        waits: How often the run has waited.
+        resumed: How the newest wait ended.
+        sent: The newest messages that the run sent.
+        tools: The names of the tools that the run used, in order of first use.
+        marks: The marks of all its prompts, e.g. that a section was left out.
+        error: Why the run failed or was canceled, for the operator; never a person's words.
+        correlation_id: The id of the request that started the run, for the logs; None for a plan's
+            run.
+        expires_at: When the run expires, in seconds since 1970, if its tenant limits retention; set
+            once the run has ended.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("RUN#")
+
+    tenant: Tenant
+    id: Identifier
+    agent_id: Identifier
+    chat_id: Identifier | None = None
+    status: RunStatus = "queued"
+    trigger: Trigger
+    audience: Audience = OPEN
+    scope: str | None = None
+    chain_depth: int = 0
+    then: tuple[Identifier, ...] = ()
+    fence: int = 0
+    attempts: int = 0
+    put_offs: int = 0
+    joined_at: Instant | None = None
+    steps_taken: int = 0
+    activation: int = 0
+    active_chat_id: Identifier | None = None
+    active_thread_id: Identifier | None = None
+    shown: Shown | None = None
+    held: Held | None = None
+    rebuilds: Annotated[int, Field(exclude_if=lambda times: not times)] = 0
+    borrowed: Annotated[tuple[ShownStaging, ...], Field(exclude_if=lambda held: not held)] = ()
+    wait: Wait | None = None
+    wait_chat_id: Identifier | None = None
+    waits: int = 0
+    resumed: Resume | None = None
+    sent: tuple[SentMessage, ...] = ()
+    tools: tuple[str, ...] = ()
+    marks: Annotated[tuple[PromptMark, ...], Field(exclude_if=lambda marks: not marks)] = ()
+    lease_until: Instant | None = None
+    usage: TokenUsage = TokenUsage()
+    error: str | None = None
+    correlation_id: str | None = None
+    expires_at: int | None = None
+    created_at: Instant
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
+
+    @staticmethod
+    def home_of(run_id: str) -> str:
+        """Return the id of the chat or agent whose partition holds a run.
+
+        Raises:
+            ValueError: This is no run's id.
+        """
+        match = RUN_ID.fullmatch(run_id)
+        if match is None:
+            raise ValueError("not the id of a run")
+        return match["home"]
+
+    @staticmethod
+    def lives_in(run_id: str, chat_id: str) -> bool:
+        """Tell whether the run is stored in this chat's partition.
+
+        A run id holds the id of its chat, and that chat may be private.
+        """
+        match = RUN_ID.fullmatch(run_id)
+        return match is not None and match["home"] == chat_id
+
+    @staticmethod
+    def key_of(tenant: str, run_id: str) -> Key:
+        """Return the key of a run.
+
+        Raises:
+            ValueError: This is no run's id.
+        """
+        home = Run.home_of(run_id)
+        kind = "CHAT" if home.startswith("chat_") else "AGENT"
+        return Key(f"{key_part(tenant)}#{kind}#{home}", f"{Run.PREFIX}{run_id.split('_')[1]}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this run."""
+        return self.key_of(self.tenant, self.id)
+
+    @property
+    def job(self) -> RunJob:
+        """The job that brings a worker to this run."""
+        return RunJob(
+            tenant=self.tenant,
+            run_id=self.id,
+            agent_id=self.agent_id,
+            user_id=self.trigger.user_id,
+        )
+
+    @property
+    def followed_by(self) -> str:
+        """The correlation id of the run's work; the run's id if it has none."""
+        return self.correlation_id or self.id
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has ended: done, failed or canceled."""
+        return self.status in ENDED
+
+    def due(self, at: datetime) -> dict[str, Any]:
+        """Return the due pointer by which the tick finds this run at `at`."""
+        return due_mark("run", self.key, at)
+
+    def to_item(self, due_at: datetime) -> Item:
+        """Return the run as table attributes, with its due pointer and its `gsi1` keys by day."""
+        return (
+            self.attributes()
+            | self.due(due_at)
+            | {
+                "gsi1pk": runs_relation(self.tenant, self.agent_id, self.created_at),
+                "gsi1sk": f"{self.attributes()['created_at']}#{self.id}",
+            }
+        )
+
+
+def runs_relation(tenant: str, agent_id: str, day: date) -> str:
+    """Return the `gsi1` partition key of an agent's runs of one day (UTC)."""
+    return f"{key_part(tenant)}#RUNS#{key_part(agent_id)}#{day:%Y-%m-%d}"
+
+
+def live_key(run: Run) -> Key:
+    """Return the key of the pointer to a live run that belongs to no chat.
+
+    The pointer lies beside the agent's goals and plans. Live runs in chats are found through the
+    agent's memberships instead.
+    """
+    return Key(run.key.pk, f"{LIVE_RUN}{run.key.sk}")
+
+
+def run_id_in(home_id: str, ulid: str) -> str:
+    """Return a run's id: a ULID and the id of its chat or agent (`Run.home_of`)."""
+    return f"run_{ulid}_{home_id}"

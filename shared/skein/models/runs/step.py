@@ -1,0 +1,222 @@
+"""Steps of a run: the prompt, the model's answer and the results of its tools."""
+
+import zlib
+from typing import Literal
+
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.runs.completion import ModelMessage, TokenUsage, ToolCall
+from skein.models.runs.recordable import MAX_STEP_BYTES, RESULT_FRAME_BYTES, with_fit_names
+from skein.models.runs.run import PromptMark, Run
+from skein.models.runs.tool_arguments import repeatable
+
+MAX_PROMPT_BYTES = 300_000  # DynamoDB allows 400 KB an item, which must also hold the answer
+ELEMENT_BYTES, NUMBER_BYTES = 5, 24
+MAX_RESULT_BYTES = 60_000  # for all results of one step together
+HISTORY = "CHAT HISTORY"
+FIXED_ANSWER = "none"  # the model's name in a step whose answer no model gave
+
+ToolStatus = Literal["done", "correctable", "failed"]
+
+STEP = "#STEP#"  # between the sort key of a run and the number of its step
+
+
+class PromptSection(Value):
+    """One section of a prompt as it was given: its name, its size and its words."""
+
+    name: str
+    tokens: int
+    text: str
+
+
+class HistoryTurn(Value):
+    """One message of the chat, where the history stands as roles."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+class PromptRecord(Value):
+    """What a model was given.
+
+    Attributes:
+        sections: In order; where the history stands as `turns`, its section holds no text.
+        total_tokens: Of all sections together, the blank lines between them included.
+        stable: How many of the sections stand before the `turns`.
+        turns: The history as roles; None where it is part of the sections.
+        current: Position among the turns of the message that is to be answered; after them all,
+            if there is none.
+        nudge: The last message, where nobody else's stands there.
+        marks: What an operator should know of how it came about, e.g. that something was left out.
+    """
+
+    sections: tuple[PromptSection, ...]
+    total_tokens: int
+    stable: int = 0
+    turns: tuple[HistoryTurn, ...] | None = None
+    current: int = 0
+    nudge: str = ""
+    marks: tuple[PromptMark, ...] = ()
+
+    def messages(self) -> tuple[ModelMessage, ...]:
+        """Return the prompt as messages of a chat completion.
+
+        A prompt with a timeline is one system message. In a prompt with roles, the agent's own
+        messages have the role `assistant` and all others `user`. The sections that change from turn
+        to turn form a second system message just before the current message, so that the provider
+        can cache the part before it.
+        """
+        if self.turns is None:
+            everything = _joined(self.sections)
+            return (
+                ModelMessage(role="system", content=everything),
+                ModelMessage(role="user", content=self.nudge),
+            )
+        spoken = [ModelMessage(role=turn.role, content=turn.text) for turn in self.turns]
+        changing = _joined(self.sections[self.stable :])
+        if changing:
+            spoken.insert(self.current, ModelMessage(role="system", content=changing))
+        if self.nudge:
+            spoken.append(ModelMessage(role="user", content=self.nudge))
+        return (ModelMessage(role="system", content=_joined(self.sections[: self.stable])), *spoken)
+
+    def readable(self) -> "PromptRecord":
+        """Return the record for people: each section with its text, including the history's turns.
+
+        Each turn begins a line. Further lines of a message are indented, so that nobody can write
+        text that looks like another turn.
+        """
+        if self.turns is None:
+            return self
+        spoken = "\n".join(
+            f"{turn.role}: " + "\n  ".join(turn.text.splitlines()) for turn in self.turns
+        )
+        sections = tuple(
+            s.model_copy(update={"text": spoken}) if s.name == HISTORY else s for s in self.sections
+        )
+        return self.model_copy(update={"sections": sections, "turns": None})
+
+    def packed(self, most_bytes: int = MAX_PROMPT_BYTES) -> bytes:
+        """Compress the record for the table; cuts its longest texts if it exceeds `most_bytes`."""
+        record = self
+        while len(data := zlib.compress(record.model_dump_json().encode())) > most_bytes:
+            record = record._with_longest_cut()
+        return data
+
+    def _with_longest_cut(self) -> "PromptRecord":
+        turns = self.turns or ()
+        texts = [*(part.text for part in self.sections), *(turn.text for turn in turns)]
+        longest = max(texts, key=len)
+        cut = {"text": f"{longest[: len(longest) // 2]} [cut for storage]"}
+        sections = (s.model_copy(update=cut) if s.text == longest else s for s in self.sections)
+        shorter = (t.model_copy(update=cut) if t.text == longest else t for t in turns)
+        kept = {"sections": tuple(sections), "turns": self.turns and tuple(shorter)}
+        return self.model_copy(update=kept)
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> "PromptRecord":
+        """Return the record from the bytes that `packed` made."""
+        return cls.model_validate_json(zlib.decompress(data))
+
+
+def _size_of(value: object) -> int:
+    """Return an upper bound for the bytes that a value takes in an item."""
+    if isinstance(value, dict):
+        return sum(ELEMENT_BYTES + _size_of(name) + _size_of(part) for name, part in value.items())
+    if isinstance(value, list):
+        return sum(ELEMENT_BYTES + _size_of(part) for part in value)
+    return len(value.encode()) if isinstance(value, str) else NUMBER_BYTES
+
+
+def _joined(sections: tuple[PromptSection, ...]) -> str:
+    return "\n\n".join(section.text for section in sections if section.text)
+
+
+class ToolResult(Value):
+    """What a tool gave back; `content` is what the model was shown."""
+
+    call_id: str
+    name: str
+    status: ToolStatus
+    content: str
+
+
+class Step(Stored):
+    """One answer of the model, recorded before its tool calls are carried out.
+
+    Attributes:
+        n: The number of the step in the run, from 1, counted over all activations.
+        activation: The number of the activation, from 1; each activation has its own prompt.
+        model: The model that answered; `FIXED_ANSWER` if no model was asked.
+        results: The results of the tool calls; None until all calls have been carried out.
+        prompt: The packed `PromptRecord`, in the first step of each activation only.
+        expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
+    """
+
+    tenant: Tenant
+    run_id: Identifier
+    n: int
+    activation: int = 1
+    model: str
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] | None = None
+    usage: TokenUsage
+    prompt: bytes | None = None
+    expires_at: int | None = None
+    started_at: Instant
+    ended_at: Instant
+
+    @staticmethod
+    def key_of(tenant: str, run_id: str, n: int) -> Key:
+        """Return the key of step number `n` of a run."""
+        run = Run.key_of(tenant, run_id)
+        return Key(run.pk, f"{Step.prefix_of(run)}{n:03d}")
+
+    @staticmethod
+    def prefix_of(run: Key) -> SortKeyPrefix:
+        """Return the sort key prefix of a run's steps, which lie in the run's partition."""
+        return SortKeyPrefix(f"{run.sk}{STEP}")
+
+    @staticmethod
+    def is_stored_as(item: Item) -> bool:
+        """Tell whether an item whose sort key begins like a run's is a step."""
+        return STEP in str(item["sk"])
+
+    @property
+    def key(self) -> Key:
+        """The key of this step."""
+        return self.key_of(self.tenant, self.run_id, self.n)
+
+    def to_item(self) -> Item:
+        """Return the step as table attributes."""
+        item = self.model_dump(mode="json", exclude_none=True, exclude={"prompt"})
+        return item if self.prompt is None else item | {"prompt": self.prompt}
+
+    @property
+    def prompt_room(self) -> int:
+        """How many bytes of prompt fit in the step's item beside the answer and the results."""
+        answer = _size_of(self.model_copy(update={"prompt": None}).to_item())
+        results = len(self.tool_calls) * RESULT_FRAME_BYTES
+        results += MAX_RESULT_BYTES if self.tool_calls else 0
+        return min(MAX_PROMPT_BYTES, MAX_STEP_BYTES - answer - results)
+
+    def messages(self) -> tuple[ModelMessage, ...]:
+        """Return the answer and the tool results as messages of the next model request.
+
+        Providers refuse arguments that are not a JSON object, and ids and names that do not match
+        their format. Such calls are changed to a form that providers accept.
+        """
+        calls = tuple(
+            call.model_copy(update={"arguments": repeatable(call.arguments), "cut_from": None})
+            for call in with_fit_names(self.tool_calls, n=self.n)
+        )
+        answer = ModelMessage(role="assistant", content=self.text, tool_calls=calls)
+        results = zip(calls, self.results or (), strict=False)  # empty before the calls ran
+        return (
+            answer,
+            *(
+                ModelMessage(role="tool", content=result.content, tool_call_id=call.id)
+                for call, result in results
+            ),
+        )

@@ -1,0 +1,170 @@
+"""Triggers of runs, the slot of a queued run, and waits for replies."""
+
+from typing import Literal
+
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.base import Identifier, Instant, MemberRef, Value
+
+TriggerType = Literal["chat_message", "manual", "plan", "service"]
+ResumeStatus = Literal["reply", "timeout"]
+
+
+class PlanTrigger(Value):
+    """A plan came due.
+
+    Attributes:
+        chat_id: The chat in which it was set, where what it is about belongs.
+    """
+
+    id: Identifier
+    name: str
+    instruction: str
+    scheduled_at: Instant
+    chat_id: Identifier | None = None
+
+
+class ServiceTrigger(Value):
+    """An outside service reported something.
+
+    Attributes:
+        payload: Its JSON as it came.
+        chat_id: The chat that the payload names, to whose people the service reports.
+    """
+
+    id: Identifier
+    name: str
+    payload: str
+    chat_id: Identifier | None = None
+
+
+class Trigger(Value):
+    """Why a run was started.
+
+    Attributes:
+        type: What kind of thing woke the agent.
+        seq: The message that the prompt marks: the newest by a person, else the newest.
+        from_seq: The first of the messages that this run is to answer.
+        by: Who wrote that message, or asked for the run.
+        traced_to: The person that an agent's message or a plan traces back to; None for a person's
+            own message, and where no person stands behind the trigger.
+        plan: Of a plan's run: what it is to do.
+        service: Of a service's run: what it was told.
+    """
+
+    type: TriggerType
+    seq: int | None = None
+    from_seq: int | None = None
+    by: MemberRef | None = None
+    traced_to: Identifier | None = None
+    plan: PlanTrigger | None = None
+    service: ServiceTrigger | None = None
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person wrote the message, or asked for the run."""
+        return self.by is not None and self.by.kind == "user"
+
+    @property
+    def user_id(self) -> str | None:
+        """The person that the trigger traces back to; None if there is none.
+
+        The run's tokens count against this person's limits. The run may post in a private chat
+        other than its own only if this person is a member there.
+        """
+        return self.by.id if self.by is not None and self.by_person else self.traced_to
+
+    @property
+    def names_chat(self) -> str | None:
+        """The chat that a service's webhook or an operator's plan names; None if none is named."""
+        if self.service is not None:
+            return self.service.chat_id
+        return self.plan.chat_id if self.plan is not None and self.traced_to is None else None
+
+    def widened(self, newer: "Trigger") -> "Trigger":
+        """Return this trigger, extended by a newer trigger of the same queued run.
+
+        A message replaces a manual trigger. A manual trigger adds nothing, since the agent is
+        going to answer anyway.
+        """
+        if newer.seq is None:
+            return self
+        if self.seq is None:
+            return newer
+        latest = self if self.by_person and not newer.by_person else newer
+        return latest.model_copy(update={"from_seq": self.from_seq})
+
+
+class QueuedRun(Value):
+    """The slot of a queued run; messages extend it until the run starts.
+
+    Attributes:
+        trigger: The run's trigger; overrides the one on the run's item.
+        depth: The lowest chain depth of the messages that the run is to answer.
+        then: Agents that are to respond afterwards, one after another.
+        audience: The people who were present for all of the messages.
+    """
+
+    run_id: Identifier
+    trigger: Trigger
+    depth: int
+    then: tuple[Identifier, ...] = ()
+    audience: Audience = OPEN
+
+    def widened(
+        self,
+        trigger: Trigger,
+        *,
+        depth: int,
+        then: tuple[str, ...] = (),
+        audience: Audience = OPEN,
+    ) -> "QueuedRun":
+        """Return the slot, extended by another trigger; `then` is the union, sorted by id."""
+        return self.model_copy(
+            update={
+                "trigger": self.trigger.widened(trigger),
+                "depth": min(self.depth, depth),
+                "then": tuple(sorted({*self.then, *then})) if then else self.then,
+                "audience": self.audience.narrowed(audience),
+            }
+        )
+
+
+class Burst(Value):
+    """SMS of a person in quick succession, which one run answers (debounce).
+
+    Attributes:
+        until: When the answer may begin; each further SMS may move this time.
+        latest: The latest time to which `until` may move.
+    """
+
+    until: Instant
+    latest: Instant
+
+
+class Wait(Value):
+    """The wait of a run for a reply; at most one per chat and agent.
+
+    Attributes:
+        run_id: The run; its id names the partition that holds it.
+        seq: The message that asks for the reply.
+        until: When the run resumes without a reply.
+    """
+
+    run_id: Identifier
+    seq: int
+    until: Instant
+
+
+class Resume(Value):
+    """How a wait ended.
+
+    Attributes:
+        chat_id: The chat in which the run waited.
+        asked_seq: The message that asked.
+        seq: The reply; None after a time-out.
+    """
+
+    status: ResumeStatus
+    chat_id: Identifier
+    asked_seq: int
+    seq: int | None = None

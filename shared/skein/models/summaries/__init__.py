@@ -1,0 +1,5 @@
+"""Define agent summaries and chat summaries."""
+
+__all__ = [
+    "summary",
+]

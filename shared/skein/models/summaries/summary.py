@@ -1,0 +1,61 @@
+"""Agent summaries and chat summaries, which say where a chat stands."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.models.common.audience import Audience
+from skein.models.common.base import Instant, Value
+
+MAX_AGENT_SUMMARY = 500
+MAX_CHAT_SUMMARY = 4_000
+
+
+class Summary(Value):
+    """A summary of a chat.
+
+    Attributes:
+        from_seq: The first message that the summary is based on, over all renewals.
+        seq: The newest message that the summary covers.
+        audience: The people who were present for all of these messages.
+        at: When the summary was made.
+        title: The chat's title at that time, which the whole audience knew; None if the chat had no
+            title, or if the summary was stored without it.
+    """
+
+    text: Annotated[str, Field(min_length=1, max_length=MAX_CHAT_SUMMARY)]
+    from_seq: int
+    seq: int
+    audience: Audience
+    at: Instant
+    title: Annotated[str | None, Field(exclude_if=lambda title: title is None)] = None
+
+
+class SummaryState(Value):
+    """The state of a summary's renewal; the cooldown begins at `claimed_at`.
+
+    Attributes:
+        claimed_at: When the newest attempt to renew the summary began.
+        failures: How many attempts have failed in a row; each failure extends the cooldown.
+        tried_seq: The highest message up to which there was nothing to summarise.
+    """
+
+    claimed_at: Instant | None = None
+    failures: int = 0
+    tried_seq: int = 0
+
+
+class PinnedSummary(Value):
+    """The chat summary that prompts show until the history window moves.
+
+    Prompts of the same window then begin alike.
+
+    Attributes:
+        start: The first message of the history window to which the summary belongs.
+    """
+
+    text: str
+    seq: int
+    start: int
+    from_seq: int
+    audience: Audience

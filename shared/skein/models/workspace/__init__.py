@@ -1,0 +1,7 @@
+"""Define documents, threads and skills."""
+
+__all__ = [
+    "document",
+    "skill",
+    "thread",
+]

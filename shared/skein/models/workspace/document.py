@@ -1,0 +1,263 @@
+"""Documents: named texts of an agent or a chat, and where they are stored."""
+
+import hashlib
+import re
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from skein.models.chats.chat import chat_partition
+from skein.models.common.audience import Audience, may_change, may_show
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
+from skein.models.common.ownership import effect_key_in, owned_partition
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+
+MAX_DOCUMENT_BYTES = 256 * 1024
+MAX_ON_SHOW = 5  # pinned documents of an agent, per scope
+MAX_OF_CHAT = 10
+MAX_SOURCES = 100  # chats in which one document was written
+
+ALWAYS = "ON#"  # sorts between goals and plans, so that a prompt's query reads it
+SHELF = f"{ALWAYS}SHELF"
+OLD_SHELF = "SHELF"  # the sort key in older versions
+RENAMED = SortKeyPrefix("RENAMED#")
+DEFAULT_MEDIA_TYPE = "text/markdown"
+ID_PATTERN = re.compile(r"doc_[0-9a-f]{26}")
+
+
+def _name(text: str) -> str:
+    """Check that a name is one line of printable characters and not a document id.
+
+    Raises:
+        ValueError: The name is not printable, or looks like a document id.
+    """
+    if not text.isprintable():
+        raise ValueError("a name is one line of characters that can be seen")
+    if ID_PATTERN.fullmatch(text):
+        raise ValueError("a name may not look like a document's id")
+    return text
+
+
+DocumentName = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
+    AfterValidator(_name),
+]
+MediaType = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{0,49}/[a-z0-9][a-z0-9.+-]{0,99}$")
+]
+
+
+class Folder(Value):
+    """A place for documents: one scope of an agent, or a chat.
+
+    Attributes:
+        agent_id: The agent that owns the documents; None for a chat's.
+        scope: The scope of the agent's documents; see `owned_partition`.
+        chat_id: The chat that owns the documents; None for an agent's.
+    """
+
+    tenant: Tenant
+    agent_id: Identifier | None = None
+    scope: str | None = None
+    chat_id: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _one_owner(self) -> Self:
+        if (self.agent_id is None) == (self.chat_id is None):
+            raise ValueError("documents are an agent's or a chat's")
+        return self
+
+    @property
+    def partition(self) -> str:
+        """The key of the partition that holds the documents."""
+        if self.chat_id is not None:
+            return chat_partition(self.tenant, self.chat_id)
+        return owned_partition(self.tenant, self.agent_id or "", self.scope)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the folder holds an agent's open documents."""
+        return self.chat_id is None and self.scope is None
+
+    def key(self, name: str) -> Key:
+        """Return the key of the document with this name or id."""
+        return Key(self.partition, f"{Document.PREFIX}{Document.id_of(name)}")
+
+    @property
+    def shelf_key(self) -> Key:
+        """The key of the list of an agent's pinned documents; the chat item lists a chat's.
+
+        The query that reads an agent's goals, live runs and plans reads this item, too.
+        """
+        return Key(self.partition, SHELF)
+
+    def renamed_key(self, name: str) -> Key:
+        """Return the key of the note that a document of this name was renamed."""
+        return Key(self.partition, f"{RENAMED}{Document.id_of(name)}")
+
+    def effect_key(self, effect: str) -> Key:
+        """Return the key of the record of an effect on one of the documents."""
+        return effect_key_in(self.partition, effect)
+
+
+class Document(Stored):
+    """A named text of an agent or a chat.
+
+    Attributes:
+        agent_id: The agent that owns the document; None if a chat owns it.
+        scope: The scope of the agent's document; see `owned_partition`.
+        chat_id: The chat that owns the document, which is shown to every agent that looks at the
+            chat.
+        audience: The people who were present for all sources of the document.
+        source_chat_id: The chat in which the document was last written; None if an API call or a
+            run without a chat wrote it.
+        chat_ids: All chats in which the document was written; an erasure finds it by these.
+        name: One line, unique in the folder.
+        text: At most 256 KiB of UTF-8.
+        on_show: Whether this is a pinned document, which prompts always show; `global` in the API.
+        version: The optimistic lock: starts at 1, and every change raises it.
+        generation: A new value for each new document, also if one of the same name was deleted.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("DOC#")
+
+    tenant: Tenant
+    agent_id: Identifier | None = None
+    scope: str | None = None
+    chat_id: Identifier | None = None
+    audience: Audience
+    source_chat_id: Identifier | None = None
+    source_run_id: Identifier | None = None
+    chat_ids: tuple[Identifier, ...] = ()
+    name: DocumentName
+    media_type: MediaType = DEFAULT_MEDIA_TYPE
+    text: str = ""
+    on_show: bool = False
+    version: Annotated[int, Field(ge=1)] = 1
+    generation: str = ""
+    created_at: Instant
+    updated_at: Instant
+
+    @staticmethod
+    def id_of(name: str) -> str:
+        """Return the id of a name, the same in all folders; an id stays as it is."""
+        if ID_PATTERN.fullmatch(name):
+            return name
+        return f"doc_{hashlib.sha256(name.strip().encode(errors='surrogatepass')).hexdigest()[:26]}"
+
+    @property
+    def id(self) -> str:
+        """The document's id, which follows from its name."""
+        return self.id_of(self.name)
+
+    @property
+    def folder(self) -> Folder:
+        """The folder that holds the document."""
+        return Folder(
+            tenant=self.tenant, agent_id=self.agent_id, scope=self.scope, chat_id=self.chat_id
+        )
+
+    @property
+    def key(self) -> Key:
+        """The key of this document."""
+        return self.folder.key(self.name)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the document is in a list: it is pinned, or a chat owns it."""
+        return self.on_show or self.chat_id is not None
+
+    def to_item(self) -> Item:
+        """Return the document as table attributes."""
+        return self.attributes()
+
+
+class Shelf(Stored):
+    """The list of an agent's pinned documents in one folder, which saves prompts a query.
+
+    Attributes:
+        documents: The ids of the documents, in the order in which they were pinned.
+        version: The optimistic lock: every change raises it.
+    """
+
+    documents: tuple[str, ...] = ()
+    version: int = 0
+
+    @classmethod
+    def found_in(cls, item: Item | None) -> Self:
+        """Return the shelf of an item; an empty shelf if there is no item."""
+        return cls() if item is None else cls.from_item(item)
+
+
+class Renamed(Stored):
+    """The note that a document was renamed; kept until the lists that name it are updated.
+
+    Attributes:
+        old: The document's old name.
+        new: The document's new name.
+    """
+
+    old: str
+    new: str
+
+    @property
+    def by_old(self) -> dict[str, str]:
+        """The new name by the old name; empty if both are the same."""
+        return {self.old: self.new} if self.old != self.new else {}
+
+
+def listed_with(ids: tuple[str, ...], document_id: str, *, listed: bool) -> tuple[str, ...]:
+    """Return the ids with `document_id` added at the end if missing, or removed."""
+    if listed:
+        return ids if document_id in ids else (*ids, document_id)
+    return tuple(each for each in ids if each != document_id)
+
+
+Deed = Literal["created", "changed", "deleted"]
+
+
+class Done(Stored):
+    """The result of a document change, which also makes the change idempotent.
+
+    Attributes:
+        name: The name of the document.
+        version: The new version; the last version of a deleted document.
+        characters: The new length of the text, in characters.
+    """
+
+    deed: Deed
+    name: str
+    version: int
+    characters: int
+
+
+class DocumentReach(Value):
+    """The folders and readers by which a caller may find documents.
+
+    Attributes:
+        folders: The folders to search; a document hides one of the same name in a later folder.
+        place: The readers to whom documents are shown (`may_show`); None for operators, who see
+            all.
+        content: The audience of all content that a change is made from; None if it equals `place`.
+            Operators may change all documents.
+    """
+
+    folders: Annotated[tuple[Folder, ...], Field(min_length=1, max_length=10)]
+    place: Audience | None = None
+    content: Audience | None = None
+
+    def shows(self, document: Document) -> bool:
+        """Tell whether a document may be shown to the readers."""
+        return self.place is None or may_show(document.audience, self.place)
+
+    def changes(self, document: Document) -> bool:
+        """Tell whether the caller may change or delete a document."""
+        content = self.content or self.place
+        return content is None or may_change(content, document.audience)
+
+    @property
+    def changes_open(self) -> bool:
+        """Whether the caller may change open documents."""
+        content = self.content or self.place
+        return content is None or content.open

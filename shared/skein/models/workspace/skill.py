@@ -1,0 +1,111 @@
+"""Skills: named instructions for one kind of work, from Skein's files or from tenants."""
+
+from typing import Annotated, Self
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from skein.models.common.base import Instant, Stored, Tenant, Value, key_part
+from skein.models.common.storage import Item, Key
+
+CORE = "core"
+MAX_SKILLS = 100  # per tenant
+MAX_MARKS = 10  # tags, or modes, per skill
+
+SkillName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value  # the pattern is checked afterwards
+
+
+Mark = Annotated[
+    str,
+    BeforeValidator(_lower),
+    StringConstraints(strip_whitespace=True, pattern=r"^[a-z0-9][a-z0-9 ./+_-]{0,49}$"),
+]
+Marks = Annotated[tuple[Mark, ...], Field(max_length=MAX_MARKS)]
+SkillText = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)
+]
+SkillDescription = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
+
+
+class SkillHead(Value):
+    """A skill without its text.
+
+    Attributes:
+        tags: A thread with one of these tags gets the skill.
+        modes: A thread in one of these modes gets the skill, too.
+    """
+
+    name: SkillName
+    description: SkillDescription = ""
+    tags: Marks = ()
+    modes: Marks = ()
+
+
+class Skill(Stored):
+    """A skill of a tenant or, without a tenant, one of Skein's own.
+
+    Attributes:
+        version: The optimistic lock: every change raises it.
+    """
+
+    tenant: Tenant | None = None
+    name: SkillName
+    description: SkillDescription = ""
+    tags: Marks = ()
+    modes: Marks = ()
+    text: SkillText
+    version: int = 1
+    updated_at: Instant | None = None
+
+    @staticmethod
+    def key_of(tenant: str, name: str) -> Key:
+        """Return the key of a tenant's skill."""
+        return Key(skills_partition(tenant), key_part(name))
+
+    @property
+    def head(self) -> SkillHead:
+        """The skill without its text."""
+        return SkillHead(
+            name=self.name, description=self.description, tags=self.tags, modes=self.modes
+        )
+
+
+class SkillCatalog(Stored):
+    """The heads of all skills of a tenant, from which prompts choose skills without a query.
+
+    Attributes:
+        heads: The heads, sorted by name.
+        version: The optimistic lock: every change raises it.
+    """
+
+    heads: tuple[SkillHead, ...] = ()
+    version: int = 0
+
+    @staticmethod
+    def key_of(tenant: str) -> Key:
+        """Return the key of a tenant's catalog; no skill can have this name."""
+        return Key(skills_partition(tenant), "CATALOG")
+
+    @classmethod
+    def found_in(cls, item: Item | None) -> Self:
+        """Return the catalog of an item; an empty catalog if there is no item."""
+        return cls() if item is None else cls.from_item(item)
+
+    def with_head(self, head: SkillHead) -> Self:
+        """Return the catalog with a head added, or replaced by name."""
+        others = [each for each in self.heads if each.name != head.name]
+        heads = sorted([*others, head], key=lambda each: each.name)
+        return self.model_copy(update={"heads": tuple(heads), "version": self.version + 1})
+
+    def without(self, name: str) -> Self:
+        """Return the catalog without the head of this name."""
+        heads = tuple(each for each in self.heads if each.name != name)
+        return self.model_copy(update={"heads": heads, "version": self.version + 1})
+
+
+def skills_partition(tenant: str) -> str:
+    """Return the partition key of a tenant's skills."""
+    return f"{key_part(tenant)}#SKILLS"
