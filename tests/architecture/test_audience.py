@@ -87,7 +87,8 @@ OTHERS = {
         "what fades, asked about by the same people's entries alone"
     ),
     "services/runs/manual_trigger.py": "the run, for the person who asked for it",
-    "services/runs/lifecycle.py": "the run at work and its own steps",
+    "services/runs/lease.py": "the run at work",
+    "services/runs/activations.py": "the own steps of the run at work",
     "services/account_linking/chats.py": "what is staged for a person who turns out to be another",
     "services/memory/agent_consolidation.py": (
         "the one chat that an agent remembers, for those who were there"

@@ -83,7 +83,7 @@ class Rivals(World):
 
     def claim(self, run: Run) -> Claim | None:
         job = RunJob(tenant=TENANT, run_id=run.id, agent_id=run.agent_id)
-        return self.app.runs.claim(job, lease_until=self.clock.now() + timedelta(seconds=122))
+        return self.app.leases.claim(job, lease_until=self.clock.now() + timedelta(seconds=122))
 
     def work_off(self) -> None:
         """Play all jobs and, when there are none, what the tick finds, until all runs are over."""

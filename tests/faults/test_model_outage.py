@@ -234,10 +234,10 @@ def test_a_worker_that_was_taken_over_does_not_apologise() -> None:
     say(world, "Hello?")
     world.clock.advance(5)
     job = job_of(world.runs()[0])
-    slow = world.app.runs.claim(job, lease_until=world.clock.now() + INVOCATION)
+    slow = world.app.leases.claim(job, lease_until=world.clock.now() + INVOCATION)
     assert slow is not None
     world.clock.advance(INVOCATION.total_seconds() + 1)
-    assert world.app.runs.claim(job, lease_until=world.clock.now() + INVOCATION) is not None
+    assert world.app.leases.claim(job, lease_until=world.clock.now() + INVOCATION) is not None
     with pytest.raises(LostLease):
         world.app.apologies.late(slow.with_run(put_offs=PATIENT_PUT_OFFS))
     assert world.texts() == ["Hello?"]

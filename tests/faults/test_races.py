@@ -34,7 +34,7 @@ DEAD = 200  # seconds after which a lease is over
 
 
 def claim(world: World, run: Run) -> Claim | None:
-    return world.app.runs.claim(job_of(run), lease_until=world.clock.now() + LEASE)
+    return world.app.leases.claim(job_of(run), lease_until=world.clock.now() + LEASE)
 
 
 def asked(*script: Script, **agent: Any) -> World:
@@ -118,9 +118,9 @@ def test_a_worker_whose_successor_is_at_work_can_neither_end_nor_postpone_the_ru
     left = everything(world)
     attempts: list[Callable[[], None]] = [
         lambda: world.app.completion.end(slow, "done"),
-        lambda: world.app.runs.defer(slow, "late"),
-        lambda: world.app.runs.retry_later(slow, "late"),
-        lambda: world.app.runs.continue_later(slow),
+        lambda: world.app.leases.defer(slow, "late"),
+        lambda: world.app.leases.retry_later(slow, "late"),
+        lambda: world.app.leases.continue_later(slow),
     ]
     for late in attempts:
         with pytest.raises(LostLease):

@@ -12,10 +12,10 @@ from skein.models.runs.step import Step, ToolResult
 from skein.models.runs.trigger import Trigger
 from skein.services.chats.post_message import NewMessage
 from skein.services.replies.user_notices import PATIENT_PUT_OFFS
+from skein.services.runs.activations import recording
 from skein.services.runs.background_runs import agent_run
 from skein.services.runs.claim import Claim
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
-from skein.services.runs.step_record import recording
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of, threaded
 from tests.support.builders import INVOCATION, LINE, NOON, PHONE, TENANT, World, person
@@ -65,7 +65,7 @@ def _claim(meter: Meter) -> None:
     world.post("Hi", HUSAM)
     with meter(world):
         job = job_of(world)
-        world.app.runs.claim(job, lease_until=NOON + INVOCATION, beside=prefetch_keys(job))
+        world.app.leases.claim(job, lease_until=NOON + INVOCATION, beside=prefetch_keys(job))
 
 
 @patterns.named("refuse a claim")
@@ -73,7 +73,7 @@ def _refuse(meter: Meter) -> None:
     world = group()
     claimed(world)
     with meter(world):
-        world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
+        world.app.leases.claim(job_of(world), lease_until=NOON + INVOCATION)
 
 
 @patterns.named("refuse a claim while texts still come")
@@ -81,7 +81,7 @@ def _refuse_early(meter: Meter) -> None:
     world = Texting()
     world.post("Hi", HUSAM, sms=SmsAddress(line=LINE, phone=PHONE))
     with meter(world):
-        world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
+        world.app.leases.claim(job_of(world), lease_until=NOON + INVOCATION)
 
 
 def _read(meter: Meter, world: World) -> None:
@@ -136,7 +136,7 @@ def _record(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     with meter(world):
-        world.app.runs.record(recording(claim, step(claim), shown=None))
+        world.app.activations.record(recording(claim, step(claim), shown=None))
 
 
 @patterns.named("count its tokens for the day")
@@ -159,10 +159,10 @@ def _keep_results(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     answer = step(claim)
-    claim = world.app.runs.record(recording(claim, answer, shown=None))
+    claim = world.app.activations.record(recording(claim, answer, shown=None))
     result = ToolResult(call_id="1", name="end_run", status="done", content="ended")
     with meter(world):
-        world.app.runs.keep_results(claim, answer, [result], ())
+        world.app.activations.keep_results(claim, answer, [result], ())
 
 
 @patterns.named("end a run")
@@ -180,7 +180,7 @@ def _end_chain(meter: Meter) -> None:
     world.agent("agt_b", "Analyst")
     world.chat(HUSAM, COACH, ANALYST)
     world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
-    claim = world.app.runs.claim(job_of(world), lease_until=NOON + INVOCATION)
+    claim = world.app.leases.claim(job_of(world), lease_until=NOON + INVOCATION)
     assert claim is not None
     with meter(world):
         world.app.completion.end(claim, "done")
@@ -216,7 +216,7 @@ def _postpone(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     with meter(world):
-        world.app.runs.defer(claim, "the model is down")
+        world.app.leases.defer(claim, "the model is down")
 
 
 @patterns.named("tell a person on SMS that their answer is late")
@@ -224,7 +224,7 @@ def _apologise(meter: Meter) -> None:
     world = Texting()
     world.post("Hi", HUSAM, sms=SmsAddress(line=LINE, phone=PHONE))
     world.clock.advance(5)
-    claim = world.app.runs.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
+    claim = world.app.leases.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
     assert claim is not None
     with meter(world):
         world.app.apologies.late(claim.with_run(put_offs=PATIENT_PUT_OFFS))
@@ -301,7 +301,7 @@ def _time_out(meter: Meter) -> None:
     ask(world, claimed(world))
     world.clock.advance(world.settings.wait_seconds)
     with meter(world):
-        world.app.runs.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
+        world.app.leases.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
 
 
 @patterns.named("a tick with nothing due")

@@ -51,12 +51,12 @@ from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
 from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.final_message import FinalMessages, all_one
 from skein.services.replies.user_notices import Apologies, Notices
+from skein.services.runs.activations import Activations, Recording, recording
 from skein.services.runs.claim import Known, place_elsewhere
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.disclosure import check_readers
-from skein.services.runs.lifecycle import Runs
-from skein.services.runs.step_record import Recording, recording
+from skein.services.runs.lease import RunLeases
 from skein.settings import Settings
 
 LEASE_MARGIN = timedelta(seconds=2)  # by which the lease outlives the invocation
@@ -78,7 +78,8 @@ class Turns:
     """Worker of runs: it claims a run and carries out its activations."""
 
     table: Table
-    runs: Runs
+    leases: RunLeases
+    activations: Activations
     completion: RunCompletion
     permits: ConcurrencyLimit
     contexts: ContextLoader
@@ -106,7 +107,7 @@ class Turns:
         """
         work: Work | None = None
         try:
-            claim = self.runs.claim(
+            claim = self.leases.claim(
                 job, lease_until=deadline + LEASE_MARGIN, beside=prefetch_keys(job)
             )
             if claim is None:
@@ -120,7 +121,7 @@ class Turns:
                 self._settle(work, error)
         except LostLease:
             logger.info("the run was taken over", extra={"run_id": job.run_id})
-            if work is not None and work.permit and self.runs.is_over(work.claim):
+            if work is not None and work.permit and self.leases.is_over(work.claim):
                 self._release(work)
 
     def _settle(self, work: Work, error: Exception) -> None:
@@ -128,11 +129,11 @@ class Turns:
         claim, run_id = work.claim, work.run.id
         self._release(work)
         if isinstance(error, Busy):
-            self.runs.defer(claim, str(error), longest_seconds=BUSY_SECONDS)
+            self.leases.defer(claim, str(error), longest_seconds=BUSY_SECONDS)
         elif isinstance(error, ModelDown):
             logger.warning("a run is put off", extra={"run_id": run_id, "why": str(error)})
             self.apologies.late(claim)
-            self.runs.defer(claim, str(error))
+            self.leases.defer(claim, str(error))
         elif isinstance(error, OverLimit):
             self.notices.out_of_tokens(claim, error.refusal)
             self.completion.end(claim, "canceled", error=f"over a limit: {error}")
@@ -143,7 +144,7 @@ class Turns:
         else:
             # A bug must not hold the agent's slot until the lease expires: log it, then retry.
             logger.error("an attempt failed", extra={"run_id": run_id}, exc_info=error)
-            self.runs.retry_later(claim, in_our_words(error))
+            self.leases.retry_later(claim, in_our_words(error))
 
     def _carry_on_for_readers(self, work: Work, deadline: datetime, known: Known) -> None:
         """Carry out a run, and rebuild its activation when the chat's readers change."""
@@ -152,7 +153,7 @@ class Turns:
                 self._carry_on(work, deadline, known)
             except ReadersChanged:
                 self._release(work)
-                work.claim = self.runs.rebuild(work.claim, work.sent)
+                work.claim = self.activations.rebuild(work.claim, work.sent)
                 if work.run.rebuilds > MAX_REBUILDS:
                     self.completion.end(work.claim, "canceled", error=READERS_KEEP_CHANGING)
                     return
@@ -163,7 +164,7 @@ class Turns:
 
     def _carry_on(self, work: Work, deadline: datetime, known: Known) -> None:
         activation = work.run.activation
-        steps = list(self.runs.steps(work.claim))
+        steps = list(self.activations.steps(work.claim))
         reading = self._read(work, steps, known)
         anew = asked_anew(work.run, reading)
         if anew is not None:
@@ -186,7 +187,7 @@ class Turns:
                 break
             seconds = self._seconds_left(deadline)
             if seconds < MIN_MODEL_SECONDS:
-                self.runs.continue_later(work.claim)
+                self.leases.continue_later(work.claim)
                 return
             asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
             account.check()
@@ -214,7 +215,7 @@ class Turns:
         """
         try:
             if step.tool_calls:
-                work.claim = self.runs.record(answer)
+                work.claim = self.activations.record(answer)
             else:
                 self._close(work, step, reading, answer)
         finally:
@@ -258,14 +259,14 @@ class Turns:
         claim = answer.claim if answer is not None else work.claim
         said = final_messages(claim, step, reading)
         if answer is not None and not all_one(claim, said):
-            work.claim, answer = self.runs.record(answer), None
+            work.claim, answer = self.activations.record(answer), None
         try:
             self.final_messages.end(claim, said, answer, snapshot=reading.snapshot)
         except LostLease:
             raise
         except Exception:
             if answer is not None:  # record the paid answer, so that a retry uses it
-                work.claim = self.runs.record(answer)
+                work.claim = self.activations.record(answer)
             raise
         work.claim = claim
         self._release(work)
@@ -295,7 +296,7 @@ class Turns:
         results = self.actor.carry_out(work, step, reading)
         if work.over or work.run.activation != step.activation:
             return step
-        work.claim = self.runs.keep_results(work.claim, step, results, work.sent)
+        work.claim = self.activations.keep_results(work.claim, step, results, work.sent)
         return step.model_copy(update={"results": results})
 
     def _read(self, work: Work, steps: Sequence[Step], known: Known) -> Reading:

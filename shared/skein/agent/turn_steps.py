@@ -25,8 +25,8 @@ from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.chats.post_message import NewMessage
+from skein.services.runs.activations import Recording, recording
 from skein.services.runs.claim import Claim
-from skein.services.runs.step_record import Recording, recording
 from skein.services.workspace.thread_storage import stint
 from skein.settings import Settings
 

@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from skein.agent.training_export import Training
     from skein.agent.turn import Turns
     from skein.services.replies.user_notices import Apologies
-    from skein.services.runs.lifecycle import Runs
+    from skein.services.runs.activations import Activations
+    from skein.services.runs.lease import RunLeases
 
 
 class Turning(Doors, Privacy):
     """The services for runs, prompts and tools."""
 
     @part
-    def runs(self) -> Runs:
-        """The service for the life cycle of runs."""
-        from skein.services.runs.lifecycle import Runs
+    def leases(self) -> RunLeases:
+        """The service that claims runs and postpones claimed ones."""
+        from skein.services.runs.lease import RunLeases
 
-        return Runs(
+        return RunLeases(
             table=self.table,
             clock=self.clock,
             dispatch=self.dispatch,
@@ -37,6 +38,13 @@ class Turning(Doors, Privacy):
             completion=self.completion,
             settings=self.settings,
         )
+
+    @part
+    def activations(self) -> Activations:
+        """The service that records and rebuilds the activations of claimed runs."""
+        from skein.services.runs.activations import Activations
+
+        return Activations(table=self.table, clock=self.clock, metrics=self.metrics)
 
     @part
     def context_cache(self) -> ContextCache:
@@ -155,7 +163,8 @@ class Turning(Doors, Privacy):
 
         return Turns(
             table=self.table,
-            runs=self.runs,
+            leases=self.leases,
+            activations=self.activations,
             completion=self.completion,
             permits=ConcurrencyLimit(table=self.table, clock=self.clock),
             contexts=self.contexts,

@@ -99,7 +99,7 @@ def test_run_of_agent_that_left_ends_and_frees_its_closed_membership() -> None:
     world.post("Hello", HUSAM)
     [run] = world.runs()
     job = RunJob(tenant=TENANT, run_id=run.id, agent_id=COACH.id)
-    claim = world.app.runs.claim(job, lease_until=world.clock.now())
+    claim = world.app.leases.claim(job, lease_until=world.clock.now())
     assert claim is not None
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     assert world.membership(COACH).running_run == run.id
@@ -115,7 +115,7 @@ def test_run_of_agent_that_left_is_canceled_at_its_next_claim() -> None:
     world.post("Hello", HUSAM)
     [run] = world.runs()
     job = RunJob(tenant=TENANT, run_id=run.id, agent_id=COACH.id)
-    assert world.app.runs.claim(job, lease_until=world.clock.now()) is not None
+    assert world.app.leases.claim(job, lease_until=world.clock.now()) is not None
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     world.clock.advance(300)
     world.take(job)

@@ -174,7 +174,7 @@ def test_a_run_that_starts_while_its_agent_is_removed_is_not_canceled() -> None:
     def racing(writes: Any) -> None:
         if next(once, False):
             job = RunJob(tenant=TENANT, run_id=run.id, agent_id="agt_a")
-            assert world.app.runs.claim(job, lease_until=world.clock.now()) is not None
+            assert world.app.leases.claim(job, lease_until=world.clock.now()) is not None
         real_transact(writes)
 
     world.table.transact = racing  # type: ignore[method-assign]

@@ -194,7 +194,7 @@ def test_texts_to_a_busy_agent_wait_for_each_other_again() -> None:
     chat_id = text(world, "One")
     world.clock.advance(3)
     [run] = world.runs(chat_id)
-    claim = world.app.runs.claim(job_of(run), lease_until=world.clock.now() + INVOCATION)
+    claim = world.app.leases.claim(job_of(run), lease_until=world.clock.now() + INVOCATION)
     assert claim is not None
     for number in range(4):
         world.clock.advance(2)

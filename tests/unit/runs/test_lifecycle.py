@@ -35,7 +35,7 @@ def _job(world: World, position: int = 0) -> RunJob:
 
 def _claim(world: World, position: int = 0) -> Claim | None:
     lease = world.clock.now() + timedelta(seconds=122)
-    return world.app.runs.claim(_job(world, position), lease_until=lease)
+    return world.app.leases.claim(_job(world, position), lease_until=lease)
 
 
 def _racing(*script: Any) -> tuple[World, MeanwhileTable]:
@@ -235,9 +235,9 @@ def test_a_slow_worker_that_outlives_its_lease_can_do_nothing_more() -> None:
     assert world.texts() == ["Hello", "First answer"]
     attempts: list[Callable[[], object]] = [
         lambda: world.app.completion.end(slow, "done"),
-        lambda: world.app.runs.defer(slow, "late"),
-        lambda: world.app.runs.retry_later(slow, "late"),
-        lambda: world.app.runs.continue_later(slow),
+        lambda: world.app.leases.defer(slow, "late"),
+        lambda: world.app.leases.retry_later(slow, "late"),
+        lambda: world.app.leases.continue_later(slow),
     ]
     for late in attempts:
         with pytest.raises(LostLease):
@@ -255,7 +255,7 @@ def test_a_run_that_another_worker_is_at_is_not_the_slow_ones_any_more() -> None
     with pytest.raises(LostLease):
         world.app.completion.end(slow, "failed")
     with pytest.raises(LostLease):
-        world.app.runs.continue_later(slow)
+        world.app.leases.continue_later(slow)
     assert (world.runs()[0].status, world.runs()[0].fence) == ("running", quick.run.fence)
     world.app.completion.end(quick, "done")
     assert statuses(world.runs()) == ["done"]

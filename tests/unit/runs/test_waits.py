@@ -225,7 +225,7 @@ def test_the_job_of_an_earlier_wait_does_not_end_a_later_one() -> None:
 
 def _time_out(world: World) -> Claim | None:
     lease = world.clock.now() + INVOCATION
-    return world.app.runs.claim(job_of(world.runs()[0]), lease_until=lease)
+    return world.app.leases.claim(job_of(world.runs()[0]), lease_until=lease)
 
 
 def _late(world: World) -> None:

@@ -32,7 +32,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.chain import next_in_chain
 from skein.services.runs.slots import Enqueued, slots_unchanged
-from skein.services.runs.waits import let_go
+from skein.services.runs.waits import release_wait
 from skein.settings import Settings
 
 DIRECT_MEMBERS = 2
@@ -178,7 +178,7 @@ class ChatAdministration:
         """
         if place.wait is None:
             return (), []
-        released = let_go(self.table, place, now=now, settings=self.settings)
+        released = release_wait(self.table, place, now=now, settings=self.settings)
         return released.writes, [released.job] if released.job else []
 
     def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:

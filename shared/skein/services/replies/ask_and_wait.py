@@ -19,9 +19,14 @@ from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.claim import Claim, stored_of, with_results
-from skein.services.runs.completion import RunCompletion, behind, freed
+from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import check_post, check_readers
-from skein.services.runs.slots import merge_queued_run, slots_unchanged
+from skein.services.runs.slots import (
+    merge_queued_run,
+    next_run_job,
+    release_slots,
+    slots_unchanged,
+)
 from skein.settings import Settings
 
 
@@ -197,13 +202,17 @@ class Asking:
             claim.run.key, set=stored_of(now_waiting, *changes) | due, condition=claim.mine
         )
         if claim.member is not None and claim.member.key == place.key:
-            left = freed(claim.run, place)
-            return asked, [first, replace(left, set={**left.set, **here})], behind(claim.run, place)
+            left = release_slots(claim.run, place)
+            return (
+                asked,
+                [first, replace(left, set={**left.set, **here})],
+                next_run_job(claim.run, place),
+            )
         writes: list[Write] = [first, Update(place.key, here, condition=slots_unchanged(place))]
         home = self._fresh(claim.member)
         if home is None:
             return asked, writes, []
-        return asked, [*writes, freed(claim.run, home)], behind(claim.run, home)
+        return asked, [*writes, release_slots(claim.run, home)], next_run_job(claim.run, home)
 
     def _answered(
         self,

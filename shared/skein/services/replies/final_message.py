@@ -9,10 +9,10 @@ from skein.models.common.storage import Write
 from skein.models.outbox.jobs import RunJob
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
+from skein.services.runs.activations import Recording
 from skein.services.runs.claim import Claim
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import check_post
-from skein.services.runs.step_record import Recording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
-"""Queue, claim, record, defer and end runs, and decide where they may post."""
+"""Queue, claim, record, postpone and end runs, and decide where they may post."""
 
 __all__ = [
+    "activations",
     "background_runs",
     "chain",
     "claim",
@@ -8,11 +9,10 @@ __all__ = [
     "concurrency_limit",
     "debounce",
     "disclosure",
-    "lifecycle",
+    "lease",
     "manual_trigger",
     "queries",
     "slots",
-    "step_record",
     "waits",
     "wakeups",
 ]

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from skein.errors import ConditionFailed, LostLease
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import AllOf, Check, Is, Item, Key, Write, all_of
+from skein.models.common.storage import AllOf, Check, Is, Item, Key, Update, Write, all_of
 from skein.models.config.overrides import Retention, TenantSettings
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, SentMessage
@@ -116,6 +117,39 @@ def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Clai
     )
 
 
+def write_claimed(
+    table: Table,
+    claim: Claim,
+    changes: Mapping[str, Any],
+    *,
+    own: Sequence[Write] = (),
+    shared: Sequence[Write] = (),
+) -> None:
+    """Write a claimed run, and further items in the same transaction.
+
+    Args:
+        table: The table to write to.
+        claim: The claim; the write is conditional on its fencing token.
+        changes: Attributes of the run's item to set or, with None, to remove.
+        own: Writes of items that only the run's worker writes.
+        shared: Writes of items that others write as well (optimistic lock).
+
+    Raises:
+        LostLease: Another worker has taken the run over.
+        ConditionFailed: Another writer changed an item of `shared`.
+    """
+    mine: list[Write] = [Update(claim.run.key, set=changes, condition=claim.mine), *own]
+    try:
+        if own or shared:
+            table.transact([*mine, *shared])
+        else:
+            table.write(mine[0])
+    except ConditionFailed as failure:
+        if any(position < len(mine) for position in failure.failed):
+            raise LostLease(claim.run.id) from failure
+        raise
+
+
 def place_in(table: Table, found: Claim, chat_id: str | None) -> Membership | None:
     """Return the agent's open membership in a chat, which may be the run's own."""
     if chat_id is None:
@@ -161,22 +195,3 @@ def with_results(claim: Claim, tools: Sequence[str], sent: Sequence[SentMessage]
     used = dict.fromkeys([*claim.run.tools, *tools])
     known = dict.fromkeys([*claim.run.sent, *sent])
     return claim.with_run(tools=tuple(used), sent=tuple(known)[-MAX_SENT:])
-
-
-def why_pointless(found: Claim) -> str | None:
-    """Return the reason to cancel a run instead of working on it, if any."""
-    if found.member is not None and not found.member.active:
-        return "the agent has left the chat"
-    if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":
-        return "the chat was discarded"
-    return None
-
-
-def is_its_turn(run: Run, member: Membership) -> bool:
-    """Return whether a run may work now.
-
-    No other run may be running, and resuming runs go before a queued one.
-    """
-    if member.running_run is not None:
-        return member.running_run == run.id
-    return not member.resuming or run.id in member.resuming

@@ -10,7 +10,7 @@ from skein.errors import ConditionFailed, Conflict, LostLease
 from skein.models.chats.borrowed import Borrowed
 from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef, rfc3339
-from skein.models.common.storage import Below, Check, Delete, Is, Key, Update, Write, all_of
+from skein.models.common.storage import Below, Check, Delete, Is, Key, Update, Write
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, RunStatus, ShownStaging, live_key
@@ -19,10 +19,10 @@ from skein.services.chat_state.closed_memberships import read_place
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.common.optimistic import optimistic, transact_guarded
 from skein.services.outbox.dispatch import Dispatch
+from skein.services.runs.activations import Recording
 from skein.services.runs.chain import next_in_chain
 from skein.services.runs.claim import Claim, read_claim
-from skein.services.runs.slots import slots_unchanged, without
-from skein.services.runs.step_record import Recording
+from skein.services.runs.slots import next_run_job, release_slots
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -72,10 +72,8 @@ class RunCompletion:
         """
         self.mark_seen(claim)
         try:
-            self._end_once(claim, status, error, answer=answer)
-        except ConditionFailed as failure:
-            if 0 in failure.failed:
-                raise LostLease(claim.run.id) from failure
+            self._end_claimed(claim, status, error, answer)
+        except ConditionFailed:
             optimistic(self.clock, lambda: self._end_afresh(claim, status, error, answer))
 
     def done_in(
@@ -158,8 +156,13 @@ class RunCompletion:
             else None
         )
         fresh = replace(claim, run=self._still_staged(claim.run), member=place or member)
+        self._end_claimed(fresh, status, error, answer)
+
+    def _end_claimed(
+        self, claim: Claim, status: RunStatus, error: str | None, answer: Recording | None
+    ) -> None:
         try:
-            self._end_once(fresh, status, error, answer=answer)
+            self._end_once(claim, status, error, answer=answer)
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise LostLease(claim.run.id) from failure
@@ -197,11 +200,11 @@ class RunCompletion:
         if claim.member is None:
             writes.append(Delete(live_key(run)))
         else:
-            home = freed(run, claim.member)
+            home = release_slots(run, claim.member)
             if status == "done" and claim.member.late_since is not None:
                 home = replace(home, set={**home.set, "late_since": None})
             writes.append(home)
-            jobs.extend(behind(run, claim.member))
+            jobs.extend(next_run_job(run, claim.member))
             following = next_in_chain(
                 self.table, run, ids=self.ids, now=now, settings=self.settings
             )
@@ -257,34 +260,3 @@ def _returned(run: Run) -> list[Write]:
 
 def _staged_key(run: Run, held: ShownStaging) -> Key:
     return Borrowed.key_of(run.tenant, held.chat_id, run.agent_id)
-
-
-def freed(run: Run, member: Membership) -> Update:
-    """Return the write that clears a run's slots and moves the SEEN watermark."""
-    change: dict[str, object] = {}
-    if run.shown is not None and run.shown.chat_id == member.chat_id:
-        change["seen_seq"] = max(member.seen_seq, run.shown.seq)
-    if member.running_run == run.id:
-        change["running_run"] = None
-    if member.queued_run is not None and member.queued_run.run_id == run.id:
-        change["queued_run"] = None
-    if run.id in member.resuming:
-        change["resuming"] = without(member.resuming, run.id)
-    if member.wait is not None and member.wait.run_id == run.id:
-        change["wait"] = None
-    as_it_was = slots_unchanged(member) if member.active else Is("left_seq", member.left_seq)
-    # A run of the agent from another chat may have moved the SEEN watermark of this chat meanwhile.
-    condition = all_of(as_it_was, Is("seen_seq", member.seen_seq))
-    return Update(member.key, set=change or {"seen_seq": member.seen_seq}, condition=condition)
-
-
-def behind(run: Run, member: Membership) -> list[RunJob]:
-    """Return the job of the run that may resume or start once `run` has ended."""
-    slot = member.queued_run
-    queued = [slot.run_id] if slot else []
-    following = [run_id for run_id in (*member.resuming, *queued) if run_id != run.id]
-    if not following or not member.active or member.running_run not in {None, run.id}:
-        return []
-    first = following[0]
-    user_id = slot.trigger.user_id if slot is not None and slot.run_id == first else None
-    return [RunJob(tenant=run.tenant, run_id=first, agent_id=run.agent_id, user_id=user_id)]

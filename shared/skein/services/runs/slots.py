@@ -10,6 +10,7 @@ transaction that records the trigger. The writes are conditional on the slots as
     run resumes         -> merge_queued_run()  take over the queued run of the shown chat
     run is rebuilt      -> merge_queued_run()  likewise
     deferred run starts -> merge_queued_run()  likewise, while the run has recorded no step
+    run ends or waits   -> release_slots()     and next_run_job() names the run that may start
 """
 
 from collections.abc import Mapping, Sequence
@@ -134,6 +135,13 @@ class Joining(NamedTuple):
     place_changes: dict[str, Any]
     writes: tuple[Write, ...]
 
+    def all_writes(self, place: Membership | None) -> tuple[Write, ...]:
+        """Return the further writes and the write of the membership, if that changes."""
+        if place is None or not self.place_changes:
+            return self.writes
+        unchanged = slots_unchanged(place)
+        return (*self.writes, Update(place.key, self.place_changes, condition=unchanged))
+
 
 def merge_queued_run(
     run: Run, place: Membership | None, *, widen: bool = False, now: datetime
@@ -177,3 +185,34 @@ def slot_write(
     """Return the write that makes `slot` the queued run of a membership."""
     queued = {"queued_run": slot.model_dump(mode="json", exclude_none=True)}
     return Update(member.key, set=queued | dict(changes or {}), condition=slots_unchanged(member))
+
+
+def release_slots(run: Run, member: Membership) -> Update:
+    """Return the write that clears a run's slots and moves the SEEN watermark."""
+    change: dict[str, object] = {}
+    if run.shown is not None and run.shown.chat_id == member.chat_id:
+        change["seen_seq"] = max(member.seen_seq, run.shown.seq)
+    if member.running_run == run.id:
+        change["running_run"] = None
+    if member.queued_run is not None and member.queued_run.run_id == run.id:
+        change["queued_run"] = None
+    if run.id in member.resuming:
+        change["resuming"] = without(member.resuming, run.id)
+    if member.wait is not None and member.wait.run_id == run.id:
+        change["wait"] = None
+    as_it_was = slots_unchanged(member) if member.active else Is("left_seq", member.left_seq)
+    # A run of the agent from another chat may have moved the SEEN watermark of this chat meanwhile.
+    condition = all_of(as_it_was, Is("seen_seq", member.seen_seq))
+    return Update(member.key, set=change or {"seen_seq": member.seen_seq}, condition=condition)
+
+
+def next_run_job(run: Run, member: Membership) -> list[RunJob]:
+    """Return the job of the run that may resume or start once `run` has ended."""
+    slot = member.queued_run
+    queued = [slot.run_id] if slot else []
+    following = [run_id for run_id in (*member.resuming, *queued) if run_id != run.id]
+    if not following or not member.active or member.running_run not in {None, run.id}:
+        return []
+    first = following[0]
+    user_id = slot.trigger.user_id if slot is not None and slot.run_id == first else None
+    return [RunJob(tenant=run.tenant, run_id=first, agent_id=run.agent_id, user_id=user_id)]

@@ -72,7 +72,7 @@ def timed_out(table: Table, member: Membership, *, now: datetime, settings: Sett
     return _resumed(table, member, go_on, {})
 
 
-def let_go(table: Table, member: Membership, *, now: datetime, settings: Settings) -> Resumed:
+def release_wait(table: Table, member: Membership, *, now: datetime, settings: Settings) -> Resumed:
     """Resume a run that waits in a chat where nobody can answer any more.
 
     The run resumes in its own chat with a time-out. If the run waits in its own chat, its next

@@ -1,7 +1,9 @@
-"""The life of a run: claims under a lease, steps, deferrals and retries.
+"""Leases of runs: claim a run for a worker, and give it back before it ends.
 
-Every write of a worker is conditional on the fencing token of its claim. So a worker whose run was
-taken over cannot write any more (DESIGN section 5, invariants 4 to 6). `completion` ends runs.
+A claim holds until its lease ends. A worker gives a run back early to retry or defer it, or to hand
+it to the next invocation. Every write of a worker is conditional on the fencing token of its claim.
+So a worker whose run was taken over cannot write any more (DESIGN section 5, invariants 4 to 6).
+`activations` records the work between claim and end; `completion` ends runs.
 """
 
 import logging
@@ -11,36 +13,24 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skein.correlation import follow
-from skein.errors import ConditionFailed, LostLease
 from skein.models.chats.chat import Membership
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Key, Update, Write
 from skein.models.outbox.jobs import RunJob
-from skein.models.runs.run import Run, SentMessage
-from skein.models.runs.step import Step, ToolResult
+from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.claim import (
     Claim,
-    is_its_turn,
-    place_elsewhere,
     place_in,
     read_claim,
     shown_place,
-    stored_of,
-    why_pointless,
-    with_results,
+    write_claimed,
 )
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.debounce import seconds_left
-from skein.services.runs.slots import (
-    Joining,
-    merge_queued_run,
-    slots_unchanged,
-    without,
-)
-from skein.services.runs.step_record import Recording
+from skein.services.runs.slots import merge_queued_run, slots_unchanged, without
 from skein.services.runs.waits import timed_out
 from skein.settings import Settings
 
@@ -50,8 +40,8 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """The service that claims, records and postpones runs."""
+class RunLeases:
+    """The service that claims runs, and postpones claimed ones."""
 
     table: Table
     clock: Clock
@@ -93,7 +83,7 @@ class Runs:
         follow(run.followed_by)
         if run.ended or (run.lease_until is not None and run.lease_until > now):
             return None
-        pointless = why_pointless(found)
+        pointless = _why_pointless(found)
         if pointless is not None:
             self.completion.end(found, "canceled", error=pointless)
             return None
@@ -111,7 +101,7 @@ class Runs:
         self, found: Claim, place: Membership | None, job: RunJob, now: datetime
     ) -> bool:
         """Return whether it is the run's turn and its debounce is over."""
-        if found.member is not None and not is_its_turn(found.run, found.member):
+        if found.member is not None and not _is_its_turn(found.run, found.member):
             return False
         seconds = seconds_left(place, now) if found.run.status == "queued" else 0
         if seconds:
@@ -158,10 +148,10 @@ class Runs:
         elif run.status == "queued" and run.activation:
             joined = merge_queued_run(run, place, now=now)
             changes |= joined.run_changes
-            writes.extend(joined.writes)
             if place is not None and (member is None or member.key != place.key):
-                writes.extend(_elsewhere(place, joined))
+                writes.extend(joined.all_writes(place))
             else:
+                writes.extend(joined.writes)
                 change |= joined.place_changes
         elif member is not None and run.put_offs and not run.steps_taken:
             joined = merge_queued_run(run, member, widen=True, now=now)
@@ -189,122 +179,6 @@ class Runs:
         """Return whether a run whose lease was lost has ended or is gone."""
         item = self.table.get(claim.run.key)
         return item is None or Run.from_item(item).ended
-
-    def steps(self, claim: Claim) -> tuple[Step, ...]:
-        """Return the steps that this activation has recorded so far, in order."""
-        run = claim.run
-        if run.steps_taken == 0:
-            return ()
-        prefix = Step.prefix_of(run.key)
-        page = self.table.query(run.key.pk, first=prefix, last=prefix.last)
-        steps = (Step.from_item(item) for item in page.items)
-        return tuple(step for step in steps if step.activation == run.activation)
-
-    def record(self, answer: Recording) -> Claim:
-        """Record a step before any of its tool calls is carried out.
-
-        Raises:
-            LostLease: Another worker has taken the run over.
-        """
-        self._write(answer.claim, answer.beside, answer.changes)
-        return answer.claim
-
-    def keep_results(
-        self, claim: Claim, step: Step, results: Sequence[ToolResult], sent: Sequence[SentMessage]
-    ) -> Claim:
-        """Record the results of a step's tool calls, after all have been carried out.
-
-        Raises:
-            LostLease: Another worker has taken the run over.
-        """
-        changed = with_results(claim, [result.name for result in results], sent)
-        kept = Update(
-            step.key,
-            set={"results": [result.model_dump(mode="json") for result in results]},
-        )
-        names = ("sent", "tools", "active_chat_id", "active_thread_id", "held")
-        self._write(claim, [kept], stored_of(changed, *names))
-        return changed
-
-    def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
-        """Drop the newest activation and begin a new one for the chat's current readers.
-
-        Effects stay, steps take new numbers, and no SEEN watermark moves.
-
-        Args:
-            claim: The claim of the run.
-            sent: Messages that the dropped activation has sent and not yet recorded.
-
-        Returns:
-            The claim of the new activation, with the run's chat as it is now.
-
-        Raises:
-            LostLease: Another worker has taken the run over.
-        """
-        return optimistic(self.clock, lambda: self._rebuild_once(claim, sent))
-
-    def _rebuild_once(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
-        run = claim.run
-        looked_at = run.held.chat_id if run.held is not None else run.active_chat_id
-        dropped = run.held.borrowed if run.held is not None else None
-        kept = list(run.borrowed)
-        if dropped is not None and kept and kept[-1] == dropped:
-            kept.pop()
-        changed = with_results(claim, (), sent).with_run(
-            activation=run.activation + 1,
-            rebuilds=run.rebuilds + 1,
-            active_chat_id=looked_at,
-            shown=None,
-            held=None,
-            borrowed=tuple(kept),
-        )
-        changed, place = self._with_fresh_chat(changed, looked_at)
-        joined = self._joined_by_rebuild(changed, place)
-        changed = changed.with_run(**joined.run_changes)
-        names = ("sent", "activation", "rebuilds", "active_chat_id", "shown", "held", "borrowed")
-        stored = stored_of(changed, *names, *joined.run_changes)
-        writes: list[Write] = [Update(run.key, set=stored, condition=claim.mine), *joined.writes]
-        if joined.place_changes and place is not None:
-            unchanged = slots_unchanged(place)
-            writes.append(Update(place.key, set=joined.place_changes, condition=unchanged))
-            if changed.member is not None and changed.member.key == place.key:
-                member = place.model_copy(update=joined.place_changes)
-                changed = replace(changed, member=member)
-        try:
-            self.table.transact(writes)
-        except ConditionFailed as failure:
-            if 0 in failure.failed:
-                raise LostLease(run.id) from failure
-            raise
-        self.metrics.count("RunsRebuilt")
-        logger.info("an activation was dropped", extra={"run_id": run.id, "reason": "readers"})
-        return changed
-
-    def _with_fresh_chat(
-        self, claim: Claim, looked_at: str | None
-    ) -> tuple[Claim, Membership | None]:
-        """Read the run's chat again, and the agent's membership in the shown chat."""
-        if claim.chat is not None:
-            chat, member = place_elsewhere(self.table, claim, claim.chat.id)
-            if chat is not None:
-                claim = replace(claim, chat=chat, member=member)
-        if looked_at == claim.run.chat_id:
-            return claim, claim.member
-        return claim, place_in(self.table, claim, looked_at)
-
-    def _joined_by_rebuild(self, claim: Claim, place: Membership | None) -> Joining:
-        """Merge the queued run of the newly shown chat into the rebuilt run."""
-        run, now = claim.run, self.clock.now()
-        if place is None or not place.active:
-            return Joining({}, {}, ())
-        return merge_queued_run(run, place, widen=place.chat_id == run.chat_id, now=now)
-
-    def _write(self, claim: Claim, writes: Sequence[Write], changes: dict[str, Any]) -> None:
-        update = Update(claim.run.key, set=changes, condition=claim.mine)
-        try:
-            self.table.transact([*writes, update])
-        except ConditionFailed as failure:
-            raise LostLease(claim.run.id) from failure
 
     def retry_later(self, claim: Claim, reason: str) -> None:
         """End an attempt and schedule the next one, after a pause that doubles each time.
@@ -355,16 +229,25 @@ class Runs:
         until = self.clock.now() + timedelta(seconds=wait_seconds)
         due = run.due(until + timedelta(seconds=self.settings.outbox_grace_seconds))
         leased = {"lease_until": rfc3339(until)}
-        try:
-            self.table.write(Update(run.key, set=change | due | leased, condition=claim.mine))
-        except ConditionFailed as failure:
-            raise LostLease(run.id) from failure
+        write_claimed(self.table, claim, change | due | leased)
         delay = min(wait_seconds, MAX_DELAY_SECONDS)
         self.dispatch.send([claim.job], delay_seconds=delay)
 
 
-def _elsewhere(place: Membership, joined: Joining) -> list[Write]:
-    """Return the writes to a membership outside the run's own chat."""
-    if not joined.place_changes:
-        return []
-    return [Update(place.key, joined.place_changes, condition=slots_unchanged(place))]
+def _why_pointless(found: Claim) -> str | None:
+    """Return the reason to cancel a run instead of working on it, if any."""
+    if found.member is not None and not found.member.active:
+        return "the agent has left the chat"
+    if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":
+        return "the chat was discarded"
+    return None
+
+
+def _is_its_turn(run: Run, member: Membership) -> bool:
+    """Return whether a run may work now.
+
+    No other run may be running, and resuming runs go before a queued one.
+    """
+    if member.running_run is not None:
+        return member.running_run == run.id
+    return not member.resuming or run.id in member.resuming

@@ -1,0 +1,195 @@
+"""Activations of a run: record their steps and results, and rebuild them for new readers.
+
+A step is recorded before any of its tools is called. Every write is conditional on the fencing
+token of the claim, so a worker whose run was taken over cannot write any more.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from skein.models.chats.chat import Membership
+from skein.models.common.storage import Missing, Put, Update, Write
+from skein.models.runs.run import Held, PromptMark, SentMessage, Shown, ShownStaging
+from skein.models.runs.step import Step, ToolResult
+from skein.models.workspace.thread import Thread
+from skein.ports import Clock, Metrics, Table
+from skein.services.common.optimistic import optimistic
+from skein.services.runs.claim import (
+    Claim,
+    place_elsewhere,
+    place_in,
+    stored_of,
+    with_results,
+    write_claimed,
+)
+from skein.services.runs.slots import Joining, merge_queued_run
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A step to be recorded, alone or in the transaction of its consequences.
+
+    Attributes:
+        claim: The run's claim as it is after the write.
+        changes: The changes of the run's item.
+        beside: The writes of other items, which no other worker makes.
+    """
+
+    claim: Claim
+    changes: dict[str, Any]
+    beside: tuple[Write, ...]
+
+
+def recording(
+    claim: Claim,
+    step: Step,
+    *,
+    shown: Shown | None,
+    held: Held | None = None,
+    borrowed: ShownStaging | None = None,
+    marks: Sequence[PromptMark] = (),
+    thread: Thread | None = None,
+    at_thread: Sequence[Write] = (),
+) -> Recording:
+    """Build the writes that record a step.
+
+    `shown`, `held` and `thread` count only if the step is its activation's first.
+
+    Args:
+        claim: The claim of the run.
+        step: The step, with the prompt if it is the activation's first.
+        shown: The chat that the prompt showed, and up to which message; None for no chat.
+        held: The content that the prompt held, with its audience.
+        borrowed: The borrowed context that the prompt held, if any.
+        marks: The marks of the prompt.
+        thread: The active thread of the prompt.
+        at_thread: The writes that record the run's work at the thread.
+    """
+    changed = claim.with_run(
+        steps_taken=step.n,
+        usage=claim.run.usage + step.usage,
+        shown=shown if step.prompt is not None else claim.run.shown,
+        held=held if step.prompt is not None else claim.run.held,
+        borrowed=(*claim.run.borrowed, borrowed) if borrowed else claim.run.borrowed,
+        marks=tuple(dict.fromkeys([*claim.run.marks, *marks])),
+    )
+    names = ["steps_taken", "usage", "shown", "held", "borrowed", "marks"]
+    if step.prompt is not None:
+        changed = changed.with_run(active_thread_id=thread.id if thread else None)
+        names.append("active_thread_id")
+    kept = step.model_copy(update={"expires_at": claim.kept_until(step.ended_at)})
+    beside = (Put(step.key, kept.to_item(), Missing()), *at_thread)
+    return Recording(changed, stored_of(changed, *names), beside)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activations:
+    """The service that records and rebuilds the activations of a claimed run."""
+
+    table: Table
+    clock: Clock
+    metrics: Metrics
+
+    def steps(self, claim: Claim) -> tuple[Step, ...]:
+        """Return the steps that this activation has recorded so far, in order."""
+        run = claim.run
+        if run.steps_taken == 0:
+            return ()
+        prefix = Step.prefix_of(run.key)
+        page = self.table.query(run.key.pk, first=prefix, last=prefix.last)
+        steps = (Step.from_item(item) for item in page.items)
+        return tuple(step for step in steps if step.activation == run.activation)
+
+    def record(self, answer: Recording) -> Claim:
+        """Record a step before any of its tool calls is carried out.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        write_claimed(self.table, answer.claim, answer.changes, own=answer.beside)
+        return answer.claim
+
+    def keep_results(
+        self, claim: Claim, step: Step, results: Sequence[ToolResult], sent: Sequence[SentMessage]
+    ) -> Claim:
+        """Record the results of a step's tool calls, after all have been carried out.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        changed = with_results(claim, [result.name for result in results], sent)
+        kept = Update(
+            step.key,
+            set={"results": [result.model_dump(mode="json") for result in results]},
+        )
+        names = ("sent", "tools", "active_chat_id", "active_thread_id", "held")
+        write_claimed(self.table, claim, stored_of(changed, *names), own=[kept])
+        return changed
+
+    def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
+        """Drop the newest activation and begin a new one for the chat's current readers.
+
+        Effects stay, steps take new numbers, and no SEEN watermark moves.
+
+        Args:
+            claim: The claim of the run.
+            sent: Messages that the dropped activation has sent and not yet recorded.
+
+        Returns:
+            The claim of the new activation, with the run's chat as it is now.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+        """
+        return optimistic(self.clock, lambda: self._rebuild_once(claim, sent))
+
+    def _rebuild_once(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
+        run = claim.run
+        looked_at = run.held.chat_id if run.held is not None else run.active_chat_id
+        dropped = run.held.borrowed if run.held is not None else None
+        kept = list(run.borrowed)
+        if dropped is not None and kept and kept[-1] == dropped:
+            kept.pop()
+        changed = with_results(claim, (), sent).with_run(
+            activation=run.activation + 1,
+            rebuilds=run.rebuilds + 1,
+            active_chat_id=looked_at,
+            shown=None,
+            held=None,
+            borrowed=tuple(kept),
+        )
+        changed, place = self._with_fresh_chat(changed, looked_at)
+        joined = self._joined_by_rebuild(changed, place)
+        changed = changed.with_run(**joined.run_changes)
+        names = ("sent", "activation", "rebuilds", "active_chat_id", "shown", "held", "borrowed")
+        stored = stored_of(changed, *names, *joined.run_changes)
+        write_claimed(self.table, claim, stored, shared=joined.all_writes(place))
+        member = changed.member
+        if place is not None and member is not None and member.key == place.key:
+            changed = replace(changed, member=place.model_copy(update=joined.place_changes))
+        self.metrics.count("RunsRebuilt")
+        logger.info("an activation was dropped", extra={"run_id": run.id, "reason": "readers"})
+        return changed
+
+    def _with_fresh_chat(
+        self, claim: Claim, looked_at: str | None
+    ) -> tuple[Claim, Membership | None]:
+        """Read the run's chat again, and the agent's membership in the shown chat."""
+        if claim.chat is not None:
+            chat, member = place_elsewhere(self.table, claim, claim.chat.id)
+            if chat is not None:
+                claim = replace(claim, chat=chat, member=member)
+        if looked_at == claim.run.chat_id:
+            return claim, claim.member
+        return claim, place_in(self.table, claim, looked_at)
+
+    def _joined_by_rebuild(self, claim: Claim, place: Membership | None) -> Joining:
+        """Merge the queued run of the newly shown chat into the rebuilt run."""
+        run, now = claim.run, self.clock.now()
+        if place is None or not place.active:
+            return Joining({}, {}, ())
+        return merge_queued_run(run, place, widen=place.chat_id == run.chat_id, now=now)
