@@ -15,6 +15,9 @@ SkeinError
     Throttled         an outside service asks Skein to slow down
     Unavailable       an outside service is down or out of reach
       CircuitOpen     the circuit breaker of the service is open
+      Unreachable     no connection to the service's address
+      KeyRefused      the service refuses the API key; the operator must act
+      ModelUnknown    the service has no such model or call; the operator must act
     Ambiguous         the call may or may not have taken effect
   ConditionFailed     a conditional write found another state; services decide the consequence
   ExtraWriteFailed    an extra write of a post no longer holds; nothing was posted
@@ -136,6 +139,18 @@ class CircuitOpen(Unavailable):
 
     def __init__(self, dependency: str) -> None:
         super().__init__(f"{dependency} failed too often just now and is left alone for a while")
+
+
+class Unreachable(Unavailable):
+    """An outside service cannot be reached at its address."""
+
+
+class KeyRefused(Unavailable):
+    """An outside service refuses the API key, or there is no key; the operator must act."""
+
+
+class ModelUnknown(Unavailable):
+    """The model provider has no such model or no such call; the operator must act."""
 
 
 class Ambiguous(Transient):

@@ -128,7 +128,7 @@ class Settings(BaseModel):
         Field(description="How long it waits in all, however many texts come.", ge=0, le=900),
     ] = 3
     apology: Annotated[
-        bool, Field(description="Whether a person on SMS is told, once, that the answer is late.")
+        bool, Field(description="Whether a person is told, once, that the answer is late.")
     ] = True
     apology_text: Annotated[str, Field(description="What that person is told.", min_length=1)] = (
         "Sorry, I can't answer just now. Your message is safe, and I'll reply as soon as I can."
@@ -224,6 +224,10 @@ class Settings(BaseModel):
         int,
         Field(description="How long a run may wait for a model that is down.", ge=60),
     ] = 21_600
+    model_retry_max_seconds: Annotated[
+        int,
+        Field(description="Longest pause before a run asks that model again.", ge=10, le=900),
+    ] = 900
     outbox_grace_seconds: Annotated[
         int,
         Field(description="After how long the tick sends what was not sent at once.", ge=5, le=900),
@@ -314,6 +318,9 @@ class Settings(BaseModel):
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
         """Read the settings from variables such as `SKEIN_TABLE_NAME`; empty ones are ignored.
 
+        With `SKEIN_OPENAI_BASE_URL`, `SKEIN_LIGHT_MODEL` defaults to the default model, because a
+        compatible API need not have OpenAI's light model.
+
         Raises:
             BadSettings: A variable has an invalid value.
         """
@@ -322,6 +329,9 @@ class Settings(BaseModel):
             for name in cls.model_fields
             if environment.get(variable(name))
         }
+        if "openai_base_url" in given:
+            default = given.get("default_model", cls.model_fields["default_model"].default)
+            given.setdefault("light_model", default)
         try:
             return cls.model_validate(given)
         except ValidationError as error:

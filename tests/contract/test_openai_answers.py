@@ -1,12 +1,23 @@
 """The OpenAI adapter asks for an answer by a schema where one is wanted, and gives its text."""
 
 import gc
+import json
+import socket
 from collections.abc import Iterator
 
 import pytest
 
 from skein.adapters.openai_model import OpenAIModel
-from skein.errors import ModelRejected, SkeinError, Throttled, Unavailable
+from skein.errors import (
+    KeyRefused,
+    MissingSecret,
+    ModelRejected,
+    ModelUnknown,
+    SkeinError,
+    Throttled,
+    Unavailable,
+    Unreachable,
+)
 from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.services.summaries.model import AGENT_SCHEMA, CHAT_SCHEMA
 from tests.support.fakes import NOTHING_NEW
@@ -75,6 +86,91 @@ def test_a_refusal_is_told_by_its_codes_without_the_providers_sentences(
         model.complete(_request(None))
     assert "new" not in str(raised.value)
     assert f"Error status_code={status}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (401, None, KeyRefused),
+        (403, None, KeyRefused),
+        (404, None, ModelUnknown),
+        (404, "model_not_found", ModelUnknown),
+        (405, None, ModelUnknown),
+        (400, "model_not_found", ModelUnknown),
+        (402, None, Throttled),
+        (408, None, Unavailable),
+        (422, None, ModelRejected),
+    ],
+)
+def test_refusal_is_mapped_by_status_and_code(
+    server: ScriptedOpenAI,
+    model: OpenAIModel,
+    status: int,
+    code: str | None,
+    kind: type[SkeinError],
+) -> None:
+    body = json.dumps({"error": {"message": "no", "code": code}}).encode()
+    server.default = Answer(status=status, raw=body, headers={"retry-after-ms": "1"})
+    with pytest.raises(kind) as raised:
+        model.complete(_request(None))
+    assert type(raised.value) is kind
+
+
+def test_address_without_server_is_unreachable() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        model = OpenAIModel(api_key=lambda: "key", base_url=f"http://127.0.0.1:{port}/v1")
+        with pytest.raises(Unreachable):
+            model.complete(_request(None))
+        with pytest.raises(Unreachable):
+            model.models(seconds=5)
+        model.close()
+
+
+@pytest.mark.parametrize("missing", [MissingSecret("gone"), KeyError("api_key")])
+def test_missing_key_is_a_refused_key_and_no_fault_of_the_run(missing: Exception) -> None:
+    def no_key() -> str:
+        raise missing
+
+    with pytest.raises(KeyRefused):
+        OpenAIModel(api_key=no_key, base_url="http://127.0.0.1:1/v1").complete(_request(None))
+
+
+def test_key_that_is_not_ascii_is_refused(server: ScriptedOpenAI) -> None:
+    model = OpenAIModel(api_key=lambda: "schlüssel", base_url=server.base_url)
+    with pytest.raises(KeyRefused):
+        model.complete(_request(None))
+    model.close()
+
+
+def test_models_are_listed_by_name(server: ScriptedOpenAI, model: OpenAIModel) -> None:
+    server.models = ("a", "b")
+    assert model.models(seconds=5) == {"a", "b"}
+    assert not server.calls
+
+
+def test_provider_without_list_of_models_is_told_apart(
+    server: ScriptedOpenAI, model: OpenAIModel
+) -> None:
+    server.models = None
+    with pytest.raises(ModelUnknown):
+        model.models(seconds=5)
+
+
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"[]", b'{"data": [null]}', b"null"])
+def test_list_of_models_of_another_form_is_an_outage(
+    server: ScriptedOpenAI, model: OpenAIModel, body: bytes
+) -> None:
+    server.models = body
+    with pytest.raises(Unavailable):
+        model.models(seconds=5)
+
+
+def test_probe_asks_for_one_token(server: ScriptedOpenAI, model: OpenAIModel) -> None:
+    model.probe("gpt-4.1-nano", seconds=5)
+    [call] = server.calls
+    assert (call.body["model"], call.body["max_completion_tokens"]) == ("gpt-4.1-nano", 1)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,20 @@
-"""The model is down: runs wait and lose no attempt, and a person on SMS hears of it once."""
+"""The model is down: runs wait and lose no attempt, and a person hears of it once."""
 
 from typing import Any
 
 import pytest
 
 import sms_webhook
-from skein.errors import LostLease, ModelRejected, Throttled, Unavailable
+from skein.errors import (
+    KeyRefused,
+    LostLease,
+    ModelRejected,
+    ModelUnknown,
+    SkeinError,
+    Throttled,
+    Unavailable,
+    Unreachable,
+)
 from skein.models.chats.chat import SmsAddress
 from skein.models.config.overrides import ChatOverrides
 from skein.services.replies.user_notices import PATIENT_PUT_OFFS
@@ -68,7 +77,7 @@ def test_runs_wait_ever_longer_and_lose_no_attempt() -> None:
         assert (run.status, run.attempts) == ("running", 0)
     assert waits == [0, 10, 20, 40, 80, 160, 320, 640]
     recover(world)
-    assert world.texts() == ["Hello", "Here I am."]
+    assert world.texts() == ["Hello", SORRY, "Here I am."]
     assert statuses(world.runs()) == ["done"]
 
 
@@ -156,8 +165,8 @@ def test_in_a_group_too_one_answer_follows_to_all_that_was_said_meanwhile() -> N
         world.post(text, one)
         minutes_pass(world, 1)
     recover(world)
-    assert world.texts() == ["Hello", "Is Coach there?", "No", "Here I am."]
-    assert (world.runs()[0].trigger.from_seq, world.runs()[0].trigger.seq) == (1, 3)
+    assert world.texts() == ["Hello", SORRY, "Is Coach there?", "No", "Here I am."]
+    assert (world.runs()[0].trigger.from_seq, world.runs()[0].trigger.seq) == (1, 4)
 
 
 def test_the_next_outage_is_told_of_again() -> None:
@@ -218,15 +227,30 @@ def test_a_request_that_the_model_refuses_is_no_outage() -> None:
     assert world.sms.bodies == []
 
 
-def test_who_uses_the_app_or_sent_stop_is_not_texted() -> None:
-    for fields in ({"sms": None}, {"sms": SMS, "kind": "keyword", "opted_out": True}):
-        world = texting()
-        world.post("STOP", HUSAM, **fields)
-        world.post("Hello?", HUSAM, sms=fields["sms"])
-        minutes_pass(world)
-        assert world.runs()[0].put_offs > 2
-        assert world.sms.bodies == []
-        assert [m.kind for m in world.messages() if m.kind == "notice"] == []
+def test_outage_in_app_chat_posts_one_notice_and_sends_no_sms() -> None:
+    world = texting()
+    world.chat(HUSAM, COACH, chat_id="chat_2", kind="direct", visibility="private")
+    world.post("Hello?", HUSAM, chat_id="chat_2")
+    minutes_pass(world)
+    world.post("Still there?", HUSAM, chat_id="chat_2")
+    minutes_pass(world)
+    notices = [m.text for m in world.messages("chat_2") if m.kind == "notice"]
+    assert notices == [SORRY]
+    assert world.sms.bodies == []
+
+    recover(world)
+    assert world.texts("chat_2") == ["Hello?", SORRY, "Still there?", "Here I am."]
+    assert world.membership(COACH, "chat_2").late_since is None
+
+
+def test_outage_after_stop_posts_no_notice() -> None:
+    world = texting()
+    world.post("STOP", HUSAM, sms=SMS, kind="keyword", opted_out=True)
+    world.post("Hello?", HUSAM, sms=SMS)
+    minutes_pass(world)
+    assert world.runs()[0].put_offs > 2
+    assert world.sms.bodies == []
+    assert [m.kind for m in world.messages() if m.kind == "notice"] == []
 
 
 def test_a_worker_that_was_taken_over_does_not_apologise() -> None:
@@ -244,13 +268,62 @@ def test_a_worker_that_was_taken_over_does_not_apologise() -> None:
     assert world.membership(COACH).late_since is None
 
 
-def test_in_a_group_nobody_is_told() -> None:
+def test_outage_in_group_posts_one_notice_of_one_agent() -> None:
+    world = World(model=ScriptedModel.saying(default=DOWN))
+    helper = bot("agt_helper", "Helper")
+    for agent_id, name in ((COACH.id, COACH.name), (helper.id, helper.name)):
+        world.agent(agent_id, name=name, reply_mode="text", history_format="roles")
+    world.chat(HUSAM, COACH, helper)
+    world.post("Hello?", HUSAM)
+    minutes_pass(world)
+    world.post("Hello??", HUSAM)
+    minutes_pass(world)
+    notices = [m for m in world.messages() if m.kind == "notice"]
+    assert [m.text for m in notices] == [SORRY]
+
+    recover(world)
+    world.model.default = DOWN
+    world.post("And now?", HUSAM)
+    minutes_pass(world)
+    assert [m.text for m in world.messages() if m.kind == "notice"] == [SORRY, SORRY]
+
+
+def test_outage_notice_is_not_posted_for_an_agents_message() -> None:
     world = World(model=ScriptedModel.saying(default=DOWN))
     world.agent()
-    world.chat(HUSAM, COACH)
-    world.post("Hello?", HUSAM, sms=SMS)
+    helper = bot("agt_helper", "Helper")
+    world.chat(HUSAM, COACH, helper)
+    world.post("Hello, Coach", helper)
     minutes_pass(world)
-    assert world.texts() == ["Hello?"]
+    assert world.texts() == ["Hello, Coach"]
+
+
+@pytest.mark.parametrize(
+    "outage",
+    [Unreachable("refused"), KeyRefused("401"), ModelUnknown("404"), Throttled("402")],
+    ids=lambda outage: type(outage).__name__,
+)
+def test_outage_of_an_hour_ends_no_run_and_the_model_answers_when_it_is_back(
+    outage: SkeinError,
+) -> None:
+    world = texting()
+    world.model.default = outage
+    say(world, "Hello?")
+    minutes_pass(world, 60)
+    [run] = world.runs()
+    assert (run.status, run.attempts) == ("running", 0)
+    recover(world)
+    assert world.sms.bodies == [SORRY, "Here I am."]
+    assert statuses(world.runs()) == ["done"]
+
+
+def test_model_retry_setting_bounds_the_pause_between_tries() -> None:
+    world = texting(settings=Settings(model_retry_max_seconds=60))
+    say(world, "Hello?")
+    minutes_pass(world, 30)
+    world.model.default = "Here I am."
+    minutes_pass(world, 2)
+    assert world.sms.bodies == [SORRY, "Here I am."]
 
 
 def test_the_setting_of_the_deployment_silences_it() -> None:

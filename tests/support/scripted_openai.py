@@ -19,12 +19,16 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
 from types import TracebackType
 from typing import Any, Self
 
+from skein.settings import Settings
 from tests.support.fakes import NOTHING_NEW, NOTHING_TO_REMEMBER
 
 PATH = "/v1/chat/completions"
+MODELS_PATH = "/v1/models"
+DEFAULT_MODELS = (Settings().default_model, Settings().light_model)
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class ScriptedOpenAI:
 
     def __init__(self, *script: Script, default: Script | None = None) -> None:
         self.default = default
+        # The names of the listed models, or the raw body; None: the call does not exist.
+        self.models: Sequence[str] | bytes | None = DEFAULT_MODELS
         self.calls: list[Call] = []
         self.unscripted: list[Call] = []
         self.summaries: deque[Script] = deque()
@@ -172,17 +178,35 @@ class ScriptedOpenAI:
             script = script(call.body)
         return Answer(script) if isinstance(script, str) else script
 
+    def _list(self, path: str) -> tuple[int, bytes]:
+        if path != MODELS_PATH or self.models is None:
+            return 404, _no_such_path()
+        return 200, _model_list(self.models)
+
+    def _write(self, stream: BufferedIOBase, data: bytes, trickle: float) -> None:
+        if not trickle:
+            stream.write(data)
+            return
+        for byte in data:
+            if self._closing.wait(trickle):
+                return
+            stream.write(bytes([byte]))
+
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def do_GET(self) -> None:
+                status, body = owner._list(self.path)
+                self._respond(status, body, {})
+
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 if self.path != PATH:
-                    self._respond(404, json.dumps(_error("no such path")).encode(), {})
+                    self._respond(404, _no_such_path(), {})
                     return
                 answer = owner._next(Call(self.path, headers, body))
                 owner._closing.wait(answer.latency)
@@ -209,13 +233,7 @@ class ScriptedOpenAI:
                 }.items():
                     self.send_header(name, value)
                 self.end_headers()
-                if not trickle:
-                    self.wfile.write(data)
-                    return
-                for byte in data:
-                    if owner._closing.wait(trickle):
-                        return
-                    self.wfile.write(bytes([byte]))
+                owner._write(self.wfile, data, trickle)
 
             def log_message(self, *args: Any) -> None:
                 """Stay silent."""
@@ -233,6 +251,17 @@ class _Server(ThreadingHTTPServer):
 
 def _error(message: str | None) -> dict[str, Any]:
     return {"error": {"message": message, "type": "scripted", "param": None, "code": None}}
+
+
+def _no_such_path() -> bytes:
+    return json.dumps(_error("no such path")).encode()
+
+
+def _model_list(models: Sequence[str] | bytes) -> bytes:
+    if isinstance(models, bytes):
+        return models
+    listed = {"object": "list", "data": [{"id": name} for name in models]}
+    return json.dumps(listed).encode()
 
 
 def _completion(answer: Answer, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,19 @@ import threading
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from skein.adapters.system import done_within
-from skein.errors import ModelRejected, Throttled, Unavailable
+from skein.errors import (
+    KeyRefused,
+    MissingSecret,
+    ModelRejected,
+    ModelUnknown,
+    SkeinError,
+    Throttled,
+    Unavailable,
+    Unreachable,
+)
 from skein.models.runs.completion import (
     ModelAnswer,
     ModelMessage,
@@ -24,14 +33,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from httpx2 import Response
-    from openai import OpenAI
+    from openai import APIError, OpenAI
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion
+
+T = TypeVar("T")
 
 LIBRARIES = ("openai",)  # imported at the first request, or by `bootstrap.preload`
 SDK_RETRIES = 1
 WORD = re.compile(r"[A-Za-z0-9_.:\[\]-]{1,80}")
 PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry
+# HTTP status codes. A payment is required where a quota is used up.
+KEY_REFUSALS = frozenset({401, 403})
+SLOW_DOWN = frozenset({402, 429})
+NO_SUCH_CALL = frozenset({404, 405})
+RETRIABLE = frozenset({408, 409})
+SERVER_ERRORS = 500
+# The codes of an unknown model, for providers that answer 400 in place of 404.
+UNKNOWN_MODEL = frozenset({"model_not_found", "invalid_model", "unknown_model"})
+PROBE_TOKENS = 1
 
 
 @dataclass(slots=True)
@@ -71,13 +91,20 @@ class OpenAIModel:
 
         Raises:
             Throttled: The provider asks Skein to slow down, or the quota is used up.
-            Unavailable: The provider is out of reach, too slow or broken, or refuses the API key.
-                The run did not cause this, so the run is deferred and does not fail.
+            Unreachable: There is no connection to the provider.
+            KeyRefused: The provider refuses the API key, or there is no key.
+            ModelUnknown: The provider has no such model, or no such call at this address.
+            Unavailable: The provider is too slow or broken. The run caused none of these errors, so
+                the run is deferred and does not fail.
             ModelRejected: The provider refuses this request.
         """
         parameters = _parameters(request)
         with self._connected() as connection:
-            completion = self._completion(connection, parameters, request.timeout_seconds)
+            completion = self._call(
+                connection,
+                lambda client: client.chat.completions.create(**parameters),
+                request.timeout_seconds,
+            )
         try:
             return _answer(completion, request)
         except (AttributeError, TypeError, ValueError) as error:  # the SDK does not validate it
@@ -89,38 +116,59 @@ class OpenAIModel:
             if self._connection is not None:
                 self._give_up(self._connection)
 
-    def _completion(
-        self, connection: _Connection, parameters: dict[str, Any], seconds: float
-    ) -> ChatCompletion:
+    def models(self, *, seconds: float) -> frozenset[str]:
+        """List the names of the provider's models.
+
+        Args:
+            seconds: The time-out.
+
+        Raises:
+            Transient, ModelRejected: As in `complete`. `ModelUnknown` means that the provider does
+                not list its models at this address.
+        """
+        with self._connected() as connection:
+            try:
+                page = self._call(connection, lambda client: client.models.list(), seconds)
+                return frozenset(str(model.id) for model in page.data)
+            except (AttributeError, TypeError) as error:  # the SDK does not validate it
+                raise Unavailable("the list of models has another form than it should") from error
+
+    def probe(self, model: str, *, seconds: float) -> None:
+        """Ask a model for one token, to find out whether it answers.
+
+        Raises:
+            Transient, ModelRejected: As in `complete`.
+        """
+        hello = ModelMessage(role="user", content="Hi")
+        self.complete(
+            ModelRequest(
+                model=model,
+                messages=(hello,),
+                max_output_tokens=PROBE_TOKENS,
+                timeout_seconds=seconds,
+            )
+        )
+
+    def _call(self, connection: _Connection, work: Callable[[OpenAI], T], seconds: float) -> T:
+        """Call the SDK with a time-out, and map its errors."""
         import openai
 
         attempt_seconds = max((seconds - PAUSE_SECONDS) / (SDK_RETRIES + 1), 1.0)
         client = connection.client.with_options(timeout=attempt_seconds)
         try:
-            completion: ChatCompletion = done_within(
-                seconds, lambda: client.chat.completions.create(**parameters)
-            )
+            return done_within(seconds, lambda: work(client))
         except TimeoutError as error:  # the SDK's time-out is per phase, not for the whole call
             raise Unavailable("the model's answer took too long") from error
-        except openai.RateLimitError as error:
-            raise Throttled(_reason(error)) from error
-        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
-            with self._lock:
-                self._give_up(connection)  # the key may have changed: the next call reads it again
-            raise Unavailable(_reason(error)) from error
-        except (
-            openai.APIConnectionError,
-            openai.InternalServerError,
-            openai.ConflictError,
-        ) as error:
-            raise Unavailable(_reason(error)) from error
-        except openai.APIStatusError as error:
-            raise ModelRejected(_reason(error)) from error
         except openai.APIError as error:
-            raise Unavailable(_reason(error)) from error
+            known = _error_of(error)
+            if isinstance(known, KeyRefused):
+                with self._lock:
+                    self._give_up(connection)  # the next call reads the key again
+            raise known from error
+        except UnicodeEncodeError as error:
+            raise KeyRefused("the API key is not ASCII") from error
         except ValueError as error:
             raise Unavailable("the model's answer is no JSON") from error
-        return completion
 
     @contextmanager
     def _connected(self) -> Iterator[_Connection]:
@@ -152,7 +200,10 @@ class OpenAIModel:
     def _client(self) -> OpenAI:
         from openai import DefaultHttpxClient, OpenAI
 
-        api_key = self._api_key()  # first, since it may raise
+        try:
+            api_key = self._api_key()  # first, since it may raise
+        except (MissingSecret, KeyError) as error:
+            raise KeyRefused("there is no API key for the model") from error
         http_client = DefaultHttpxClient(event_hooks={"response": [_no_long_pause]})
         client = OpenAI(
             api_key=api_key,
@@ -163,6 +214,27 @@ class OpenAIModel:
         # The SDK closes an HTTP client that it created, but not one that was passed in.
         weakref.finalize(client, http_client.close)
         return client
+
+
+def _error_of(error: APIError) -> SkeinError:
+    """Map an error of the SDK: `ModelRejected` if the request is at fault, else `Transient`."""
+    import openai
+
+    reason, status = _reason(error), getattr(error, "status_code", None)
+    found: SkeinError = Unavailable(reason)
+    if status in NO_SUCH_CALL or (status is not None and error.code in UNKNOWN_MODEL):
+        found = ModelUnknown(f"the model or its address is unknown: {reason}")
+    elif status in KEY_REFUSALS:
+        found = KeyRefused(f"the API key is refused: {reason}")
+    elif status in SLOW_DOWN:
+        found = Throttled(reason)
+    elif status is not None and status < SERVER_ERRORS and status not in RETRIABLE:
+        found = ModelRejected(reason)
+    elif isinstance(error, openai.APIConnectionError) and not isinstance(
+        error, openai.APITimeoutError
+    ):
+        found = Unreachable(f"the model's address cannot be reached: {reason}")
+    return found
 
 
 def _no_long_pause(response: Response) -> None:

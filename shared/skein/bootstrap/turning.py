@@ -142,7 +142,7 @@ class Turning(Doors, Privacy):
 
     @part
     def apologies(self) -> Apologies:
-        """The service that tells a person on SMS, once, that the answer is late."""
+        """The service that tells a person, once, that the answer is late."""
         from skein.services.replies.user_notices import Apologies
 
         return Apologies(

@@ -109,7 +109,7 @@ class ReplyOverrides(Overrides):
     ] = None
     apology: Annotated[
         bool | None,
-        Field(description="Whether a person on SMS is told, once, that the answer is late."),
+        Field(description="Whether a person is told, once, that the answer is late."),
     ] = None
 
 

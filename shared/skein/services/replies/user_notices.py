@@ -1,9 +1,8 @@
 """Post notices that tell a waiting person why there is no answer.
 
 - `Notices`: a limit is used up. A direct chat gets one notice each time the limit is exceeded.
-- `Apologies`: the model is down. A person on SMS gets one apology per outage. For this person, the
-  outage lasts until the agent answers again. `late_since` on the agent's membership records that
-  the apology was posted.
+- `Apologies`: the model is down. A chat gets one apology per outage, which lasts until the agent
+  answers again. `late_since` on the agent's membership records that the apology was posted.
 """
 
 import logging
@@ -21,6 +20,7 @@ from skein.errors import (
     SkeinError,
     Transient,
 )
+from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.storage import Absent, Is, Update, Write, all_of
 from skein.models.quotas.limit import Over, notice_id
@@ -132,7 +132,7 @@ def in_words(wait: timedelta) -> str:
 
 
 class _NobodyToTell(SkeinError):
-    """No person in the chat is on SMS, or the apology was posted already."""
+    """No person may be told, or the apology was posted already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,17 +154,17 @@ class Apologies:
     def late(self, claim: Claim) -> None:
         """Post an apology for a run that is about to be deferred.
 
-        The run is deferred because the model is down. There is an apology only if a person on SMS
-        triggered the run in a direct chat, the settings allow apologies, and the run was deferred
-        at least `PATIENT_PUT_OFFS` times before. If the post is rejected or fails temporarily, the
-        error is logged, and the run is not held up. The next deferral tries again.
+        The run is deferred because the model is down. There is an apology only if a person
+        triggered the run in a chat, the settings allow apologies, and the run was deferred at least
+        `PATIENT_PUT_OFFS` times before. If the post is rejected or fails temporarily, the error is
+        logged, and the run is not held up. The next deferral tries again.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
         run, chat, member = claim.run, claim.chat, claim.member
         by = run.trigger.by
-        if chat is None or chat.kind != "direct" or by is None or by.kind != "user":
+        if chat is None or by is None or by.kind != "user":
             return
         if member is None or member.late_since is not None:
             return
@@ -199,15 +199,13 @@ class Apologies:
         """Return extra writes that hold if the run is still claimed, and record the apology.
 
         Raises:
-            _NobodyToTell: No person in the chat is on SMS, or the apology was posted already.
+            _NobodyToTell: The chat has no person who may be told, the apology was posted already,
+                or another agent of the chat has posted one.
         """
         agent = snapshot.member(claim.agent)
-        if agent is None or agent.late_since is not None:
+        if agent is None or agent.late_since is not None or self._told_by_another(snapshot):
             raise _NobodyToTell
-        if not any(
-            person.active and person.sms is not None and person.sms_opted_out_at is None
-            for person in snapshot.members
-        ):
+        if not any(_may_be_told(member) for member in snapshot.members):
             raise _NobodyToTell
         said = Update(
             agent.key,
@@ -217,3 +215,18 @@ class Apologies:
             ),
         )
         return (claim.guard, said)
+
+    def _told_by_another(self, snapshot: ChatSnapshot) -> bool:
+        """Return whether an agent of the chat has posted an apology in the same outage."""
+        recent = self.clock.now() - timedelta(seconds=self.settings.max_put_off_seconds)
+        return any(
+            member.active and member.late_since is not None and member.late_since > recent
+            for member in snapshot.members
+        )
+
+
+def _may_be_told(member: Membership) -> bool:
+    """Return whether a member is a person who reads the chat and has not sent STOP."""
+    if not member.active or member.member.kind != "user":
+        return False
+    return member.sms is None or member.sms_opted_out_at is None

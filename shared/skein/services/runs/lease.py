@@ -190,7 +190,7 @@ class RunLeases:
         self.metrics.count("RunAttemptsFailed")
         self._postpone(claim, wait, {"error": reason})
 
-    def defer(self, claim: Claim, reason: str, *, longest_seconds: int = MAX_DELAY_SECONDS) -> None:
+    def defer(self, claim: Claim, reason: str, *, longest_seconds: int | None = None) -> None:
         """Defer a run whose model is down or whose agent is busy.
 
         A deferral is not an attempt. A run that has been deferred for longer than
@@ -199,7 +199,8 @@ class RunLeases:
         Args:
             claim: The claim of the run.
             reason: Why, for the operator.
-            longest_seconds: The upper bound of the pause, which doubles each time.
+            longest_seconds: The upper bound of the pause, which doubles each time; None for the
+                setting `model_retry_max_seconds`.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -209,7 +210,8 @@ class RunLeases:
         if waited > timedelta(seconds=self.settings.max_put_off_seconds):
             self.completion.end(claim, "failed", error=f"put off for too long: {reason}")
             return
-        wait = min(self.settings.retry_base_seconds * 2**run.put_offs, longest_seconds)
+        longest = longest_seconds or self.settings.model_retry_max_seconds
+        wait = min(self.settings.retry_base_seconds * 2**run.put_offs, longest)
         self.metrics.count("RunsPutOff")
         change = {"error": reason, "attempts": run.attempts - 1, "put_offs": run.put_offs + 1}
         self._postpone(claim, wait, change)
