@@ -25,6 +25,7 @@ SAM := .cache/sam/bin/sam
 UV := .cache/uv/bin/uv
 PEERS := .cache/bench/.installed
 LOAD := .cache/load/.installed
+MUTATION := .cache/mutation/.installed
 
 .PHONY: help
 help: ## List the targets
@@ -47,6 +48,20 @@ test-engine: engine $(RANKS) ## Run the tests that need the DynamoDB engine
 .PHONY: test-slow
 test-slow: $(DEVELOPMENT) $(RANKS) ## Run the slow tests that `make test` excludes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
+
+.PHONY: times
+times: $(DEVELOPMENT) $(RANKS) ## Run the tests of `make test` and print the CPU time of each suite
+	@$(BIN)/python -m pytest -m "not slow" -q -p tests.support.suite_times $(or $(ARGS),$(SIDE_BY_SIDE))
+
+.PHONY: coverage
+coverage: $(DEVELOPMENT) $(RANKS) ## Measure the tests' branch coverage by package (minutes; ARGS=tests/unit selects)
+	@$(BIN)/python -m pytest -m "not slow" --cov --cov-report= $(SIDE_BY_SIDE) \
+		$(or $(ARGS),tests/unit tests/handlers tests/faults)
+	@$(BIN)/python -m tools.branch_coverage
+
+.PHONY: mutation
+mutation: $(DEVELOPMENT) $(RANKS) $(MUTATION) ## Measure five core modules' mutation scores (20 minutes; ARGS="budget --seed 7")
+	@nice .cache/mutation/bin/python -m tools.mutation $(ARGS)
 
 .PHONY: bench
 bench: engine $(RANKS) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=imports ...)
@@ -114,6 +129,7 @@ lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal requirements/deploy.in -o requirements/deploy.txt
 	@$(COMPILE) --universal requirements/bench.in -o requirements/bench.txt
 	@$(COMPILE) --universal requirements/load.in -o requirements/load.txt
+	@$(COMPILE) --universal requirements/mutation.in -o requirements/mutation.txt
 	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
 	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
 	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
@@ -176,6 +192,13 @@ $(LOAD): requirements/load.txt
 	$(call environment,.cache/load)
 	@echo "setup: installing locust"
 	@.cache/load/bin/python $(INSTALL) $<
+	@touch $@
+
+$(MUTATION): requirements/mutation.txt
+	$(require_python)
+	$(call environment,.cache/mutation)
+	@echo "setup: installing cosmic-ray"
+	@.cache/mutation/bin/python $(INSTALL) $<
 	@touch $@
 
 $(UV): requirements/lock.txt

@@ -12,8 +12,6 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any, NamedTuple, get_args
 
-import pytest
-
 import consolidation_worker
 import erasure_worker
 import mobile_api
@@ -240,13 +238,6 @@ class Phone(Client):
     def say(self, text: str, chat_id: str = "chat_1") -> None:
         """Post a message, under an id that stays the same however often it is sent."""
         self.post(f"/v1/chats/{chat_id}/messages", {"text": text, "client_id": text})
-
-
-PARTS = 3  # odd, so that each has deaths before a call and after one
-in_parts = pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))]
-)
-"""Parts of everything that can go wrong; in `make test` the first stands for all of them."""
 
 
 def every_death(calls: list[str]) -> list[Strike]:

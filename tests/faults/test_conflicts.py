@@ -9,7 +9,8 @@ import pytest
 import mobile_api
 import sms_webhook
 from skein.errors import Ambiguous, Contention, Throttled, Unavailable
-from tests.faults.deployment import PARTS, WRITES, Deployment, Strike, in_parts, named
+from tests.faults.deployment import WRITES, Deployment, Strike, named
+from tests.faults.sampling import Share
 from tests.faults.team_story import STORIES, Team
 from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
 
@@ -29,10 +30,9 @@ def in_turn(call: int) -> Iterator[Strike]:
     yield Strike(call, after=False, error=FAILURES[call % len(FAILURES)])
 
 
-def strikes(calls: list[str], kinds: Callable[[int], Iterator[Strike]], part: int) -> list[Strike]:
-    """What is to go wrong at each of the calls that write the table, in one part of these."""
-    writes = [number for number, call in enumerate(calls, 1) if call in WRITES][part::PARTS]
-    assert writes, "there are fewer writes than parts"
+def strikes(calls: list[str], kinds: Callable[[int], Iterator[Strike]]) -> list[Strike]:
+    """List the failures of each call that writes to the table."""
+    writes = [number for number, call in enumerate(calls, 1) if call in WRITES]
     return [strike for number in writes for strike in kinds(number)]
 
 
@@ -57,15 +57,12 @@ def stored(world: Deployment) -> int:
     return sum(sk.startswith(("MSG#", "RUN#")) for _, sk in world.table._items)
 
 
-@in_parts
 @pytest.mark.parametrize("story", [first_text, known_phone, lost_jobs])
-def test_whichever_write_of_a_text_fails_one_answer_reaches_the_phone(
-    story: Callable[[], TextLine], part: int
-) -> None:
+def test_sms_failed_write_delivers_one_answer(story: Callable[[], TextLine], share: Share) -> None:
     world = story()
     world.tell()
     calls = list(world.fuse.calls)
-    for strike in strikes(calls, of_every_kind if story is first_text else in_turn, part):
+    for strike in share.of(strikes(calls, of_every_kind if story is first_text else in_turn)):
         with named(strike, calls=calls):
             world = story()
             believe_answers(world)
@@ -74,15 +71,12 @@ def test_whichever_write_of_a_text_fails_one_answer_reaches_the_phone(
             world.check(lost_answers=1)
 
 
-@in_parts
 @pytest.mark.parametrize("story", STORIES)
-def test_whichever_write_of_an_agent_fails_every_effect_happens_once(
-    story: Callable[[], Team], part: int
-) -> None:
+def test_tool_calls_failed_write_take_effect_once(story: Callable[[], Team], share: Share) -> None:
     world = story()
     world.play()
     calls = list(world.fuse.calls)
-    for strike in strikes(calls, in_turn, part):
+    for strike in share.of(strikes(calls, in_turn)):
         with named(strike, calls=calls):
             world = story()
             believe_answers(world)

@@ -2,7 +2,8 @@
 
 import sms_webhook
 from skein.settings import Settings
-from tests.faults.deployment import PARTS, every_death, in_parts, named
+from tests.faults.deployment import every_death, named
+from tests.faults.sampling import Share
 from tests.faults.texting_story import TEXT, TextLine
 from tests.support.webhooks import SETTINGS
 
@@ -44,10 +45,9 @@ def undisturbed() -> list[str]:
     return list(world.fuse.calls)
 
 
-@in_parts
-def test_wherever_a_function_dies_both_texts_are_answered(part: int) -> None:
+def test_burst_death_answers_both_messages(share: Share) -> None:
     calls = undisturbed()
-    for strike in every_death(calls)[part::PARTS]:
+    for strike in share.of(every_death(calls)):
         with named(strike, calls=calls):
             world = Burst()
             world.plan(strike)
@@ -56,13 +56,12 @@ def test_wherever_a_function_dies_both_texts_are_answered(part: int) -> None:
             world.check_both()
 
 
-@in_parts
-def test_whoever_dies_once_both_are_read_leaves_one_answer(part: int) -> None:
+def test_burst_death_after_both_were_read_leaves_one_answer(share: Share) -> None:
     calls = undisturbed()
     answered = calls.index("model.complete") + 1
     deaths = [one for one in every_death(calls) if one.after and one.call >= answered]
     assert len(deaths) > 10
-    for strike in deaths[part::PARTS]:
+    for strike in share.of(deaths):
         with named(strike, calls=calls):
             world = Burst()
             world.plan(strike)

@@ -1,7 +1,6 @@
 """Consolidation, with a death at every single call to the outside on the way."""
 
 import json
-import random
 import re
 from typing import Any
 
@@ -9,15 +8,8 @@ import admin_api
 import consolidation_finder
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
-from tests.faults.deployment import (
-    PARTS,
-    Deployment,
-    Phone,
-    deaths,
-    every_death,
-    in_parts,
-    named,
-)
+from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
+from tests.faults.sampling import Share, pairs
 from tests.support.api_client import Answer, Client
 from tests.support.builders import bot, person
 from tests.support.fakes import ScriptedModel
@@ -113,10 +105,9 @@ def undisturbed() -> list[str]:
     return list(world.fuse.calls)
 
 
-@in_parts
-def test_wherever_a_function_dies_no_memory_is_lost_and_none_made_twice(part: int) -> None:
+def test_consolidation_death_makes_each_memory_once(share: Share) -> None:
     calls = undisturbed()
-    for strike in deaths(calls)[part::PARTS]:
+    for strike in share.of(deaths(calls)):
         with named(strike, calls=calls):
             world = Quiet()
             world.plan(strike)
@@ -125,10 +116,11 @@ def test_wherever_a_function_dies_no_memory_is_lost_and_none_made_twice(part: in
             world.check()
 
 
-def test_whatever_dies_while_it_makes_good_for_a_death_it_comes_to_the_same_end() -> None:
-    calls, chance = undisturbed(), random.Random(5)
-    for _ in range(PAIRS):
-        first, second = chance.choices(every_death(calls), k=2)
+def test_consolidation_second_death_makes_each_memory_once(
+    share: Share,
+) -> None:
+    calls = undisturbed()
+    for first, second in share.of(pairs(every_death(calls), PAIRS, seed="consolidation")):
         with named(first, second, calls=calls):
             world = Quiet()
             world.plan(first, second)

@@ -7,6 +7,7 @@ import re
 
 from skein.models.workspace.document import Document, DocumentReach, Folder, Shelf
 from tests.faults.deployment import Phone, deaths, named
+from tests.faults.sampling import Share
 from tests.faults.team_story import START, Do, Team, send
 from tests.support.builders import TENANT
 
@@ -64,12 +65,14 @@ class Writing(Team):
         assert self.stored_chat().documents == (Document.id_of("agenda"),)
 
 
-def test_wherever_a_function_dies_every_change_of_a_document_is_made_once() -> None:
+def test_document_changes_death_are_made_once(
+    share: Share,
+) -> None:
     world = Writing()
     world.play()
     world.check()
     calls = list(world.fuse.calls)
-    for strike in deaths(calls):
+    for strike in share.of(deaths(calls)):
         with named(strike, calls=calls):
             world = Writing()
             world.plan(strike)

@@ -1,11 +1,8 @@
 """A person is erased, with a death at every call to the outside on the way."""
 
-import random
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-
-import pytest
+from functools import cache, partial
 
 from skein.errors import NotFound
 from skein.models.api.directory import NewUser
@@ -15,6 +12,7 @@ from skein.models.outbox.jobs import ErasureJob
 from skein.models.privacy.erasure import Erasure
 from tests.fakes.table import MemoryTable
 from tests.faults.deployment import Strike, deaths, named
+from tests.faults.sampling import Share, pairs
 from tests.support.agents import COACH, actor
 from tests.support.api_client import everything
 from tests.support.builders import LINE, LONG_INVOCATION, TENANT, World
@@ -116,37 +114,40 @@ class Erasing(World):
         assert self.left() == expected
 
 
+@cache
 def undisturbed() -> Erasing:
+    """Erase without a fault."""
     world = Erasing()
     world.play()
     return world
 
 
-CLEAN = undisturbed()
-LEFT = CLEAN.left()
-DEATHS = deaths(CLEAN.calls)
+def strikes() -> list[Strike]:
+    """List the deaths of an erasure."""
+    return deaths(undisturbed().calls)
 
 
-def test_what_is_played_leaves_nothing_and_is_worth_dying_in() -> None:
+def test_erasure_without_fault_leaves_no_trace() -> None:
     assert traces(Erasing())
-    CLEAN.check(LEFT)
-    assert len(DEATHS) > 50
+    undisturbed().check(undisturbed().left())
+    assert len(strikes()) > 50
 
 
-@pytest.mark.parametrize("strike", DEATHS, ids=str)
-def test_whoever_dies_while_erasing_is_followed_by_another(strike: Strike) -> None:
-    world = Erasing()
-    with named(strike, calls=CLEAN.calls):
-        world.play(strike)
-        assert world.deaths == 1
-        world.check(LEFT)
+def test_erasure_death_is_completed_by_another_worker(share: Share) -> None:
+    left = undisturbed().left()
+    for strike in share.of(strikes()):
+        world = Erasing()
+        with named(strike, calls=undisturbed().calls):
+            world.play(strike)
+            assert world.deaths == 1
+            world.check(left)
 
 
-@pytest.mark.parametrize("seed", range(PAIRS))
-def test_two_deaths_do_no_more_harm_than_one(seed: int) -> None:
-    chance = random.Random(seed)
-    pair = (chance.choice(DEATHS), Strike(chance.randrange(1, 200), chance.random() < 0.5))
-    world = Erasing()
-    with named(*pair, calls=CLEAN.calls):
-        world.play(*pair)
-        world.check(LEFT)
+def test_erasure_second_death_during_recovery_is_completed(share: Share) -> None:
+    left = undisturbed().left()
+    again = [Strike(call, after) for call in range(1, 200) for after in (False, True)]
+    for first, second in share.of(pairs(strikes(), PAIRS, seed="erasure", then=again)):
+        world = Erasing()
+        with named(first, second, calls=undisturbed().calls):
+            world.play(first, second)
+            world.check(left)

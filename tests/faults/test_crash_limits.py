@@ -4,6 +4,7 @@ import sms_webhook
 from skein.models.quotas.limit import DAY, Allowance, Rate, owner_of_user
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
+from tests.faults.sampling import Share
 from tests.faults.texting_story import TEXT, TextLine
 from tests.support.builders import TENANT
 from tests.support.webhooks import SETTINGS
@@ -67,13 +68,13 @@ def refused_at_work() -> Limited:
     return world
 
 
-def test_wherever_a_webhook_dies_one_notice_goes_out() -> None:
+def test_rate_limit_death_of_webhook_sends_one_notice(share: Share) -> None:
     world = refused_at_the_door()
     world.send(SECOND, "Second")
     world.live()
     world.check_round()
     calls = list(world.fuse.calls)
-    for strike in deaths(calls):
+    for strike in share.of(deaths(calls)):
         with named(strike, calls=calls):
             world = refused_at_the_door()
             world.plan(strike)
@@ -83,13 +84,15 @@ def test_wherever_a_webhook_dies_one_notice_goes_out() -> None:
             world.check_round()
 
 
-def test_wherever_a_worker_dies_that_may_not_ask_the_model_one_notice_goes_out() -> None:
+def test_rate_limit_death_of_worker_sends_one_notice(
+    share: Share,
+) -> None:
     world = refused_at_work()
     world.live()
     world.check_round()
     assert [run.status for run in world.runs(str(world.chat_id))] == ["done", "canceled"]
     calls = list(world.fuse.calls)
-    for strike in deaths(calls):
+    for strike in share.of(deaths(calls)):
         with named(strike, calls=calls):
             world = refused_at_work()
             world.plan(strike)

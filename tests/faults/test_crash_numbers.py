@@ -19,6 +19,7 @@ from skein.services.directory import number_detach as silence
 from skein.services.workspace.document_edits import Author
 from skein.services.workspace.thread_changes import ended
 from tests.fakes.table import MemoryTable
+from tests.faults.sampling import Share
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import Fuse, Killed
 
@@ -120,32 +121,32 @@ class Linking(World):
         assert another.message.sender == ANN
 
 
+def before_and_after(calls: int) -> list[tuple[int, bool]]:
+    """List a death before and a death after each of this many calls."""
+    return [(call, after) for call in range(1, calls + 1) for after in (False, True)]
+
+
 def calls_of_a_link() -> list[str]:
     world = Linking()
     world.link()
     return list(world.fuse.calls)
 
 
-CALLS = calls_of_a_link()
-COMMIT = CALLS.index("table.transact") + 1
-
-
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("strike", range(1, len(CALLS) + 1))
-def test_whoever_dies_while_linking_leaves_all_or_nothing_and_the_tick_does_the_rest(
-    strike: int, after: bool
-) -> None:
-    world = Linking()
-    world.fuse.arm(strike, after=after)
-    with pytest.raises(Killed):
-        world.link()
-    world.fuse.disarm()
-    committed = strike > COMMIT or (strike == COMMIT and after)
-    if not committed:
-        world.all_is_the_callers()
-        world.link()
-    world.minutes_pass()
-    world.all_is_anns()
+def test_linking_death_leaves_all_or_nothing_and_tick_does_the_rest(share: Share) -> None:
+    calls = calls_of_a_link()
+    commit = calls.index("table.transact") + 1
+    for strike, after in share.of(before_and_after(len(calls))):
+        world = Linking()
+        world.fuse.arm(strike, after=after)
+        with pytest.raises(Killed):
+            world.link()
+        world.fuse.disarm()
+        committed = strike > commit or (strike == commit and after)
+        if not committed:
+            world.all_is_the_callers()
+            world.link()
+        world.minutes_pass()
+        world.all_is_anns()
 
 
 PHONES = ("+15005550301", "+15005550302", "+15005550303")
@@ -197,46 +198,50 @@ class TakingAway(World):
         self.drain()
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_death_while_many_numbers_are_taken_away_sends_nothing_and_retry_clears_the_rest(
-    after: bool, monkeypatch: pytest.MonkeyPatch
+def test_unlinking_of_many_numbers_death_sends_nothing_and_retry_clears_the_rest(
+    share: Share, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(silence, "MAX_TRANSACTION_ITEMS", 6)
-    for strike in range(1, 100):
+    undisturbed = TakingAway()
+    undisturbed.take_away()
+    calls = len(undisturbed.fuse.calls)
+    assert calls > 10
+    for strike, after in share.of(before_and_after(calls)):
         world = TakingAway()
         world.fuse.arm(strike, after=after)
-        try:
+        with pytest.raises(Killed):
             world.take_away()
-        except Killed:
-            world.fuse.disarm()
-        else:
-            assert strike > 10
-            return
+        world.fuse.disarm()
         if world.taken_away:
             world.speak()
             assert len(world.sms.taken) == world.texted
         world.take_away()
         assert world.taken_away
         assert {world.membership(ANN, chat_id).sms for chat_id in world.chats} == {None}
-    raise AssertionError("the numbers are never taken away")
 
 
-def test_a_tick_that_dies_while_it_moves_the_rest_is_followed_by_another() -> None:
-    for strike in range(1, 200):
-        world = Linking()
-        world.fuse.arm(COMMIT, after=True)
-        with pytest.raises(Killed):
-            world.link()
-        world.clock.advance(61)
+def linked_until_the_commit() -> Linking:
+    """A link whose process dies right after the commit; the tick has to move the rest."""
+    world = Linking()
+    world.fuse.arm(calls_of_a_link().index("table.transact") + 1, after=True)
+    with pytest.raises(Killed):
+        world.link()
+    world.fuse.disarm()
+    world.clock.advance(61)
+    return world
+
+
+def test_linking_death_of_tick_is_repaired_by_another(share: Share) -> None:
+    undisturbed = linked_until_the_commit()
+    undisturbed.tick()
+    calls = len(undisturbed.fuse.calls)
+    assert calls > 40
+    for strike in share.of(range(1, calls + 1)):
+        world = linked_until_the_commit()
         world.fuse.arm(strike, after=strike % 2 == 0)
-        try:
+        with pytest.raises(Killed):
             world.tick()
-        except Killed:
-            world.fuse.disarm()
-            world.minutes_pass()
-            world.minutes_pass()
-            world.all_is_anns()
-        else:
-            assert strike > 40
-            return
-    raise AssertionError("a tick never comes to its end")
+        world.fuse.disarm()
+        world.minutes_pass()
+        world.minutes_pass()
+        world.all_is_anns()

@@ -6,6 +6,7 @@ import pytest
 
 from skein.models.chats.chat import Membership
 from tests.fakes.table import MemoryTable
+from tests.faults.sampling import Share
 from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import Fuse, Killed
@@ -52,8 +53,8 @@ def deaths(others: int) -> list[tuple[int, bool]]:
 
 
 @pytest.mark.parametrize("others", [FEW, FULL], ids=["few", "a full chat"])
-def test_wherever_it_dies_the_chat_is_opened_once_by_whoever_asks_again(others: int) -> None:
-    for strike, after in deaths(others):
+def test_opening_death_and_retry_open_one_chat(others: int, share: Share) -> None:
+    for strike, after in share.of(deaths(others)):
         world = Opening(others)
         world.fuse.arm(strike, after=after)
         with pytest.raises(Killed):

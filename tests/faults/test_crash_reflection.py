@@ -1,6 +1,5 @@
 """Reflection, with a death at every single call to the outside on the way."""
 
-import random
 import re
 from datetime import timedelta
 
@@ -11,6 +10,7 @@ from skein.models.memory.memory import Memory
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, deaths, every_death, named
+from tests.faults.sampling import Share, pairs
 from tests.support.builders import NOON, TENANT
 from tests.support.fakes import ScriptedModel
 
@@ -73,9 +73,9 @@ def undisturbed() -> list[str]:
     return list(world.fuse.calls)
 
 
-def test_wherever_a_function_dies_each_entry_is_kept_once_or_fades() -> None:
+def test_reflection_death_keeps_each_entry_once_or_fades_it(share: Share) -> None:
     calls = undisturbed()
-    for strike in deaths(calls):
+    for strike in share.of(deaths(calls)):
         with named(strike, calls=calls):
             world = Fading()
             world.plan(strike)
@@ -84,10 +84,11 @@ def test_wherever_a_function_dies_each_entry_is_kept_once_or_fades() -> None:
             world.check()
 
 
-def test_whatever_dies_while_it_makes_good_for_a_death_it_comes_to_the_same_end() -> None:
-    calls, chance = undisturbed(), random.Random(7)
-    for _ in range(PAIRS):
-        first, second = chance.choices(every_death(calls), k=2)
+def test_reflection_second_death_keeps_each_entry_once_or_fades_it(
+    share: Share,
+) -> None:
+    calls = undisturbed()
+    for first, second in share.of(pairs(every_death(calls), PAIRS, seed="reflection")):
         with named(first, second, calls=calls):
             world = Fading()
             world.plan(first, second)

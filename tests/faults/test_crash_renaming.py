@@ -4,6 +4,7 @@ from typing import Any
 
 import admin_api
 from tests.faults.deployment import Deployment, every_death, named
+from tests.faults.sampling import Share
 from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, bot, person
 
@@ -51,9 +52,9 @@ def undisturbed() -> list[str]:
     return list(world.fuse.calls)
 
 
-def test_wherever_a_function_dies_the_rosters_get_the_new_name() -> None:
+def test_renaming_death_gives_rosters_the_new_name(share: Share) -> None:
     calls = undisturbed()
-    for strike in every_death(calls):
+    for strike in share.of(every_death(calls)):
         with named(strike, calls=calls):
             world = Renamed()
             world.plan(strike)

@@ -3,6 +3,7 @@
 from skein.models.runs.step import FIXED_ANSWER
 from skein.prompts import render
 from tests.faults.deployment import every_death, named
+from tests.faults.sampling import Share
 from tests.faults.texting_story import COACH, TEXT, TextLine
 
 ANSWER = render("session_reset")
@@ -37,12 +38,14 @@ def check(world: TextLine) -> None:
     assert world.at_rest
 
 
-def test_wherever_a_function_dies_a_reset_is_answered_once_and_without_the_model() -> None:
+def test_reset_death_is_answered_once_without_the_model(
+    share: Share,
+) -> None:
     world = story()
     world.tell(RESET)
     check(world)
     calls = list(world.fuse.calls)
-    for strike in every_death(calls):
+    for strike in share.of(every_death(calls)):
         with named(strike, calls=calls):
             world = story()
             world.plan(strike)

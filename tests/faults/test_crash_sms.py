@@ -1,11 +1,11 @@
 """A text and its answer, with a death at every single call to the outside on the way."""
 
-import random
 from collections.abc import Callable
 
 import pytest
 
-from tests.faults.deployment import PARTS, deaths, every_death, in_parts, named
+from tests.faults.deployment import deaths, every_death, named
+from tests.faults.sampling import Share, pairs
 from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
 
 PAIRS = 30
@@ -23,7 +23,7 @@ def undisturbed(story: Story) -> list[str]:
     return list(world.fuse.calls)
 
 
-def test_when_all_goes_well_every_function_has_its_part() -> None:
+def test_sms_without_fault_calls_every_function() -> None:
     world = known_phone()
     world.tell()
     world.check()
@@ -36,11 +36,10 @@ def test_when_all_goes_well_every_function_has_its_part() -> None:
     assert calls[-1] == "table.query_index"
 
 
-@in_parts
 @each_story
-def test_wherever_a_function_dies_one_answer_reaches_the_phone(story: Story, part: int) -> None:
+def test_sms_death_delivers_one_answer(story: Story, share: Share) -> None:
     calls = undisturbed(story)
-    for strike in every_death(calls)[part::PARTS]:
+    for strike in share.of(every_death(calls)):
         with named(strike, calls=calls):
             world = story()
             world.plan(strike)
@@ -50,12 +49,9 @@ def test_wherever_a_function_dies_one_answer_reaches_the_phone(story: Story, par
 
 
 @each_story
-def test_whatever_dies_while_it_makes_good_for_a_death_one_answer_reaches_the_phone(
-    story: Story,
-) -> None:
-    calls, chance = undisturbed(story), random.Random(story.__name__)
-    for _ in range(PAIRS):
-        first, second = chance.choices(deaths(calls), k=2)
+def test_sms_second_death_delivers_one_answer(story: Story, share: Share) -> None:
+    calls = undisturbed(story)
+    for first, second in share.of(pairs(deaths(calls), PAIRS, seed=story.__name__)):
         with named(first, second, calls=calls):
             world = story()
             world.plan(first, second)

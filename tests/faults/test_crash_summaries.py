@@ -1,7 +1,6 @@
 """Summaries and borrowed context, with a death at every single call to the outside on the way."""
 
 import json
-import random
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -14,7 +13,8 @@ from skein.models.common.storage import Item
 from skein.models.runs.completion import ModelRequest
 from skein.models.summaries.summary import Summary
 from skein.settings import Settings
-from tests.faults.deployment import PARTS, Deployment, Phone, deaths, in_parts, named
+from tests.faults.deployment import Deployment, Phone, deaths, named
+from tests.faults.sampling import Share, pairs
 from tests.support.builders import TENANT, bot, person
 from tests.support.fakes import Said, ScriptedModel, calls
 
@@ -166,7 +166,7 @@ def undisturbed(story: Callable[[], Story]) -> list[str]:
     return list(world.fuse.calls)
 
 
-def test_when_all_goes_well_each_summary_is_made_at_once_and_once_more_behind() -> None:
+def test_summaries_without_fault_are_made_at_once_and_again_later() -> None:
     world = Talk()
     world.play()
     world.check()
@@ -177,13 +177,10 @@ def test_when_all_goes_well_each_summary_is_made_at_once_and_once_more_behind() 
     }
 
 
-@in_parts
 @each_story
-def test_wherever_a_function_dies_it_comes_to_the_same_end(
-    story: Callable[[], Story], part: int
-) -> None:
+def test_summaries_death_leads_to_the_same_end(story: Callable[[], Story], share: Share) -> None:
     calls = undisturbed(story)
-    for strike in deaths(calls)[part::PARTS]:
+    for strike in share.of(deaths(calls)):
         with named(strike, calls=calls):
             world = story()
             world.plan(strike)
@@ -193,12 +190,11 @@ def test_wherever_a_function_dies_it_comes_to_the_same_end(
 
 
 @each_story
-def test_whatever_dies_while_it_makes_good_for_a_death_it_comes_to_the_same_end(
-    story: Callable[[], Story],
+def test_summaries_second_death_leads_to_the_same_end(
+    story: Callable[[], Story], share: Share
 ) -> None:
-    calls, chance = undisturbed(story), random.Random(story.__name__)
-    for _ in range(PAIRS):
-        first, second = chance.choices(deaths(calls), k=2)
+    calls = undisturbed(story)
+    for first, second in share.of(pairs(deaths(calls), PAIRS, seed=story.__name__)):
         with named(first, second, calls=calls):
             world = story()
             world.plan(first, second)

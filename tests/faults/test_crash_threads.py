@@ -1,7 +1,5 @@
 """Threads begun, taken up, carried on and completed, with a death at every single call."""
 
-import random
-
 from skein.agent.tools import TOOLS
 from skein.models.common.ownership import Owner
 from skein.models.runs.completion import ModelRequest
@@ -10,6 +8,7 @@ from skein.models.workspace.document import DocumentReach, Folder
 from skein.models.workspace.thread import Thread, ThreadRunLink, Workbench
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
+from tests.faults.sampling import Share, pairs
 from tests.support.builders import TENANT, bot, person
 from tests.support.fakes import Calls, ScriptedModel, calls
 
@@ -88,9 +87,9 @@ def undisturbed() -> list[str]:
     return list(world.fuse.calls)
 
 
-def test_wherever_a_function_dies_each_change_to_a_thread_is_made_once() -> None:
+def test_thread_changes_death_are_made_once(share: Share) -> None:
     calls_made = undisturbed()
-    for strike in deaths(calls_made):
+    for strike in share.of(deaths(calls_made)):
         with named(strike, calls=calls_made):
             world = AtWork()
             world.plan(strike)
@@ -99,10 +98,11 @@ def test_wherever_a_function_dies_each_change_to_a_thread_is_made_once() -> None
             world.check()
 
 
-def test_whatever_dies_while_it_makes_good_for_a_death_it_comes_to_the_same_end() -> None:
-    calls_made, chance = undisturbed(), random.Random(3)
-    for _ in range(PAIRS):
-        first, second = chance.choices(every_death(calls_made), k=2)
+def test_thread_changes_second_death_are_made_once(
+    share: Share,
+) -> None:
+    calls_made = undisturbed()
+    for first, second in share.of(pairs(every_death(calls_made), PAIRS, seed="threads")):
         with named(first, second, calls=calls_made):
             world = AtWork()
             world.plan(first, second)

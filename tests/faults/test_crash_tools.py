@@ -1,11 +1,11 @@
 """An agent that acts in several places, asks and waits, with a death at every single call."""
 
-import random
 from collections.abc import Callable
 
 import pytest
 
-from tests.faults.deployment import PARTS, deaths, in_parts, named
+from tests.faults.deployment import deaths, named
+from tests.faults.sampling import Share, pairs
 from tests.faults.team_story import STORIES, Team
 
 PAIRS = 12
@@ -23,11 +23,10 @@ def undisturbed(story: Story) -> list[str]:
     return list(world.fuse.calls)
 
 
-@in_parts
 @each_story
-def test_wherever_a_function_dies_every_effect_happens_once(story: Story, part: int) -> None:
+def test_tool_calls_death_take_effect_once(story: Story, share: Share) -> None:
     calls = undisturbed(story)
-    for strike in deaths(calls)[part::PARTS]:
+    for strike in share.of(deaths(calls)):
         with named(strike, calls=calls):
             world = story()
             world.plan(strike)
@@ -37,12 +36,9 @@ def test_wherever_a_function_dies_every_effect_happens_once(story: Story, part: 
 
 
 @each_story
-def test_whatever_dies_while_it_makes_good_for_a_death_every_effect_happens_once(
-    story: Story,
-) -> None:
-    calls, chance = undisturbed(story), random.Random(story.__name__)
-    for _ in range(PAIRS):
-        first, second = chance.choices(deaths(calls), k=2)
+def test_tool_calls_second_death_take_effect_once(story: Story, share: Share) -> None:
+    calls = undisturbed(story)
+    for first, second in share.of(pairs(deaths(calls), PAIRS, seed=story.__name__)):
         with named(first, second, calls=calls):
             world = story()
             world.plan(first, second)

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.deployment import CHANGING, PARTS, Strike, in_parts, named
+from tests.faults.deployment import CHANGING, Strike, named
+from tests.faults.sampling import Share
 from tests.faults.team_story import STORIES, Team
 from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
 
@@ -19,15 +20,12 @@ def delays(calls: list[str]) -> list[Strike]:
     return [Strike(number, after=False, holds_up=True) for number in numbers]
 
 
-@in_parts
 @pytest.mark.parametrize("story", [first_text, known_phone, lost_jobs])
-def test_whoever_is_held_up_on_a_texts_way_one_answer_reaches_the_phone(
-    story: Callable[[], TextLine], part: int
-) -> None:
+def test_sms_delayed_call_delivers_one_answer(story: Callable[[], TextLine], share: Share) -> None:
     world = story()
     world.tell()
     calls = list(world.fuse.calls)
-    for strike in delays(calls)[part::PARTS]:
+    for strike in share.of(delays(calls)):
         with named(strike, calls=calls):
             world = story()
             world.plan(strike)
@@ -35,13 +33,12 @@ def test_whoever_is_held_up_on_a_texts_way_one_answer_reaches_the_phone(
             world.check(lost_answers=1)
 
 
-@in_parts
 @pytest.mark.parametrize("story", STORIES)
-def test_whoever_is_held_up_every_effect_happens_once(story: Callable[[], Team], part: int) -> None:
+def test_tool_calls_delayed_call_take_effect_once(story: Callable[[], Team], share: Share) -> None:
     world = story()
     world.play()
     calls = list(world.fuse.calls)
-    for strike in delays(calls)[part::PARTS]:
+    for strike in share.of(delays(calls)):
         with named(strike, calls=calls):
             world = story()
             world.plan(strike)

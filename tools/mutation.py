@@ -1,0 +1,161 @@
+"""Mutation scores of five core modules: how many small changes of the code the tests notice.
+
+`make mutation` mutates each module at a sample of its places with cosmic-ray and runs the module's
+tests on each mutant. The mutants live in a temporary copy of the project. A mutant that no test
+notices survives; its difference is printed. The seed chooses the sample.
+"""
+
+import argparse
+import os
+import random
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from cosmic_ray.commands import init
+from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.testing import run_tests
+from cosmic_ray.work_db import use_db
+from cosmic_ray.work_item import MutationSpec, TestOutcome
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYER = Path("shared/skein")
+TESTS = Path("tests/unit")
+
+# The tests of each module, the quickest to notice a mutant first.
+MODULES: dict[str, tuple[str, ...]] = {
+    "services/chats/post_message.py": ("chats/test_post_message.py", "inbound/test_sms.py"),
+    "services/runs/claim.py": ("runs/test_lifecycle.py", "runs/test_waits.py"),
+    "agent/prompt/budget.py": ("prompt/test_budget.py", "prompt/test_size.py"),
+    "models/common/audience.py": ("prompt/test_audience.py", "runs/test_disclosure.py"),
+    "services/delivery/sender.py": ("delivery/test_sender.py", "delivery/test_policy.py"),
+}
+
+# Mutants that behave as the original does: types in annotations, and `is` for equal constants.
+EQUIVALENT = re.compile(
+    r"core/(ReplaceBinaryOperator_BitOr_|ReplaceComparisonOperator_"
+    r"(Is_Eq|IsNot_NotEq|Eq_Is|NotEq_IsNot)$)"
+)
+MUTANT_SECONDS = 120
+LEFT_OUT = (".*", "build", "__pycache__")
+
+
+class Score(NamedTuple):
+    """What became of a module's mutants."""
+
+    killed: int
+    timeouts: int
+    survivors: list[str]
+
+    @property
+    def tried(self) -> int:
+        """How many mutants were tested."""
+        return self.killed + self.timeouts + len(self.survivors)
+
+
+def sample(mutations: Iterable[MutationSpec], count: int, seed: str) -> list[MutationSpec]:
+    """Choose at random one mutant for each of at most `count` places."""
+    chance = random.Random(seed)
+    places: dict[tuple[int, int], list[MutationSpec]] = {}
+    for mutation in sorted(mutations, key=lambda each: (each.start_pos, each.operator_name)):
+        if not EQUIVALENT.match(mutation.operator_name):
+            places.setdefault(mutation.start_pos, []).append(mutation)
+    chosen = [chance.choice(mutants) for mutants in places.values()]
+    chance.shuffle(chosen)
+    return chosen[:count]
+
+
+def mutations_of(module: Path) -> list[MutationSpec]:
+    """List all mutants of a module."""
+    with tempfile.TemporaryDirectory() as folder, use_db(str(Path(folder) / "work.sqlite")) as db:
+        init([module], db, {})
+        return [mutation for item in db.work_items for mutation in item.mutations]
+
+
+def test_command(tests: Iterable[str]) -> str:
+    """Return the command that runs a module's tests until one fails."""
+    python = str(ROOT / ".venv" / "bin" / "python")
+    options = ["-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider"]
+    return shlex.join([python, "-m", "pytest", *options, *(str(TESTS / name) for name in tests)])
+
+
+def score(mutants: Iterable[MutationSpec], command: str, *, seconds: float) -> Score:
+    """Test mutants until the time is over.
+
+    Args:
+        mutants: What to test, in this order.
+        command: Runs the tests.
+        seconds: No mutant is begun later.
+    """
+    give_up = time.monotonic() + seconds
+    killed, timeouts, survivors = 0, 0, list[str]()
+    for mutant in mutants:
+        if time.monotonic() > give_up:
+            break
+        result = mutate_and_test([mutant], command, MUTANT_SECONDS)
+        if result.test_outcome == TestOutcome.SURVIVED:
+            survivors.append(result.diff or "")
+        elif result.output == "timeout":
+            timeouts += 1
+        else:
+            killed += 1
+    return Score(killed, timeouts, survivors)
+
+
+def copy_project(target: Path) -> None:
+    """Copy all that tests read into a folder, which mutants may change."""
+    shutil.copytree(ROOT, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
+
+
+def arguments(given: list[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tools.mutation")
+    parser.add_argument("only", nargs="*", help="parts of modules' names; without any, all five")
+    parser.add_argument("--mutants", type=int, default=60, help="at most so many per module")
+    parser.add_argument("--seconds", type=float, default=300, help="at most so long per module")
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args(given)
+
+
+def main(given: list[str]) -> int:
+    """Print the survivors and the score of each module.
+
+    Returns:
+        The exit status: 0, or 1 if the tests fail without a mutation.
+    """
+    options = arguments(given)
+    lines: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder) / "project"
+        copy_project(project)
+        os.chdir(project)
+        for name, tests in MODULES.items():
+            if options.only and not any(part in name for part in options.only):
+                continue
+            command = test_command(tests)
+            outcome, output = run_tests(command, MUTANT_SECONDS)
+            if outcome != TestOutcome.SURVIVED:
+                print(f"mutation: the tests of {name} fail without a mutation:\n{output}")
+                return 1
+            module = LAYER / name
+            mutants = sample(mutations_of(module), options.mutants, f"{options.seed} {name}")
+            result = score(mutants, command, seconds=options.seconds)
+            print(*result.survivors, sep="\n\n", flush=True)
+            noticed = result.killed + result.timeouts
+            lines.append(
+                f"{name:<34}{noticed:>4} of {result.tried:>3} noticed"
+                f"{100 * noticed / max(result.tried, 1):>6.0f}%"
+                f"   {result.timeouts} by time, {len(mutants)} in the sample"
+            )
+    print(f"seed {options.seed}", *lines, sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
