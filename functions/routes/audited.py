@@ -15,7 +15,7 @@ from skein.bootstrap import app
 from skein.masking import masked
 from skein.models.privacy.audit import AuditKind, AuditVerb
 from skein.models.workspace.document import Document
-from skein.services.privacy.audit_log import Deed
+from skein.services.privacy.audit_log import AuditedAction
 
 Next = Callable[[Any], Response[Any]]
 Middlewares = list[Callable[..., Response[Any]]]
@@ -48,7 +48,7 @@ class Audited:
         principal, request = api.context["principal"], api.request
         app().audit.add(
             principal.tenant,
-            Deed(
+            AuditedAction(
                 who=principal.user_id,
                 scope=api.scope,
                 verb=self.verb,

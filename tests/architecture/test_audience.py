@@ -24,7 +24,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
 TELLING = {"Borrowed", "Document", "Goal", "Memory", "Message", "Plan", "PromptRecord", "Run"} | {
     "Step",
     "Thread",
-    "Workbench",
+    "ThreadIndex",
 }
 
 PREFIXES = {"LIVE", "LIVE_RUN"} | {

@@ -16,7 +16,7 @@ from skein.models.workspace.thread import Thread
 from skein.services.runs import disclosure
 from skein.services.runs.queries import RunView
 from skein.services.workspace import document_edits
-from skein.services.workspace.document_edits import check_shelf
+from skein.services.workspace.document_edits import check_listed
 from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN
 from tests.attacks.search import leak_in, search
@@ -33,7 +33,7 @@ def _yes(*_: Any, **__: Any) -> bool:
 
 def _counting_hidden(before: Any, after: Any, most: int, what: str, shown: Any) -> None:
     del shown
-    check_shelf(before, after, most, what, len)
+    check_listed(before, after, most, what, len)
 
 
 def _whole_run(thread: Thread, _: Any, view: RunView) -> list[tuple[int, Audience]]:

@@ -5,7 +5,7 @@ The model never gives the same answer twice, so what is written twice, or left o
 
 import re
 
-from skein.models.workspace.document import Document, DocumentReach, Folder, Shelf
+from skein.models.workspace.document import Document, DocumentReach, Folder, PinnedDocuments
 from tests.faults.deployment import Phone, deaths, named
 from tests.faults.sampling import Share
 from tests.faults.team_story import START, Do, Team, send
@@ -60,8 +60,8 @@ class Writing(Team):
         assert self.words(OF_CHAT, "agenda") == ["agenda", "point"]
         [log] = self.app.documents.list(OWN).items
         assert (log.name, log.version) == ("log", 4)
-        shelf = Shelf.found_in(self.table.get(OWN.shelf_key))
-        assert shelf.documents == (log.id,)
+        pins = PinnedDocuments.found_in(self.table.get(OWN.pins_key))
+        assert pins.documents == (log.id,)
         assert self.stored_chat().documents == (Document.id_of("agenda"),)
 
 

@@ -61,8 +61,8 @@ class Linking(World):
     def _write_for(self, who: NamedMember) -> None:
         owner = self._kept_for(who)
         folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=owner.scope)
-        reach, maker = DocumentReach(folders=(folder,)), Author(audience=owner.audience)
-        self.app.documents.write(reach, "plan.md", who.id, new_in=folder, maker=maker)
+        reach, author = DocumentReach(folders=(folder,)), Author(audience=owner.audience)
+        self.app.documents.write(reach, "plan.md", who.id, new_in=folder, author=author)
 
     def listed(self, who: NamedMember) -> list[str]:
         """The texts of what the two threads list, among what is kept for somebody."""

@@ -5,7 +5,7 @@ from skein.models.common.ownership import Owner
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.workspace.document import DocumentReach, Folder
-from skein.models.workspace.thread import Thread, ThreadRunLink, Workbench
+from skein.models.workspace.thread import Thread, ThreadIndex, ThreadRunLink
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
 from tests.faults.sampling import Share, pairs
@@ -53,18 +53,18 @@ class AtWork(Deployment):
         self.live()
 
     def check(self) -> None:
-        bench = Workbench.found_in(self.table.get(Workbench.key_of(TENANT, "agt_a", None)))
-        [thread] = bench.threads
+        index = ThreadIndex.found_in(self.table.get(ThreadIndex.key_of(TENANT, "agt_a", None)))
+        [thread] = index.threads
         assert (thread.concern, thread.documents) == ("The Q4 report", ("plan.md",))
         assert (thread.progress, thread.bound_skills) == ("Half", ("planning",))
         assert thread.version == 3  # begun, noted and bound, each once
-        assert bench.active_thread_id == thread.id
+        assert index.active_thread_id == thread.id
         ended = Thread.from_item(self.table.get(self.old.ended_key) or {})
         assert (ended.status, ended.evidence) == ("completed", "It is sent")
         [run] = self.runs()
         assert (run.status, run.active_thread_id) == ("done", thread.id)
         for each in (thread, ended):
-            assert self._stint(each, run)
+            assert self._run_link(each, run)
         assert run.tools == (
             "create_thread",
             "switch_thread",
@@ -74,7 +74,7 @@ class AtWork(Deployment):
             "end_run",
         )
 
-    def _stint(self, thread: Thread, run: Run) -> bool:
+    def _run_link(self, thread: Thread, run: Run) -> bool:
         key = ThreadRunLink.key_of(TENANT, "agt_a", None, thread.id, run.id, 1)
         return self.table.get(key) is not None
 

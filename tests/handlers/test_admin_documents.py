@@ -149,9 +149,9 @@ def test_what_an_agent_wrote_in_private_is_found_by_naming_the_person(
     world: World, admin: Client
 ) -> None:
     ann = Audience(open=False, people=("usr_ann",))
-    maker = Author(audience=ann, source_chat_id="chat_ann", source_run_id="run_1")
+    author = Author(audience=ann, source_chat_id="chat_ann", source_run_id="run_1")
     world.app.documents.write(
-        DocumentReach(folders=(HERS,)), "diary", "Dear", new_in=HERS, maker=maker
+        DocumentReach(folders=(HERS,)), "diary", "Dear", new_in=HERS, author=author
     )
     path = f"{OF_AGENT}/diary"
     assert admin.get(path).status == 404

@@ -23,7 +23,7 @@ from skein.models.memory.reflection import ReflectionRecord
 from skein.models.summaries.summary import Summary
 from skein.models.workspace.document import Document, DocumentReach, Folder
 from skein.models.workspace.skill import SkillHead
-from skein.services.privacy.audit_log import Deed
+from skein.services.privacy.audit_log import AuditedAction
 from skein.services.workspace import thread_changes
 from tests.fakes.table import MemoryTable
 from tests.support.agents import END, actor, results_of, settle
@@ -307,8 +307,10 @@ class _Furnisher:
         owner = Owner(tenant=TENANT, agent_id=self.coach.id)
         done = app.threads.create(owner, {"concern": f"Growing citron{self.words}"})
         app.threads.change(owner.reach, done.id, thread_changes.ended("completed", NOON))
-        deed = {"scope": "admin", "verb": "read", "kind": "agent", "route": "GET /v1/agents"}
-        app.audit.add(TENANT, Deed(who="usr_op", ids={"agent_id": f"citron{self.words}"}, **deed))
+        action = {"scope": "admin", "verb": "read", "kind": "agent", "route": "GET /v1/agents"}
+        app.audit.add(
+            TENANT, AuditedAction(who="usr_op", ids={"agent_id": f"citron{self.words}"}, **action)
+        )
         return {
             "agent_id": self.coach.id,
             "user_id": self.ann.id,

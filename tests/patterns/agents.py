@@ -7,7 +7,7 @@ from skein.models.workspace.document import DocumentReach, Folder
 from skein.models.workspace.skill import SkillHead
 from skein.services.config.stack_settings import StackBook
 from skein.services.planning.firing import Firing
-from skein.services.privacy.audit_log import Deed
+from skein.services.privacy.audit_log import AuditedAction
 from skein.services.runs.queries import OwnRuns
 from skein.services.workspace.document_edits import Revision
 from tests.patterns.chats import on_a_line, text_message
@@ -20,7 +20,9 @@ REACH = Reach(tenant=TENANT, agent_id="agt_a")
 FOLDER = Folder(tenant=TENANT, agent_id="agt_a")
 DOCUMENTS = DocumentReach(folders=(FOLDER,))
 
-DEED = Deed(who="usr_op", scope="admin", verb="read", kind="agent", route="GET /v1/agents")
+ACTION = AuditedAction(
+    who="usr_op", scope="admin", verb="read", kind="agent", route="GET /v1/agents"
+)
 
 patterns = Patterns()
 
@@ -287,13 +289,13 @@ def _usage_of_day(meter: Meter) -> None:
 def _audit(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.app.audit.add(TENANT, DEED)
+        world.app.audit.add(TENANT, ACTION)
 
 
 @patterns.named("list who read or changed what on a day")
 def _list_audit(meter: Meter) -> None:
     world = group()
-    world.app.audit.add(TENANT, DEED)
+    world.app.audit.add(TENANT, ACTION)
     with meter(world):
         world.app.audit.of_day(TENANT)
 

@@ -50,11 +50,11 @@ class Training:
         outcome = list(_outcome(thread))
         parts: list[list[Message]] = []
         left = MAX_BYTES - len(_line(outcome, ()).encode())
-        stints: dict[str, list[ThreadRunLink]] = {}
-        for stint in self.threads.stints(thread):
-            stints.setdefault(stint.run_id, []).append(stint)
-        for run_id in reversed(list(stints)[-MAX_RUNS:]):
-            part = self._worked(thread, run_id, stints[run_id])
+        run_links: dict[str, list[ThreadRunLink]] = {}
+        for link in self.threads.run_links(thread):
+            run_links.setdefault(link.run_id, []).append(link)
+        for run_id in reversed(list(run_links)[-MAX_RUNS:]):
+            part = self._worked(thread, run_id, run_links[run_id])
             left -= len(json.dumps(part, ensure_ascii=False).encode())
             if left < 0:
                 break
@@ -66,7 +66,7 @@ class Training:
         return _line(messages, [name for name in TOOLS if name in used])
 
     def _worked(
-        self, thread: Thread, run_id: str, stints: Sequence[ThreadRunLink]
+        self, thread: Thread, run_id: str, run_links: Sequence[ThreadRunLink]
     ) -> list[Message]:
         try:
             view = self.run_views.get(thread.tenant, run_id)
@@ -74,8 +74,8 @@ class Training:
             return []
         shown = {
             activation
-            for stint in stints
-            for activation, audience in _activations(thread, stint, view)
+            for link in run_links
+            for activation, audience in _activations(thread, link, view)
             if may_show(audience, thread.audience)
         }
         steps = [step for step in view.steps if step.activation in shown]
@@ -83,18 +83,18 @@ class Training:
 
 
 def _activations(
-    thread: Thread, stint: ThreadRunLink, view: RunView
+    thread: Thread, link: ThreadRunLink, view: RunView
 ) -> Iterator[tuple[int, Audience]]:
-    """Yield the known activations of a stint, each with its audience.
+    """Yield the known activations of a link, each with its audience.
 
-    Older stints were stored without activation and audience. Both can be derived if the run had
+    Older links were stored without activation and audience. Both can be derived if the run had
     exactly one activation. A run without a chat then has the audience of its trigger. A run in a
     chat then has the audience of the thread, if the thread is open or one person's: it ran in an
     open chat, or in that person's direct chat. For the threads of other private chats the audience
     is unknown, so the run is not exported.
     """
-    if stint.activation is not None and stint.audience is not None:
-        yield stint.activation, stint.audience
+    if link.activation is not None and link.audience is not None:
+        yield link.activation, link.audience
         return
     numbers = {step.activation for step in view.steps}
     if numbers != {1} or view.run.activation > 1:

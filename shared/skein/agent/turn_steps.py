@@ -27,7 +27,7 @@ from skein.prompts import render
 from skein.services.chats.post_message import NewMessage
 from skein.services.runs.activations import Recording, recording
 from skein.services.runs.claim import Claim
-from skein.services.workspace.thread_storage import stint
+from skein.services.workspace.thread_storage import run_link
 from skein.settings import Settings
 
 
@@ -122,7 +122,7 @@ class Answers:
             borrowed=reading.borrowed.shown if reading.borrowed is not None else None,
             marks=prompt.marks,
             thread=thread,
-            at_thread=[stint(thread, run.id, run.activation, reading.audience, self.clock)]
+            at_thread=[run_link(thread, run.id, run.activation, reading.audience, self.clock)]
             if thread and at_thread
             else [],
         )

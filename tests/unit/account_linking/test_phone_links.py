@@ -108,7 +108,7 @@ def write_for(world: World, user_id: str, name: str) -> None:
         name,
         f"Of {user_id}",
         new_in=folder,
-        maker=Author(audience=audience),
+        author=Author(audience=audience),
     )
 
 

@@ -13,7 +13,7 @@ from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.models.workspace.document import Document, DocumentReach, Folder
-from skein.models.workspace.thread import Thread, Workbench
+from skein.models.workspace.thread import Thread, ThreadIndex
 from skein.services.workspace.document_edits import Author
 from tests.support.agents import (
     COACH,
@@ -66,7 +66,7 @@ def given(world: World, owner: Owner) -> None:
     app.memories.add(owner, "Tea at four", "core", made_by="api", memory_id="mem_1")
     folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=owner.scope)
     reach = DocumentReach(folders=(folder,))
-    app.documents.write(reach, "log", "ours", new_in=folder, maker=Author(audience=owner.audience))
+    app.documents.write(reach, "log", "ours", new_in=folder, author=Author(audience=owner.audience))
     app.threads.create(owner, {"concern": "The launch"}, thread_id="thr_1")
 
 
@@ -166,12 +166,12 @@ def test_things_made_by_plan_set_in_private_are_kept_for_its_person() -> None:
         DocumentReach(folders=(OPEN_FOLDER.model_copy(update={"scope": DIRECT}),)), "mango"
     )
     goals, plans = world.app.goals.active(own), world.app.plans.active(own)
-    bench = Workbench.found_in(world.table.get(Workbench.key_of(TENANT, COACH.id, DIRECT)))
+    index = ThreadIndex.found_in(world.table.get(ThreadIndex.key_of(TENANT, COACH.id, DIRECT)))
     made: list[Owned | Document] = [*goals, *plans, *world.memories(scope=DIRECT), mango]
-    made += bench.threads
+    made += index.threads
     assert len(made) == 5
     assert {each.audience for each in made} == {ALONE}
-    assert (mango.text, bench.active_thread_id) == ("secret!", "thr_1")
+    assert (mango.text, index.active_thread_id) == ("secret!", "thr_1")
     assert world.app.threads.active_id(OPEN_OWNER.reach) is None
     assert [plan.instruction for plan in world.app.plans.active(OPEN_OWNER.reach)] == ["Report"]
     open_things = [*kept(world, OPEN_OWNER), *world.memories()]

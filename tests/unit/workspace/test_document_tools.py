@@ -95,7 +95,7 @@ def test_documents_are_listed_by_where_they_are_kept_without_their_texts() -> No
     given_document(world, HIS, "his\n", "x" * 2_000, media_type="text/csv")
     given_document(world, OF_CHAT, "open.md", "")
     theirs = Author(audience=Audience(open=False, people=("usr_ahmad",)))
-    given_document(world, HIS, "theirs", "x", maker=theirs)
+    given_document(world, HIS, "theirs", "x", author=theirs)
     at = rfc3339(NOON)
     [(status, listed)] = told(world)
     assert (status, listed.splitlines()) == (
@@ -341,10 +341,10 @@ def test_where_room_is_short_documents_are_cut_further_and_the_newest_messages_s
     assert text.count("=== doc ") == text.count("[cut: ") == 4
 
 
-@pytest.mark.parametrize("maker", [Author(), Author(audience=HUSAM_ALONE)])
-def test_what_is_on_show_in_a_private_chat_is_the_open_and_the_persons_own(maker: Author) -> None:
+@pytest.mark.parametrize("author", [Author(), Author(audience=HUSAM_ALONE)])
+def test_pinned_documents_in_private_chat_are_open_ones_and_the_persons_own(author: Author) -> None:
     world = talking(private=True)
-    given_document(world, HIS, "his", "for him", on_show=True, maker=maker)
+    given_document(world, HIS, "his", "for him", on_show=True, author=author)
     given_document(world, OWN, "rules", "for all", on_show=True)
     text = prompt(world)
     assert text.index("| for all") < text.index("| for him")

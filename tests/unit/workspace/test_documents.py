@@ -12,12 +12,12 @@ from skein.models.memory.memory import revision_key
 from skein.models.workspace.document import (
     MAX_DOCUMENT_BYTES,
     MAX_OF_CHAT,
-    MAX_ON_SHOW,
+    MAX_PINNED,
     MAX_SOURCES,
     Document,
     DocumentReach,
     Folder,
-    Shelf,
+    PinnedDocuments,
 )
 from skein.services.account_linking.owned_items import move_owned
 from skein.services.workspace.document_edits import Author, Revision
@@ -39,9 +39,9 @@ def write(world: World, name: str = "plan", text: str = "One\n", **fields: objec
     return world.app.documents.get(REACH, name)
 
 
-def shelf(world: World) -> list[str]:
+def pins(world: World) -> list[str]:
     """The names of what is always on show."""
-    ids = Shelf.found_in(world.table.get(FOLDER.shelf_key)).documents
+    ids = PinnedDocuments.found_in(world.table.get(FOLDER.pins_key)).documents
     return [world.app.documents.get(REACH, each).name for each in ids]
 
 
@@ -165,7 +165,7 @@ def test_a_deleted_document_is_gone_and_a_new_one_of_its_name_is_another() -> No
     assert (done.deed, done.name, done.version) == ("deleted", "plan", 1)
     with pytest.raises(NotFound):
         world.app.documents.get(REACH, "plan")
-    assert shelf(world) == []
+    assert pins(world) == []
     again = write(world)
     assert (again.version, again.key) == (1, first.key)
     assert again.generation != first.generation
@@ -188,7 +188,7 @@ def test_of_texts_that_are_appended_at_once_none_is_lost() -> None:
     assert sorted(document.text.strip("<>").split("><")) == sorted(map(str, range(24)))
 
 
-def test_of_those_who_put_documents_on_show_at_once_only_as_many_succeed_as_may() -> None:
+def test_concurrent_pins_over_limit_are_refused() -> None:
     world = World()
 
     def put(n: int) -> bool:
@@ -200,9 +200,9 @@ def test_of_those_who_put_documents_on_show_at_once_only_as_many_succeed_as_may(
 
     with ThreadPoolExecutor(8) as pool:
         outcomes = list(pool.map(put, range(12)))
-    assert sum(outcomes) == MAX_ON_SHOW == len(shelf(world))
+    assert sum(outcomes) == MAX_PINNED == len(pins(world))
     kept = world.app.documents.list(FOLDER, limit=100).items
-    assert {document.name for document in kept} == set(shelf(world))
+    assert {document.name for document in kept} == set(pins(world))
 
 
 def test_a_change_that_rests_on_a_document_since_made_anew_is_made_on_the_new_one() -> None:
@@ -227,12 +227,12 @@ def test_an_effect_that_is_carried_out_again_changes_nothing() -> None:
     write(world)
     append, remove = Author(effect="run:1:0", guard=HOLDS), Author(effect="run:1:1", guard=HOLDS)
     for _ in range(2):
-        done = world.app.documents.revise(REACH, "plan", Revision(append="Two\n"), maker=append)
+        done = world.app.documents.revise(REACH, "plan", Revision(append="Two\n"), author=append)
         assert (done.deed, done.version) == ("changed", 2)
     assert world.app.documents.get(REACH, "plan").text == "One\nTwo\n"
-    first = world.app.documents.delete(REACH, "plan", maker=remove)
+    first = world.app.documents.delete(REACH, "plan", author=remove)
     write(world, text="Since then\n")
-    assert world.app.documents.delete(REACH, "plan", maker=remove) == first
+    assert world.app.documents.delete(REACH, "plan", author=remove) == first
     assert world.app.documents.get(REACH, "plan").text == "Since then\n"
 
 
@@ -241,10 +241,10 @@ def test_an_effect_on_one_document_is_not_repeated_on_another_of_the_same_name()
     both = DocumentReach(folders=(HERS, FOLDER))
     write(world)
     world.app.documents.write(
-        DocumentReach(folders=(HERS,)), "plan", "hers", new_in=HERS, maker=Author(audience=ANN)
+        DocumentReach(folders=(HERS,)), "plan", "hers", new_in=HERS, author=Author(audience=ANN)
     )
     for _ in range(2):
-        world.app.documents.delete(both, "plan", maker=Author(effect="run:1:0"))
+        world.app.documents.delete(both, "plan", author=Author(effect="run:1:0"))
     assert world.app.documents.get(both, "plan").text == "One\n"
 
 
@@ -253,9 +253,9 @@ def test_nothing_is_changed_for_a_run_that_is_in_other_hands() -> None:
     write(world)
     lost = Author(effect="run:1:0", guard=FAILS)
     with pytest.raises(LostLease):
-        world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=lost)
+        world.app.documents.revise(REACH, "plan", Revision(append="x"), author=lost)
     with pytest.raises(LostLease):
-        world.app.documents.delete(REACH, "plan", maker=lost)
+        world.app.documents.delete(REACH, "plan", author=lost)
     assert world.app.documents.get(REACH, "plan").text == "One\n"
 
 
@@ -272,14 +272,14 @@ def test_every_change_of_an_agents_documents_is_seen_in_the_revision() -> None:
 # ---------------------------------------------------------------------- on show
 
 
-def test_what_is_on_show_stands_on_the_shelf_until_it_is_not() -> None:
+def test_pinned_document_is_listed_until_unpinned() -> None:
     world = World()
     write(world, "b", on_show=True)
     write(world, "a", on_show=True)
     write(world, "c")
-    assert shelf(world) == ["b", "a"]
+    assert pins(world) == ["b", "a"]
     world.app.documents.revise(REACH, "b", Revision(on_show=False))
-    assert shelf(world) == ["a"]
+    assert pins(world) == ["a"]
 
 
 def test_a_chats_documents_are_listed_on_the_chat_ten_at_most() -> None:
@@ -342,7 +342,7 @@ def test_a_document_is_found_only_where_it_may_be_shown() -> None:
     world = World()
     hers = Author(audience=ANN)
     within = DocumentReach(folders=(HERS, FOLDER), place=ANN)
-    world.app.documents.write(within, "diary", "secret", new_in=HERS, maker=hers)
+    world.app.documents.write(within, "diary", "secret", new_in=HERS, author=hers)
     assert world.app.documents.get(within, "diary").text == "secret"
     two = Audience(open=False, people=("usr_ann", "usr_ben"))
     for place in (OPEN, two, Audience(open=False)):
@@ -366,9 +366,9 @@ def test_a_name_is_free_for_whoever_may_not_be_shown_the_document_that_has_it() 
     """What they are told is what they would be told of any other name."""
     world = World()
     for text in ("secret", "second secret"):
-        world.app.documents.write(EARLIER, "log", text, new_in=TEAM, maker=Author(audience=ANN))
+        world.app.documents.write(EARLIER, "log", text, new_in=TEAM, author=Author(audience=ANN))
     told = [
-        world.app.documents.write(LATER, name, "ours", new_in=TEAM, maker=Author(audience=BOTH))
+        world.app.documents.write(LATER, name, "ours", new_in=TEAM, author=Author(audience=BOTH))
         for name in ("log", "log (2)", "free")
     ]
     assert {(done.deed, done.version, done.characters) for done in told} == {("created", 1, 4)}
@@ -376,14 +376,14 @@ def test_a_name_is_free_for_whoever_may_not_be_shown_the_document_that_has_it() 
         world.app.documents.get(LATER, "log (3)")
     names = ("log", "log (2)", "log (2) (2)")
     assert texts_of(world, EARLIER, *names) == ["ours", "ours", "second secret"]
-    changed = world.app.documents.write(LATER, "log", "more", maker=Author(audience=BOTH))
+    changed = world.app.documents.write(LATER, "log", "more", author=Author(audience=BOTH))
     assert (changed.deed, changed.version) == ("changed", 2)
 
 
-def test_what_gives_way_stays_on_show_and_listed_by_its_threads() -> None:
+def test_renamed_hidden_document_stays_pinned_and_listed_by_threads() -> None:
     world = World()
     earlier = Author(audience=ANN)
-    world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, on_show=True, maker=earlier)
+    world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, on_show=True, author=earlier)
     before, after = (
         Owner(tenant=TENANT, agent_id="agt_a", scope=TEAM.scope, audience=who)
         for who in (ANN, BOTH)
@@ -391,8 +391,8 @@ def test_what_gives_way_stays_on_show_and_listed_by_its_threads() -> None:
     threads = world.app.threads
     old = threads.create(before, {"concern": "Before", "documents": ("log",)})
     new = threads.create(after, {"concern": "After", "documents": ("log",)})
-    world.app.documents.write(LATER, "log", "ours", new_in=TEAM, maker=Author(audience=BOTH))
-    shown = Shelf.found_in(world.table.get(TEAM.shelf_key)).documents
+    world.app.documents.write(LATER, "log", "ours", new_in=TEAM, author=Author(audience=BOTH))
+    shown = PinnedDocuments.found_in(world.table.get(TEAM.pins_key)).documents
     assert shown == (Document.id_of("log (2)"),)
     lists = [threads.get(after.reach, each.id).documents for each in (old, new)]
     assert lists == [("log (2)",), ("log",)]
@@ -403,8 +403,8 @@ def test_a_chats_document_gives_way_as_well_and_stays_listed_on_the_chat() -> No
     world = World()
     world.chat(person("usr_ann", "Ann"), chat_id="chat_1", visibility="private")
     earlier, later = (DocumentReach(folders=(OF_CHAT,), place=who) for who in (ANN, BOTH))
-    world.app.documents.write(earlier, "log", "x", new_in=OF_CHAT, maker=Author(audience=ANN))
-    world.app.documents.write(later, "log", "y", new_in=OF_CHAT, maker=Author(audience=BOTH))
+    world.app.documents.write(earlier, "log", "x", new_in=OF_CHAT, author=Author(audience=ANN))
+    world.app.documents.write(later, "log", "y", new_in=OF_CHAT, author=Author(audience=BOTH))
     ids = [Document.id_of(name) for name in ("log (2)", "log")]
     assert list(world.stored_chat("chat_1").documents) == ids
     assert texts_of(world, earlier, "log", "log (2)") == ["y", "x"]
@@ -414,10 +414,10 @@ def test_a_change_to_what_gives_way_is_not_lost() -> None:
     table = MeanwhileTable()
     world = World(overrides={"table": table})
     hers, ours = Author(audience=ANN), Author(audience=BOTH)
-    world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, maker=hers)
+    world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, author=hers)
     append = Revision(append="!")
-    table.before = ("DOC#", lambda: world.app.documents.revise(EARLIER, "log", append, maker=hers))
-    world.app.documents.write(LATER, "log", "ours", new_in=TEAM, maker=ours)
+    table.before = ("DOC#", lambda: world.app.documents.revise(EARLIER, "log", append, author=hers))
+    world.app.documents.write(LATER, "log", "ours", new_in=TEAM, author=ours)
     assert texts_of(world, EARLIER, "log", "log (2)") == ["ours", "secret!"]
 
 
@@ -428,11 +428,11 @@ def test_an_open_document_can_be_read_in_private_but_not_changed() -> None:
     assert world.app.documents.get(within, "plan").text == "One\n"
     hers = Author(audience=ANN)
     with pytest.raises(Conflict, match="not changed"):
-        world.app.documents.write(within, "plan", "secret", new_in=HERS, maker=hers)
+        world.app.documents.write(within, "plan", "secret", new_in=HERS, author=hers)
     with pytest.raises(Conflict, match="not changed"):
-        world.app.documents.revise(within, "plan", Revision(append="secret"), maker=hers)
+        world.app.documents.revise(within, "plan", Revision(append="secret"), author=hers)
     with pytest.raises(Conflict, match="not changed"):
-        world.app.documents.delete(within, "plan", maker=hers)
+        world.app.documents.delete(within, "plan", author=hers)
     assert world.app.documents.get(REACH, "plan").text == "One\n"
 
 
@@ -442,13 +442,13 @@ def test_change_document_from_what_fewer_people_heard_is_refused() -> None:
     hers = Author(audience=ANN)
     private = Folder(tenant=TENANT, agent_id="agt_a", scope="chat:chat_9")
     reach = DocumentReach(folders=(private,), place=both, content=ANN)
-    world.app.documents.write(reach, "log", "a", new_in=private, maker=Author(audience=both))
+    world.app.documents.write(reach, "log", "a", new_in=private, author=Author(audience=both))
     with pytest.raises(Conflict, match="not changed"):
-        world.app.documents.revise(reach, "log", Revision(append="b"), maker=hers)
+        world.app.documents.revise(reach, "log", Revision(append="b"), author=hers)
     with pytest.raises(Conflict, match="not changed"):
-        world.app.documents.write(reach, "log", "b", new_in=private, maker=hers)
+        world.app.documents.write(reach, "log", "b", new_in=private, author=hers)
     with pytest.raises(Conflict, match="not changed"):
-        world.app.documents.delete(reach, "log", maker=hers)
+        world.app.documents.delete(reach, "log", author=hers)
     document = world.app.documents.get(reach, "log")
     assert (document.text, document.audience, document.version) == ("a", both, 1)
 
@@ -460,7 +460,7 @@ def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost
     world = World()
     caller = Folder(tenant=TENANT, agent_id="agt_a", scope="user:usr_caller")
     for folder, people, count in ((caller, "usr_caller", 4), (HERS, "usr_ann", 3)):
-        maker = Author(audience=Audience(open=False, people=(people,)))
+        author = Author(audience=Audience(open=False, people=(people,)))
         for n in range(count):
             world.app.documents.write(
                 DocumentReach(folders=(folder,)),
@@ -468,7 +468,7 @@ def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost
                 f"{people} {n}",
                 new_in=folder,
                 on_show=True,
-                maker=maker,
+                author=author,
             )
     for _ in range(2):
         move_owned(world.table, TENANT, "agt_a", "usr_caller", "usr_ann")
@@ -480,7 +480,7 @@ def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost
     }
     assert {each.audience for each in kept.values()} == {ANN}
     assert {each.scope for each in kept.values()} == {"user:usr_ann"}
-    on_show = Shelf.found_in(world.table.get(HERS.shelf_key)).documents
+    on_show = PinnedDocuments.found_in(world.table.get(HERS.pins_key)).documents
     assert sorted(on_show) == sorted(each.id for each in kept.values())
     assert world.table.query(caller.partition).items == ()
 
@@ -489,13 +489,13 @@ def test_a_document_knows_every_chat_that_has_a_part_in_it_up_to_a_hundred() -> 
     world = World()
     write(world)
     for n in range(MAX_SOURCES):
-        maker = Author(source_chat_id=f"chat_{n}")
+        author = Author(source_chat_id=f"chat_{n}")
         for _ in range(2):
-            world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=maker)
+            world.app.documents.revise(REACH, "plan", Revision(append="x"), author=author)
     document = world.app.documents.get(REACH, "plan")
     assert document.chat_ids == tuple(f"chat_{n}" for n in range(MAX_SOURCES))
     late = Author(source_chat_id="chat_late")
     with pytest.raises(Conflict, match="100 chats"):
-        world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=late)
+        world.app.documents.revise(REACH, "plan", Revision(append="x"), author=late)
     known = Author(source_chat_id="chat_5")
-    world.app.documents.revise(REACH, "plan", Revision(append="x"), maker=known)
+    world.app.documents.revise(REACH, "plan", Revision(append="x"), author=known)

@@ -9,7 +9,7 @@ from skein.models.common.audience import Audience
 from skein.models.common.ownership import MAX_KEPT, Owner, Reach
 from skein.models.planning.goal import MAX_GOALS
 from skein.models.planning.plan import MAX_PLANS, Plan
-from skein.models.workspace.document import MAX_OF_CHAT, MAX_ON_SHOW, DocumentReach, Folder
+from skein.models.workspace.document import MAX_OF_CHAT, MAX_PINNED, DocumentReach, Folder
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
 from skein.settings import Settings
@@ -118,15 +118,15 @@ def thread(world: World, owner: Owner, reach: Reach, n: int) -> object:
     return world.app.threads.create(owner, {"concern": f"Thread {n}"}, reach=reach)
 
 
-def shelved(world: World, owner: Owner, reach: Reach, n: int, folder: Folder = TEAM) -> object:
+def listing(world: World, owner: Owner, reach: Reach, n: int, folder: Folder = TEAM) -> object:
     within = DocumentReach(folders=(folder,), place=reach.place, content=reach.content)
     name = f"doc {n} of {len(owner.audience.people)}"
-    maker = Author(audience=owner.audience)
-    return world.app.documents.write(within, name, "", new_in=folder, on_show=True, maker=maker)
+    author = Author(audience=owner.audience)
+    return world.app.documents.write(within, name, "", new_in=folder, on_show=True, author=author)
 
 
 def of_chat(world: World, owner: Owner, reach: Reach, n: int) -> object:
-    return shelved(world, owner, reach, n, OF_CHAT)
+    return listing(world, owner, reach, n, OF_CHAT)
 
 
 Make = Callable[[World, Owner, Reach, int], object]
@@ -134,7 +134,7 @@ LIMITS = {
     "goals": (goal, MAX_GOALS, MAX_KEPT),
     "plans": (plan, MAX_PLANS, MAX_KEPT),
     "threads": (thread, 10, 20),
-    "documents on show": (shelved, MAX_ON_SHOW, 2 * MAX_ON_SHOW),
+    "documents on show": (listing, MAX_PINNED, 2 * MAX_PINNED),
     "documents of a chat": (of_chat, MAX_OF_CHAT, 2 * MAX_OF_CHAT),
 }
 

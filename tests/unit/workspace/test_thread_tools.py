@@ -11,7 +11,7 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord, Step
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.models.workspace.skill import SkillHead
-from skein.models.workspace.thread import Thread, Workbench
+from skein.models.workspace.thread import Thread, ThreadIndex
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
 from tests.support.agents import (
@@ -78,8 +78,8 @@ def section(prompt: PromptRecord, name: str) -> str:
     return next((part.text for part in prompt.sections if part.name == name), "")
 
 
-def bench(world: World, scope: str | None = None) -> Workbench:
-    return Workbench.found_in(world.table.get(Workbench.key_of(TENANT, COACH.id, scope)))
+def index(world: World, scope: str | None = None) -> ThreadIndex:
+    return ThreadIndex.found_in(world.table.get(ThreadIndex.key_of(TENANT, COACH.id, scope)))
 
 
 # ---------------------------------------------------------------------- before and after a switch
@@ -139,7 +139,7 @@ def test_a_run_that_waited_goes_on_with_its_own_thread_wherever_others_have_swit
         False,
         True,
     ]
-    assert bench(world).active_thread_id == theirs.id
+    assert index(world).active_thread_id == theirs.id
 
 
 def test_two_runs_that_switch_at_once_each_see_what_they_have_taken_up() -> None:
@@ -165,8 +165,8 @@ def test_two_runs_that_switch_at_once_each_see_what_they_have_taken_up() -> None
     [rival] = world.runs("chat_2")
     assert (run.status, rival.status) == ("done", "done")
     assert (run.active_thread_id, rival.active_thread_id) == (one.id, other.id)
-    assert bench(world).active_thread_id == one.id  # its switch came last
-    assert [thread.chat_ids for thread in bench(world).threads] == [("chat_1",), ("chat_2",)]
+    assert index(world).active_thread_id == one.id  # its switch came last
+    assert [thread.chat_ids for thread in index(world).threads] == [("chat_1",), ("chat_2",)]
 
 
 # ---------------------------------------------------------------------- the other tools
@@ -183,10 +183,10 @@ def test_a_thread_is_begun_carried_on_and_completed() -> None:
         END,
     )
     asked(world)
-    [thread] = bench(world).threads
+    [thread] = index(world).threads
     assert (thread.kind, thread.documents, thread.mode) == ("deliverable", ("plan.md",), "writing")
     assert (thread.source_chat_id, thread.chat_ids) == ("chat_1", ("chat_1",))
-    assert bench(world).active_thread_id is None
+    assert index(world).active_thread_id is None
     world.model.script.extend(
         [
             calls(("switch_thread", {"thread_id": thread.id})),
@@ -208,7 +208,7 @@ def test_a_thread_is_begun_carried_on_and_completed() -> None:
     assert (ended.status, ended.evidence) == ("completed", "Husam said yes")
     assert (ended.progress, ended.blocking) == ("Half", "Finance")
     assert (ended.documents, ended.bound_skills) == (("q4.csv",), ())
-    assert bench(world) == Workbench(version=bench(world).version)
+    assert index(world) == ThreadIndex(version=index(world).version)
 
 
 def test_what_is_attached_or_bound_to_the_active_thread_is_shown_at_once() -> None:
@@ -269,7 +269,7 @@ def test_a_tenants_own_skill_comes_with_the_mode_that_it_names() -> None:
     assert text.index("[core]") < text.index("[data-analysis]") < text.index("[forecasting]")
 
 
-def test_what_is_always_on_show_stays_whatever_the_agent_is_at_but_once() -> None:
+def test_pinned_document_of_active_thread_is_shown_once() -> None:
     world = on_stage(END)
     write(world, "house rules", "Be kind", on_show=True)
     write(world, "plan.md", "# Q4", on_show=True)
@@ -325,7 +325,7 @@ def test_runs_in_a_chat_begin_with_the_thread_that_is_pinned_there() -> None:
     assert here.startswith(f"ACTIVE THREAD: {pinned.id} [pinned to this chat]")
     there = section(prompts(world, asked(world, "chat_2"))[0], "ACTIVE THREAD")
     assert there.startswith(f"ACTIVE THREAD: {other.id}\n")
-    assert bench(world).active_thread_id == other.id
+    assert index(world).active_thread_id == other.id
     world.app.pins.pin(TENANT, "chat_1", COACH.id, None)
     assert other.id in section(prompts(world, asked(world))[0], "ACTIVE THREAD")
 
@@ -365,7 +365,7 @@ def test_what_the_agent_is_at_with_one_person_shows_nowhere_else() -> None:
     begun = calls(("create_thread", {"concern": "Husam is ill"}))
 
     def take(_: Any) -> Any:
-        [thread] = bench(world, SCOPE).threads
+        [thread] = index(world, SCOPE).threads
         return calls(("switch_thread", {"thread_id": thread.id}))
 
     world.model.script.extend([begun, take, END])
@@ -379,7 +379,7 @@ def test_what_the_agent_is_at_with_one_person_shows_nowhere_else() -> None:
         [run] = world.runs(chat_id)
         [prompt] = prompts(world, run)
         assert not section(prompt, "ACTIVE THREAD") + section(prompt, "PENDING THREADS")
-    assert bench(world).threads == ()
+    assert index(world).threads == ()
 
 
 def test_in_private_an_open_thread_is_seen_and_taken_up_but_not_changed() -> None:
@@ -403,8 +403,8 @@ def test_in_private_an_open_thread_is_seen_and_taken_up_but_not_changed() -> Non
     shown, *refused, _ = told(world, asked(world))
     assert "| - the numbers first" in shown
     assert all("not changed" in each for each in refused)
-    assert bench(world).threads == (thread,)
-    assert bench(world).active_thread_id is None
+    assert index(world).threads == (thread,)
+    assert index(world).active_thread_id is None
     assert thread.id in section(prompts(world, asked(world))[0], "ACTIVE THREAD")
 
 
@@ -418,7 +418,7 @@ def test_a_document_of_a_private_thread_counts_before_the_open_one_of_its_name()
         "plan.md",
         "For Husam",
         new_in=folder,
-        maker=Author(audience=ann),
+        author=Author(audience=ann),
     )
     thread = begin(world, "Ours", owner, documents=["plan.md", "q4.csv"])
     reach = owner.reach.model_copy(update={"scopes": (None, SCOPE)})
@@ -462,9 +462,9 @@ def test_the_unit_holds_nothing_of_runs_with_another_thread() -> None:
     world.app.threads.switch(OWNER.reach, one.id)
     world.model.script.extend([END])
     asked(world)
-    stints = [(stint.run_id, stint.activation) for stint in world.app.threads.stints(one)]
-    assert stints == [(the_run(world).id, 1)]
-    assert world.app.threads.stints(other) == ()
+    run_links = [(link.run_id, link.activation) for link in world.app.threads.run_links(one)]
+    assert run_links == [(the_run(world).id, 1)]
+    assert world.app.threads.run_links(other) == ()
 
 
 def test_a_worker_that_takes_over_changes_the_thread_that_the_prompt_showed(
@@ -489,5 +489,5 @@ def test_a_worker_that_takes_over_changes_the_thread_that_the_prompt_showed(
     world.drain()
     run = the_run(world)
     assert (run.status, stored(world, run).active_thread_id) == ("done", mine.id)
-    progress = {thread.concern: thread.progress for thread in bench(world).threads}
+    progress = {thread.concern: thread.progress for thread in index(world).threads}
     assert progress == {"Mine": "Half", "Theirs": None}

@@ -10,7 +10,7 @@ from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Exists, Key, Missing
 from skein.models.workspace.document import DocumentReach, Folder
-from skein.models.workspace.thread import MAX_KEPT_ON_BENCH, Thread, ThreadRunLink, Workbench
+from skein.models.workspace.thread import MAX_KEPT_OPEN_THREADS, Thread, ThreadIndex, ThreadRunLink
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
 from skein.settings import Settings
@@ -30,10 +30,10 @@ HOLDS, FAILS = Check(NOWHERE, Missing()), Check(NOWHERE, Exists())
 def begin(world: World, concern: str = "The Q4 report", **fields: Any) -> Thread:
     world.clock.advance(1)
     owner = fields.pop("owner", OWNER)
-    maker = fields.pop("maker", Author())
+    author = fields.pop("maker", Author())
     thread_id = fields.pop("thread_id", None)
     return world.app.threads.create(
-        owner, {"concern": concern, **fields}, thread_id=thread_id, maker=maker
+        owner, {"concern": concern, **fields}, thread_id=thread_id, author=author
     )
 
 
@@ -42,8 +42,8 @@ def write(world: World, name: str, media_type: str = "text/markdown", text: str 
     world.app.documents.write(reach, name, text, new_in=FOLDER, media_type=media_type)
 
 
-def bench(world: World, scope: str | None = None) -> Workbench:
-    return Workbench.found_in(world.table.get(Workbench.key_of(TENANT, "agt_a", scope)))
+def index(world: World, scope: str | None = None) -> ThreadIndex:
+    return ThreadIndex.found_in(world.table.get(ThreadIndex.key_of(TENANT, "agt_a", scope)))
 
 
 # ---------------------------------------------------------------------- begun
@@ -55,7 +55,7 @@ def test_a_thread_begins_open_and_is_not_the_active_one() -> None:
     assert (thread.concern, thread.goal) == ("The Q4 report", "Everybody agrees on the numbers")
     assert (thread.status, thread.kind, thread.priority) == ("open", "exploratory", 2)
     assert world.app.threads.get(REACH, thread.id) == thread
-    assert bench(world).threads == (thread,)
+    assert index(world).threads == (thread,)
     assert world.app.threads.active_id(REACH) is None
 
 
@@ -73,7 +73,7 @@ def test_beginning_with_the_same_id_again_changes_nothing_even_once_it_has_ended
     assert begin(world, "Something else", thread_id="thr_1") == first
     ended = world.app.threads.change(REACH, "thr_1", changes.ended("completed", NOON))
     assert begin(world, "Something else", thread_id="thr_1") == ended
-    assert bench(world).threads == ()
+    assert index(world).threads == ()
 
 
 def test_its_documents_say_how_it_is_worked_at_and_what_it_is_about() -> None:
@@ -98,7 +98,7 @@ def test_documents_and_skills_must_be_there() -> None:
         begin(world, documents=["plan"])
     with pytest.raises(NotFound, match="no skill 'cooking'"):
         begin(world, bound_skills=["cooking"])
-    assert bench(world).threads == ()
+    assert index(world).threads == ()
 
 
 def test_a_fourth_open_thread_is_refused_until_one_ends() -> None:
@@ -118,10 +118,10 @@ def test_how_many_may_be_open_is_a_setting() -> None:
     begin(world, owner=HERS)  # each audience has its own bench
 
 
-def test_create_thread_with_a_bench_full_of_hidden_ones_is_refused_without_a_number() -> None:
+def test_create_thread_with_index_full_of_hidden_threads_is_refused_without_a_number() -> None:
     world = World()
     reach = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=ANN)
-    for n in range(MAX_KEPT_ON_BENCH):
+    for n in range(MAX_KEPT_OPEN_THREADS):
         people = Audience(open=False, people=(f"usr_{n}",))
         owner = HERS.model_copy(update={"scope": "chat:chat_1", "audience": people})
         world.app.threads.create(owner, {"concern": "x"}, reach=reach)
@@ -153,9 +153,9 @@ def test_more_text_than_an_item_holds_is_refused_clearly() -> None:
 def test_nothing_is_begun_by_a_run_that_was_taken_over() -> None:
     world = World()
     with pytest.raises(LostLease):
-        begin(world, maker=Author(guard=FAILS))
-    begin(world, maker=Author(guard=HOLDS))
-    assert len(bench(world).threads) == 1
+        begin(world, author=Author(guard=FAILS))
+    begin(world, author=Author(guard=HOLDS))
+    assert len(index(world).threads) == 1
 
 
 # ---------------------------------------------------------------------- changed
@@ -216,18 +216,18 @@ def test_a_document_that_is_gone_can_still_be_detached() -> None:
 def test_an_effect_that_was_carried_out_is_not_carried_out_again() -> None:
     world = World()
     thread = begin(world)
-    maker = Author(effect="effect-1")
+    author = Author(effect="effect-1")
     said = changes.fields({"progress": "Half"})
-    world.app.threads.change(REACH, thread.id, said, maker=maker)
+    world.app.threads.change(REACH, thread.id, said, author=author)
     world.app.threads.change(REACH, thread.id, changes.fields({"progress": "Nearly"}))
-    again = world.app.threads.change(REACH, thread.id, said, maker=maker)
+    again = world.app.threads.change(REACH, thread.id, said, author=author)
     assert again.progress == "Nearly"
 
 
 # ---------------------------------------------------------------------- ended
 
 
-def test_a_completed_thread_keeps_its_evidence_and_leaves_the_bench() -> None:
+def test_completed_thread_keeps_evidence_and_leaves_index() -> None:
     world = World()
     thread = begin(world)
     world.app.threads.switch(REACH, thread.id)
@@ -235,7 +235,7 @@ def test_a_completed_thread_keeps_its_evidence_and_leaves_the_bench() -> None:
     after = world.app.threads.change(REACH, thread.id, done)
     assert (after.status, after.evidence, after.learned) == ("completed", "Signed", "Ask early")
     assert (after.completed_at, after.archived_at) == (NOON, None)
-    assert bench(world).threads == ()
+    assert index(world).threads == ()
     assert world.app.threads.active_id(REACH) is None
     assert world.app.threads.get(REACH, thread.id) == after
 
@@ -252,10 +252,10 @@ def test_what_has_ended_is_changed_and_taken_up_no_more() -> None:
 
 def test_deleting_a_thread_leaves_nothing_of_it() -> None:
     world = World()
-    maker = Author(source_run_id="run_1_chat_1", source_chat_id="chat_1")
+    author = Author(source_run_id="run_1_chat_1", source_chat_id="chat_1")
     for end in (False, True):
         thread = begin(world)
-        world.app.threads.switch(REACH, thread.id, maker=maker)
+        world.app.threads.switch(REACH, thread.id, author=author)
         if end:
             world.app.threads.change(REACH, thread.id, changes.ended("completed", NOON))
         world.app.threads.delete(REACH, thread.id)
@@ -272,13 +272,13 @@ def test_deleting_a_thread_leaves_nothing_of_it() -> None:
 def test_a_thread_that_is_taken_up_belongs_to_the_chat_and_knows_the_run() -> None:
     world = World()
     thread = begin(world)
-    maker = Author(source_run_id="run_1_chat_1", source_chat_id="chat_1", activation=2)
-    world.app.threads.switch(REACH, thread.id, maker=maker)
+    author = Author(source_run_id="run_1_chat_1", source_chat_id="chat_1", activation=2)
+    world.app.threads.switch(REACH, thread.id, author=author)
     assert world.app.threads.active_id(REACH) == thread.id
     assert world.app.threads.get(REACH, thread.id).chat_ids == ("chat_1",)
     key = ThreadRunLink.key_of(TENANT, "agt_a", None, thread.id, "run_1_chat_1", 2)
-    stint = ThreadRunLink.from_item(world.table.get(key) or {})
-    assert (stint.run_id, stint.activation, stint.audience) == ("run_1_chat_1", 2, OPEN)
+    link = ThreadRunLink.from_item(world.table.get(key) or {})
+    assert (link.run_id, link.activation, link.audience) == ("run_1_chat_1", 2, OPEN)
 
 
 def test_an_unknown_thread_is_not_taken_up() -> None:
@@ -297,10 +297,10 @@ def test_operators_can_let_no_thread_be_active() -> None:
 def test_a_retried_switch_does_not_take_back_what_another_run_switched_to_since() -> None:
     world = World()
     one, other = begin(world), begin(world)
-    maker = Author(effect="effect-1", source_run_id="run_1_chat_1")
-    world.app.threads.switch(REACH, one.id, maker=maker)
-    world.app.threads.switch(REACH, other.id, maker=Author(effect="effect-2"))
-    world.app.threads.switch(REACH, one.id, maker=maker)
+    author = Author(effect="effect-1", source_run_id="run_1_chat_1")
+    world.app.threads.switch(REACH, one.id, author=author)
+    world.app.threads.switch(REACH, other.id, author=Author(effect="effect-2"))
+    world.app.threads.switch(REACH, one.id, author=author)
     assert world.app.threads.active_id(REACH) == other.id
 
 
@@ -324,13 +324,13 @@ def test_two_that_switch_and_two_that_write_at_once_all_get_through() -> None:
 
     def do(n: int) -> None:
         thread = threads[n % 3]
-        world.app.threads.switch(REACH, thread.id, maker=Author(effect=f"switch-{n}"))
+        world.app.threads.switch(REACH, thread.id, author=Author(effect=f"switch-{n}"))
         noted = changes.fields({("approach", "progress", "blocking")[n // 3 % 3]: f"note {n}"})
-        world.app.threads.change(REACH, thread.id, noted, maker=Author(effect=f"note-{n}"))
+        world.app.threads.change(REACH, thread.id, noted, author=Author(effect=f"note-{n}"))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(do, range(9)))
-    left = bench(world)
+    left = index(world)
     assert [thread.id for thread in left.threads] == [thread.id for thread in threads]
     assert left.active_thread_id in {thread.id for thread in threads}
     for n, thread in enumerate(left.threads):
@@ -356,13 +356,13 @@ def test_what_is_at_work_with_one_person_does_not_show_elsewhere() -> None:
 def test_an_open_thread_is_taken_up_in_private_without_being_touched() -> None:
     world = World()
     thread = begin(world)
-    maker = Author(audience=ANN, source_run_id="run_1_chat_1", source_chat_id="chat_1")
-    world.app.threads.switch(WITH_ANN, thread.id, maker=maker)
+    author = Author(audience=ANN, source_run_id="run_1_chat_1", source_chat_id="chat_1")
+    world.app.threads.switch(WITH_ANN, thread.id, author=author)
     assert world.app.threads.active_id(WITH_ANN) == thread.id
     assert world.app.threads.active_id(REACH) is None
     assert world.app.threads.get(REACH, thread.id) == thread
-    stints = world.table.query(f"{TENANT}#AGENT#agt_a", first="STINT#", last="STINT#~")
-    assert stints.items == ()  # its export shows nothing that was said in private
+    run_links = world.table.query(f"{TENANT}#AGENT#agt_a", first="STINT#", last="STINT#~")
+    assert run_links.items == ()  # its export shows nothing that was said in private
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_an_open_thread_is_taken_up_in_private_without_being_touched() -> None:
         changes.detached("plan"),
     ],
 )
-def test_an_open_thread_is_not_changed_in_private(change: changes.Change) -> None:
+def test_an_open_thread_is_not_changed_in_private(change: changes.ThreadEdit) -> None:
     world = World()
     thread = begin(world)
     with pytest.raises(Conflict, match="not changed"):
@@ -391,7 +391,7 @@ def test_change_from_what_fewer_people_heard_is_refused() -> None:
     noted = changes.fields({"progress": "Half"})
     reach = owner.reach.model_copy(update={"place": both, "content": ANN})
     with pytest.raises(Conflict, match="not changed"):
-        world.app.threads.change(reach, thread.id, noted, maker=Author(audience=ANN))
+        world.app.threads.change(reach, thread.id, noted, author=Author(audience=ANN))
     assert world.app.threads.get(reach, thread.id) == thread
 
 

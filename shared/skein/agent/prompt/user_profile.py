@@ -27,8 +27,8 @@ def user_profile(
         The section; None if only the name is known, which the history shows, and the agent may
         update no field.
     """
-    may_note = NOTING in agent.enabled_tools and bool(agent.profile_fields)
-    if user is None or not (user.profile or user.time_zone or may_note):
+    may_update = NOTING in agent.enabled_tools and bool(agent.profile_fields)
+    if user is None or not (user.profile or user.time_zone or may_update):
         return None
     own = {"name": user.name, "time_zone": user.time_zone}
     known = own | {name: value for name, value in user.profile.items() if name not in own}
@@ -37,7 +37,7 @@ def user_profile(
         for name, value in known.items()
         if value is not None
     ]
-    if may_note:
+    if may_update:
         names = ", ".join(map(quoted_id, agent.profile_fields))
         lines.insert(0, f"  {render('profile_hint', {'fields': names})}")
     return listing("USER PROFILE", lines, limit, counter, priority=PROFILE_GIVES_WAY)

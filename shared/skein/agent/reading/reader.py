@@ -27,8 +27,8 @@ from skein.agent.reading.workspace import (
     NO_THREADS,
     OpenThreads,
     ShownDocument,
-    material_of,
     open_threads,
+    workspace_of,
 )
 from skein.errors import NotFound
 from skein.models.chats.borrowed import Borrowed
@@ -268,14 +268,14 @@ class Reader:
         scope, destination = scope_of(chat), destination_of(chat)
         own_scope = own_scope_of(run, chat)
         threads = open_threads(run, chat, member, own_scope, first.owned, destination)
-        material = material_of(run.tenant, run.agent_id, scope, chat, first.owned, threads)
-        named += [*wanted, *borrowed_keys, *material.keys, *keys_of_snapshot(chat, member)]
+        workspace = workspace_of(run.tenant, run.agent_id, scope, chat, first.owned, threads)
+        named += [*wanted, *borrowed_keys, *workspace.keys, *keys_of_snapshot(chat, member)]
         others = [pk for pk in first.chat_partitions if pk != here]
         fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
         keys = [Key(pk, sk) for pk in fitting for sk in (META, member_sk)]
         found = {key: item for key, item in known.items() if item is not None and key in named}
         found |= self.table.get_many([key for key in [*named, *keys] if key not in known])
-        more = material.more_keys(found)
+        more = workspace.more_keys(found)
         found |= self.table.get_many(more) if more else {}
         if agent_key not in found or found[agent_key].get("deleted_at"):
             raise NotFound("the agent is gone")
@@ -334,8 +334,8 @@ class Reader:
             told=told,
             person=person,
             memories=tuple(m for m in unfaded if may_show(m.audience, destination)),
-            documents=material.found_documents(found, destination),
-            skills=material.found_skills(found),
+            documents=workspace.found_documents(found, destination),
+            skills=workspace.found_skills(found),
             threads=threads,
             thread_documents=threads.documents(found, destination),
             snapshot=found_snapshot(chat, member, found),

@@ -1,8 +1,8 @@
 """The workspace of a reading: pinned documents, open threads, and skills.
 
-Round one of the reader yields the ids: shelves and workbenches are stored beside the agent's goals,
-and a chat stores its own documents' ids. Round two then gets the items together with all others
-that are read by key (`agent/reading/reader.py`).
+Round one of the reader yields the ids: lists of pinned documents and thread indexes are stored
+beside the agent's goals, and a chat stores its own documents' ids. Round two then gets the items
+together with all others that are read by key (`agent/reading/reader.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from skein.models.common.audience import Audience, may_show
 from skein.models.common.ownership import owned_partition, scopes_at
 from skein.models.common.storage import Item, Key
 from skein.models.runs.run import Run
-from skein.models.workspace.document import SHELF, Document, DocumentReach, Folder, Shelf
+from skein.models.workspace.document import PINS, Document, DocumentReach, Folder, PinnedDocuments
 from skein.models.workspace.skill import CORE, SkillCatalog
-from skein.models.workspace.thread import BENCH, Thread, Workbench
+from skein.models.workspace.thread import OPEN_THREADS, Thread, ThreadIndex
 from skein.services.workspace.skill_selection import (
     Selection,
+    all_heads,
     keys_of_skills,
-    known_heads,
     selection,
     skills_for,
 )
@@ -97,14 +97,16 @@ def open_threads(
         owned: The agent's items that were read.
         place: The readers of the chat.
     """
-    benches = {item["pk"]: Workbench.from_item(item) for item in owned if item["sk"] == BENCH}
+    indexes = {
+        item["pk"]: ThreadIndex.from_item(item) for item in owned if item["sk"] == OPEN_THREADS
+    }
     threads = {
         thread.id: thread
-        for bench in benches.values()
-        for thread in bench.threads
+        for index in indexes.values()
+        for thread in index.threads
         if may_show(thread.audience, place)
     }
-    here = benches.get(owned_partition(run.tenant, run.agent_id, scope))
+    here = indexes.get(owned_partition(run.tenant, run.agent_id, scope))
     home = chat is not None and chat.id == run.chat_id
     pin = member.pinned_thread_id if member is not None and home else None
     wanted = (run.active_thread_id, pin, here.active_thread_id if here else None)
@@ -119,7 +121,7 @@ def open_threads(
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class WorkspaceContext:
     """The pinned documents, threads and skills that a reading gets by key.
 
     Attributes:
@@ -184,19 +186,19 @@ class Material:
 
 def skills_of(thread: Thread, catalog: SkillCatalog) -> tuple[str, ...]:
     """Return the names of a thread's skills: `core`, bound, by mode and by tags."""
-    heads = known_heads(catalog).values()
+    heads = all_heads(catalog).values()
     bound, mode, tags = thread.bound_skills, thread.mode, thread.skill_tags
     return skills_for(heads, bound=bound, mode=mode, tags=tags)
 
 
-def material_of(
+def workspace_of(
     tenant: str,
     agent_id: str,
     scope: str | None,
     chat: Chat | None,
     owned: Sequence[Item],
     threads: OpenThreads,
-) -> Material:
+) -> WorkspaceContext:
     """Return the material for an agent in a chat: pinned documents, threads and skills.
 
     The documents are the agent's, scope by scope, then the chat's.
@@ -209,14 +211,16 @@ def material_of(
         owned: The agent's items that were read.
         threads: The open threads.
     """
-    shelves = {item["pk"]: Shelf.from_item(item) for item in owned if item["sk"] == SHELF}
+    pins_by_scope = {
+        item["pk"]: PinnedDocuments.from_item(item) for item in owned if item["sk"] == PINS
+    }
     documents: list[tuple[Folder, str]] = []
     for each in scopes_at(scope):
-        shelf = shelves.get(owned_partition(tenant, agent_id, each))
-        if shelf is not None:
+        pins = pins_by_scope.get(owned_partition(tenant, agent_id, each))
+        if pins is not None:
             folder = Folder(tenant=tenant, agent_id=agent_id, scope=each)
-            documents += [(folder, document_id) for document_id in shelf.documents]
+            documents += [(folder, document_id) for document_id in pins.documents]
     if chat is not None:
         folder = Folder(tenant=tenant, chat_id=chat.id)
         documents += [(folder, document_id) for document_id in chat.documents]
-    return Material(tenant, tuple(documents), threads)
+    return WorkspaceContext(tenant, tuple(documents), threads)

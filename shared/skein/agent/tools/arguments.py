@@ -55,8 +55,10 @@ SkillName = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), _Line
 ]
 SkillNames = Annotated[list[SkillName], Field(max_length=10)]
-Mark = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=50), _Line]
-Marks = Annotated[list[Mark], Field(max_length=10)]
+SkillLabel = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=50), _Line
+]
+SkillLabels = Annotated[list[SkillLabel], Field(max_length=10)]
 PlanName = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), _Text
 ]
@@ -98,6 +100,6 @@ DocumentText = Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES), _Text]
 DocumentPart = Annotated[str, Field(min_length=1, max_length=MAX_DOCUMENT_BYTES), _Text]
 Concern = Annotated[str, Field(min_length=1, max_length=300), _Text]
 Aim = Annotated[str, Field(max_length=1_000), _Text]
-Note = Annotated[str, Field(max_length=2_000), _Text]
+ThreadNote = Annotated[str, Field(max_length=2_000), _Text]
 Blocking = Annotated[str, Field(max_length=500), _Text]
 Finding = Annotated[str, Field(min_length=1, max_length=4_000), _Text]

@@ -178,7 +178,7 @@ def owner_at(call: ToolContext) -> Owner:
     )
 
 
-def maker_of(call: ToolContext) -> Author:
+def author_of(call: ToolContext) -> Author:
     """Return the author of a change to a document or a thread."""
     reading, run = call.reading, call.work.run
     return Author(

@@ -20,11 +20,17 @@ from skein.agent.tools.arguments import (
     Version,
 )
 from skein.agent.tools.base import refusals_told, tool
-from skein.agent.tools.context import ToolContext, document_reach, maker_of, own_scope
+from skein.agent.tools.context import ToolContext, author_of, document_reach, own_scope
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.models.chats.chat import Chat
 from skein.models.common.base import rfc3339
-from skein.models.workspace.document import ID_PATTERN, Document, DocumentReach, Done, Folder
+from skein.models.workspace.document import (
+    ID_PATTERN,
+    Document,
+    DocumentEffect,
+    DocumentReach,
+    Folder,
+)
 from skein.services.runs.disclosure import check_post
 from skein.services.workspace.document_edits import Revision
 
@@ -108,7 +114,7 @@ def write_document(
             media_type=media_type,
             on_show=on_show,
             version=version,
-            maker=maker_of(call),
+            author=author_of(call),
         )
     return _outcome(done)
 
@@ -149,7 +155,7 @@ def delete_document(call: ToolContext, name: Name, version: AsRead = None) -> st
     """Remove a document for good."""
     with refusals_told():
         done = call.tool_services.documents.delete(
-            changing_reach(call), name, version=version, maker=maker_of(call)
+            changing_reach(call), name, version=version, author=author_of(call)
         )
     return _outcome(done)
 
@@ -257,12 +263,12 @@ def _told(document: Document) -> str:
 def _revised(call: ToolContext, name: str, revision: Revision) -> str:
     with refusals_told():
         done = call.tool_services.documents.revise(
-            changing_reach(call), name, revision, maker=maker_of(call)
+            changing_reach(call), name, revision, author=author_of(call)
         )
     return _outcome(done)
 
 
-def _outcome(done: Done) -> str:
+def _outcome(done: DocumentEffect) -> str:
     if done.deed == "deleted":
         return f"document {named(done.name)} deleted"
     return (

@@ -23,21 +23,21 @@ from skein.agent.tools.arguments import (
     DocumentNames,
     Finding,
     Id,
-    Mark,
-    Marks,
-    Note,
     Priority,
+    SkillLabel,
+    SkillLabels,
     SkillName,
     SkillNames,
+    ThreadNote,
 )
 from skein.agent.tools.base import refusals_told, tool
-from skein.agent.tools.context import ToolContext, maker_of, owner_at, reach_at
+from skein.agent.tools.context import ToolContext, author_of, owner_at, reach_at
 from skein.errors import Correctable, Failed, NotFound
 from skein.models.common.ownership import effect_id
 from skein.models.workspace.skill import CORE
 from skein.models.workspace.thread import Thread, ThreadKind
 from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.thread_changes import Change
+from skein.services.workspace.thread_changes import ThreadEdit
 
 SHOWN_BYTES = 40_000  # of a thread in a tool result; a step's results hold 60,000 in all
 SKILL_BYTES = 12_000  # of the skills in a tool result
@@ -48,9 +48,9 @@ Name = Annotated[DocumentName, Field(description="The document's name.")]
 Names = Annotated[DocumentNames | None, Field(description="Names of documents of yours.")]
 Skill = Annotated[SkillName, Field(description="The skill's name.")]
 Skills = Annotated[SkillNames | None, Field(description="Names of skills it is to have.")]
-Tags = Annotated[Marks | None, Field(description="Skills with these tags come with it.")]
+Tags = Annotated[SkillLabels | None, Field(description="Skills with these tags come with it.")]
 Mode = Annotated[
-    Mark | None, Field(description="How it is worked at; skills of this mode come with it.")
+    SkillLabel | None, Field(description="How it is worked at; skills of this mode come with it.")
 ]
 Kind = Annotated[
     ThreadKind | None, Field(description="Whether it finds something out or makes something.")
@@ -58,7 +58,7 @@ Kind = Annotated[
 Rank = Annotated[Priority | None, Field(description="1 is the most important.")]
 Goal = Annotated[Aim | None, Field(description="What is to be reached.")]
 Deliverable = Annotated[Aim | None, Field(description="What is to be there in the end.")]
-Approach = Annotated[Note | None, Field(description="How you go about it.")]
+Approach = Annotated[ThreadNote | None, Field(description="How you go about it.")]
 
 
 @tool
@@ -91,14 +91,14 @@ def create_thread(
         "priority": priority,
         "approach": approach,
     }
-    owner, maker = owner_at(call), maker_of(call)
+    owner, author = owner_at(call), author_of(call)
     with refusals_told():
         thread = call.tool_services.threads.create(
             owner,
             fields,
             reach=reach_at(call),
             thread_id=f"thr_{effect_id(call.effect)}",
-            maker=maker,
+            author=author,
         )
     return f"thread begun, id: {thread.id}; switch_thread takes it up"
 
@@ -107,7 +107,9 @@ def create_thread(
 def switch_thread(call: ToolContext, thread_id: ThreadId) -> str:
     """Take up another open thread of yours, with its documents and skills."""
     with refusals_told():
-        thread = call.tool_services.threads.switch(reach_at(call), thread_id, maker=maker_of(call))
+        thread = call.tool_services.threads.switch(
+            reach_at(call), thread_id, author=author_of(call)
+        )
         if thread is None:
             raise NotFound("there is no such thread")
     call.work.claim = call.work.claim.with_run(active_thread_id=thread.id)
@@ -122,7 +124,7 @@ def update_thread(
     call: ToolContext,
     thread_id: Which = None,
     approach: Approach = None,
-    progress: Annotated[Note | None, Field(description="How far you are.")] = None,
+    progress: Annotated[ThreadNote | None, Field(description="How far you are.")] = None,
     blocking: Annotated[
         Blocking | None,
         Field(description="What holds it up; empty once nothing does."),
@@ -238,15 +240,15 @@ def _chosen(call: ToolContext, thread_id: str | None) -> str:
     return chosen
 
 
-def _changed(call: ToolContext, thread_id: str | None, change: Change) -> Thread:
+def _changed(call: ToolContext, thread_id: str | None, change: ThreadEdit) -> Thread:
     chosen = _chosen(call, thread_id)
     with refusals_told():
         return call.tool_services.threads.change(
-            reach_at(call), chosen, change, maker=maker_of(call)
+            reach_at(call), chosen, change, author=author_of(call)
         )
 
 
-def _ended(call: ToolContext, thread_id: str, change: Change) -> None:
+def _ended(call: ToolContext, thread_id: str, change: ThreadEdit) -> None:
     """End a thread, and clear the run's active thread if it is the same."""
     thread = _changed(call, thread_id, change)
     if _is_active(call, thread):
@@ -285,13 +287,13 @@ def _skills(call: ToolContext, thread: Thread) -> str:
         thread.tenant, bound=thread.bound_skills, mode=thread.mode, tags=thread.skill_tags
     )
     lines: list[str] = []
-    left, snapshot = [], SKILL_BYTES
+    left, bytes_left = [], SKILL_BYTES
     for skill in chosen.skills:
         if skill.name == CORE:
             continue
         text = skill_text(skill)
-        snapshot -= len(text.encode())
-        if snapshot >= 0:
+        bytes_left -= len(text.encode())
+        if bytes_left >= 0:
             lines.append(text)
         else:
             left.append(skill.name)

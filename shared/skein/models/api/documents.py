@@ -8,10 +8,10 @@ from skein.models.api.base import Request, Resource
 from skein.models.common.base import Instant
 from skein.models.workspace.document import DEFAULT_MEDIA_TYPE, Document, DocumentName, MediaType
 from skein.models.workspace.skill import (
-    Marks,
     Skill,
     SkillDescription,
     SkillHead,
+    SkillLabels,
     SkillName,
     SkillText,
 )
@@ -98,8 +98,8 @@ class SkillBody(Request):
     """What a skill says, and when it is given to a thread."""
 
     description: SkillDescription = ""
-    tags: Annotated[Marks, Field(description="A thread with one of these is given it.")] = ()
-    modes: Annotated[Marks, Field(description="So is a thread in one of these.")] = ()
+    tags: Annotated[SkillLabels, Field(description="A thread with one of these is given it.")] = ()
+    modes: Annotated[SkillLabels, Field(description="So is a thread in one of these.")] = ()
     text: SkillText
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.chats.chat import Membership
 from skein.models.common.base import Instant
-from skein.models.workspace.skill import Mark, Marks
+from skein.models.workspace.skill import SkillLabel, SkillLabels
 from skein.models.workspace.thread import (
     Aim,
     Blocking,
@@ -24,8 +24,8 @@ from skein.models.workspace.thread import (
 
 Priority = Annotated[ThreadPriority, Field(description="1 comes first.")]
 Documents = Annotated[ThreadDocuments, Field(description="Names of the agent's documents.")]
-Mode = Annotated[Mark, Field(description="Skills of this mode come with it.")]
-Tags = Annotated[Marks, Field(description="Skills with these tags come with it.")]
+Mode = Annotated[SkillLabel, Field(description="Skills of this mode come with it.")]
+Tags = Annotated[SkillLabels, Field(description="Skills with these tags come with it.")]
 Bound = Annotated[BoundSkills, Field(description="Names of skills that it has in any case.")]
 
 

@@ -13,13 +13,13 @@ from skein.models.common.ownership import effect_key_in, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 
 MAX_DOCUMENT_BYTES = 256 * 1024
-MAX_ON_SHOW = 5  # pinned documents of an agent, per scope
+MAX_PINNED = 5  # pinned documents of an agent, per scope
 MAX_OF_CHAT = 10
 MAX_SOURCES = 100  # chats in which one document was written
 
 ALWAYS = "ON#"  # sorts between goals and plans, so that a prompt's query reads it
-SHELF = f"{ALWAYS}SHELF"
-OLD_SHELF = "SHELF"  # the sort key in older versions
+PINS = f"{ALWAYS}SHELF"
+OLD_PINS = "SHELF"  # the sort key in older versions
 RENAMED = SortKeyPrefix("RENAMED#")
 DEFAULT_MEDIA_TYPE = "text/markdown"
 ID_PATTERN = re.compile(r"doc_[0-9a-f]{26}")
@@ -85,12 +85,12 @@ class Folder(Value):
         return Key(self.partition, f"{Document.PREFIX}{Document.id_of(name)}")
 
     @property
-    def shelf_key(self) -> Key:
+    def pins_key(self) -> Key:
         """The key of the list of an agent's pinned documents; the chat item lists a chat's.
 
         The query that reads an agent's goals, live runs and plans reads this item, too.
         """
-        return Key(self.partition, SHELF)
+        return Key(self.partition, PINS)
 
     def renamed_key(self, name: str) -> Key:
         """Return the key of the note that a document of this name was renamed."""
@@ -173,7 +173,7 @@ class Document(Stored):
         return self.attributes()
 
 
-class Shelf(Stored):
+class PinnedDocuments(Stored):
     """The list of an agent's pinned documents in one folder, which saves prompts a query.
 
     Attributes:
@@ -186,7 +186,7 @@ class Shelf(Stored):
 
     @classmethod
     def found_in(cls, item: Item | None) -> Self:
-        """Return the shelf of an item; an empty shelf if there is no item."""
+        """Return the list of pinned documents of an item; an empty list if there is no item."""
         return cls() if item is None else cls.from_item(item)
 
 
@@ -214,10 +214,10 @@ def listed_with(ids: tuple[str, ...], document_id: str, *, listed: bool) -> tupl
     return tuple(each for each in ids if each != document_id)
 
 
-Deed = Literal["created", "changed", "deleted"]
+ChangeKind = Literal["created", "changed", "deleted"]
 
 
-class Done(Stored):
+class DocumentEffect(Stored):
     """The result of a document change, which also makes the change idempotent.
 
     Attributes:
@@ -226,7 +226,7 @@ class Done(Stored):
         characters: The new length of the text, in characters.
     """
 
-    deed: Deed
+    deed: ChangeKind
     name: str
     version: int
     characters: int

@@ -9,7 +9,7 @@ from skein.models.common.storage import Item, Key
 
 CORE = "core"
 MAX_SKILLS = 100  # per tenant
-MAX_MARKS = 10  # tags, or modes, per skill
+MAX_SKILL_LABELS = 10  # tags, or modes, per skill
 
 SkillName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 
@@ -18,12 +18,12 @@ def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value  # the pattern is checked afterwards
 
 
-Mark = Annotated[
+SkillLabel = Annotated[
     str,
     BeforeValidator(_lower),
     StringConstraints(strip_whitespace=True, pattern=r"^[a-z0-9][a-z0-9 ./+_-]{0,49}$"),
 ]
-Marks = Annotated[tuple[Mark, ...], Field(max_length=MAX_MARKS)]
+SkillLabels = Annotated[tuple[SkillLabel, ...], Field(max_length=MAX_SKILL_LABELS)]
 SkillText = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)
 ]
@@ -40,8 +40,8 @@ class SkillHead(Value):
 
     name: SkillName
     description: SkillDescription = ""
-    tags: Marks = ()
-    modes: Marks = ()
+    tags: SkillLabels = ()
+    modes: SkillLabels = ()
 
 
 class Skill(Stored):
@@ -54,8 +54,8 @@ class Skill(Stored):
     tenant: Tenant | None = None
     name: SkillName
     description: SkillDescription = ""
-    tags: Marks = ()
-    modes: Marks = ()
+    tags: SkillLabels = ()
+    modes: SkillLabels = ()
     text: SkillText
     version: int = 1
     updated_at: Instant | None = None

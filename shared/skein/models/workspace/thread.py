@@ -1,4 +1,4 @@
-"""Threads: units of work that own documents and skills, and the workbench of open threads."""
+"""Threads: units of work that own documents and skills, and the index of open threads."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -10,16 +10,16 @@ from skein.models.common.base import Identifier, Instant, Stored, key_part
 from skein.models.common.ownership import Owned, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.workspace.document import ALWAYS, DocumentName, Folder
-from skein.models.workspace.skill import Mark, Marks, SkillName
+from skein.models.workspace.skill import SkillLabel, SkillLabels, SkillName
 
 ThreadKind = Literal["exploratory", "deliverable"]
 ThreadStatus = Literal["open", "completed", "archived"]
 
-BENCH = f"{ALWAYS}WORKBENCH"
-STINT = SortKeyPrefix("STINT#")
+OPEN_THREADS = f"{ALWAYS}WORKBENCH"
+RUN_LINK = SortKeyPrefix("STINT#")
 ENDED_THREAD = SortKeyPrefix("THREAD#").ended
-MAX_ON_BENCH = 10  # open threads per partition that may be shown to the same readers
-MAX_KEPT_ON_BENCH = 20  # including hidden ones
+MAX_OPEN_THREADS = 10  # open threads per partition that may be shown to the same readers
+MAX_KEPT_OPEN_THREADS = 20  # including hidden ones
 MAX_THREAD_DOCUMENTS = 10
 MAX_THREAD_SKILLS = 10
 MAX_THREAD_CHATS = 100
@@ -64,8 +64,8 @@ class Thread(Owned):
     deliverable: Aim | None = None
     kind: ThreadKind = "exploratory"
     documents: ThreadDocuments = ()
-    mode: Mark | None = None
-    skill_tags: Marks = ()
+    mode: SkillLabel | None = None
+    skill_tags: SkillLabels = ()
     bound_skills: BoundSkills = ()
     priority: ThreadPriority = 2
     approach: ThreadNote | None = None
@@ -83,7 +83,7 @@ class Thread(Owned):
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, thread_id: str) -> Key:
-        """Return the key of a completed or archived thread; the workbench holds open threads."""
+        """Return the key of a completed or archived thread; the thread index holds open threads."""
         return Key(owned_partition(tenant, agent_id, scope), f"{ENDED_THREAD}{key_part(thread_id)}")
 
     @property
@@ -117,7 +117,7 @@ class Thread(Owned):
         return self.model_copy(update={"chat_ids": (*self.chat_ids, chat_id)[-MAX_THREAD_CHATS:]})
 
 
-class Workbench(Stored):
+class ThreadIndex(Stored):
     """The open threads of one partition and the active thread, in one item.
 
     One item means that a prompt reads all open threads in one call, and that one optimistic lock
@@ -126,22 +126,22 @@ class Workbench(Stored):
     Attributes:
         threads: The open threads, oldest first.
         active_thread_id: The active thread. In a private scope, it may be a thread of the open
-            workbench.
+            thread index.
         version: The optimistic lock: every change raises it.
     """
 
-    threads: Annotated[tuple[Thread, ...], Field(max_length=MAX_KEPT_ON_BENCH)] = ()
+    threads: Annotated[tuple[Thread, ...], Field(max_length=MAX_KEPT_OPEN_THREADS)] = ()
     active_thread_id: Identifier | None = None
     version: int = 0
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None) -> Key:
-        """Return the key of a workbench; the query that reads goals and plans reads it, too."""
-        return Key(owned_partition(tenant, agent_id, scope), BENCH)
+        """Return the key of a thread index; the query that reads goals and plans reads it, too."""
+        return Key(owned_partition(tenant, agent_id, scope), OPEN_THREADS)
 
     @classmethod
     def found_in(cls, item: Item | None) -> Self:
-        """Return the workbench of an item; an empty workbench if there is no item."""
+        """Return the thread index of an item; an empty thread index if there is no item."""
         return cls() if item is None else cls.from_item(item)
 
     def find(self, thread_id: str | None) -> Thread | None:
@@ -149,7 +149,7 @@ class Workbench(Stored):
         return next((thread for thread in self.threads if thread.id == thread_id), None)
 
     def with_thread(self, thread: Thread) -> Self:
-        """Return the workbench with a thread replaced by id, or added at the end."""
+        """Return the thread index with a thread replaced by id, or added at the end."""
         if self.find(thread.id) is None:
             return self._with(threads=(*self.threads, thread))
         return self._with(
@@ -157,13 +157,13 @@ class Workbench(Stored):
         )
 
     def without(self, thread_id: str) -> Self:
-        """Return the workbench without a thread; no thread is active if this one was."""
+        """Return the thread index without a thread; no thread is active if this one was."""
         active = None if self.active_thread_id == thread_id else self.active_thread_id
         threads = tuple(each for each in self.threads if each.id != thread_id)
         return self._with(threads=threads, active_thread_id=active)
 
     def switched_to(self, thread_id: str | None) -> Self:
-        """Return the workbench with another active thread, or none."""
+        """Return the thread index with another active thread, or none."""
         return self._with(active_thread_id=thread_id)
 
     def _with(self, **changes: Any) -> Self:
@@ -190,7 +190,7 @@ class ThreadRunLink(Stored):
     @staticmethod
     def prefix_of(thread_id: str) -> str:
         """Return the sort key prefix of a thread's links."""
-        return f"{STINT}{key_part(thread_id)}#"
+        return f"{RUN_LINK}{key_part(thread_id)}#"
 
     @staticmethod
     def key_of(
@@ -207,7 +207,7 @@ class ThreadRunLink(Stored):
         return Key(partition, f"{ThreadRunLink.prefix_of(thread_id)}{key_part(run_id)}{which}")
 
 
-class ThreadDone(Stored):
+class ThreadEffect(Stored):
     """The result of a run's change to a thread, which also makes the change idempotent."""
 
     thread_id: Identifier

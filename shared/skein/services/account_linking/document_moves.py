@@ -13,7 +13,14 @@ from skein.models.common.storage import (
     at_version,
 )
 from skein.models.memory.memory import touched
-from skein.models.workspace.document import RENAMED, Document, Folder, Renamed, Shelf, listed_with
+from skein.models.workspace.document import (
+    RENAMED,
+    Document,
+    Folder,
+    PinnedDocuments,
+    Renamed,
+    listed_with,
+)
 from skein.ports import Table
 from skein.services.workspace.document_names import under_free_name
 
@@ -74,14 +81,14 @@ def _move(table: Table, item: Item, folder: Folder, old: str, new: str) -> dict[
     if renamed.old != renamed.new:
         writes.append(Put(document.folder.renamed_key(renamed.old), renamed.attributes()))
     if moved.on_show:
-        writes.append(_shelved(table, moved, folder))
+        writes.append(_pin_write(table, moved, folder))
     table.transact(writes)
     return renamed.by_old
 
 
-def _shelved(table: Table, document: Document, folder: Folder) -> Write:
+def _pin_write(table: Table, document: Document, folder: Folder) -> Write:
     """Return the write that pins the document in `folder`, without a limit on their number."""
-    shelf = Shelf.found_in(table.get(folder.shelf_key))
-    ids = listed_with(shelf.documents, document.id, listed=True)
-    after = Shelf(documents=ids, version=shelf.version + 1)
-    return Put(folder.shelf_key, after.attributes(), at_version(shelf.version))
+    pins = PinnedDocuments.found_in(table.get(folder.pins_key))
+    ids = listed_with(pins.documents, document.id, listed=True)
+    after = PinnedDocuments(documents=ids, version=pins.version + 1)
+    return Put(folder.pins_key, after.attributes(), at_version(pins.version))

@@ -23,10 +23,10 @@ from skein.models.memory.memory import revision_key, touched
 from skein.models.outbox.due import moved_mark
 from skein.models.planning.plan import Plan
 from skein.models.workspace.document import RENAMED, Document, Folder
-from skein.models.workspace.thread import BENCH, ENDED_THREAD
+from skein.models.workspace.thread import ENDED_THREAD, OPEN_THREADS
 from skein.ports import Table
 from skein.services.account_linking.document_moves import move_documents
-from skein.services.account_linking.threads import bench_moved, bench_renamed
+from skein.services.account_linking.threads import index_moved, index_renamed
 
 logger = logging.getLogger(__name__)
 
@@ -53,11 +53,11 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
         key = Key(item["pk"], item["sk"])
         if key.sk.startswith((Document.PREFIX, RENAMED)):
             continue
-        if key in (revision, home.shelf_key):  # each pinned document is pinned again as it moves
+        if key in (revision, home.pins_key):  # each pinned document is pinned again as it moves
             table.write(Delete(key))
             continue
-        if key.sk == BENCH:
-            table.transact(bench_moved(table, item, partition, scope, old, new, names))
+        if key.sk == OPEN_THREADS:
+            table.transact(index_moved(table, item, partition, scope, old, new, names))
             continue
         moved_key, moved = _moved(item, partition, scope, old, new, names)
         as_read = Is("version", item["version"]) if "version" in item else Exists()
@@ -82,8 +82,8 @@ def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) ->
     """
     tenant, scope = chat.tenant, f"chat:{chat.id}"
     for item in table.query(owned_partition(tenant, agent_id, scope)).items:
-        if item["sk"] == BENCH:
-            for write in bench_renamed(item, old, new):
+        if item["sk"] == OPEN_THREADS:
+            for write in index_renamed(item, old, new):
                 table.write(write)
             continue
         before = item.get("audience")

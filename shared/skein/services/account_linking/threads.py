@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from skein.models.common.storage import Delete, Is, Item, Key, Missing, Put, Write, at_version
-from skein.models.workspace.thread import MAX_ON_BENCH, Thread, Workbench
+from skein.models.workspace.thread import MAX_OPEN_THREADS, Thread, ThreadIndex
 from skein.ports import Table
 
 
-def bench_moved(
+def index_moved(
     table: Table,
     item: Item,
     partition: str,
@@ -16,36 +16,36 @@ def bench_moved(
     new: str,
     names: Mapping[str, str],
 ) -> Sequence[Write]:
-    """Return the writes that move all threads of one workbench to another workbench.
+    """Return the writes that move all threads of one thread index to another thread index.
 
     Threads over the limit of 10 open threads are archived.
 
     Args:
         table: The table, to read the destination.
-        item: The workbench to move, as read.
+        item: The thread index to move, as read.
         partition: The partition of the destination.
         scope: The scope of the destination.
         old: The id of the former user.
         new: The id of the known user.
         names: The new names of renamed documents, by former name.
     """
-    key, moving = Key(item["pk"], item["sk"]), Workbench.from_item(item)
+    key, moving = Key(item["pk"], item["sk"]), ThreadIndex.from_item(item)
     there = Key(partition, item["sk"])
-    bench = Workbench.found_in(table.get(there))
+    index = ThreadIndex.found_in(table.get(there))
     threads = [_renamed(thread, old, new, scope).listing(names) for thread in moving.threads]
-    snapshot = MAX_ON_BENCH - len(bench.threads)
-    merged = bench.model_copy(
+    free = MAX_OPEN_THREADS - len(index.threads)
+    merged = index.model_copy(
         update={
-            "threads": (*bench.threads, *threads[:snapshot]),
-            "active_thread_id": bench.active_thread_id or moving.active_thread_id,
-            "version": bench.version + 1,
+            "threads": (*index.threads, *threads[:free]),
+            "active_thread_id": index.active_thread_id or moving.active_thread_id,
+            "version": index.version + 1,
         }
     )
     writes: list[Write] = [
         Delete(key, Is("version", moving.version)),
-        Put(there, merged.attributes(), at_version(bench.version)),
+        Put(there, merged.attributes(), at_version(index.version)),
     ]
-    for thread in threads[snapshot:]:
+    for thread in threads[free:]:
         archived = thread.model_copy(
             update={"status": "archived", "archived_at": thread.updated_at}
         )
@@ -53,15 +53,15 @@ def bench_moved(
     return writes
 
 
-def bench_renamed(item: Item, old: str, new: str) -> Sequence[Write]:
-    """Return the writes that replace `old` by `new` in the audiences of a workbench's threads."""
-    bench = Workbench.from_item(item)
-    threads = tuple(_renamed(thread, old, new, thread.scope) for thread in bench.threads)
-    if threads == bench.threads:
+def index_renamed(item: Item, old: str, new: str) -> Sequence[Write]:
+    """Return the writes that replace `old` by `new` in the audiences of indexed threads."""
+    index = ThreadIndex.from_item(item)
+    threads = tuple(_renamed(thread, old, new, thread.scope) for thread in index.threads)
+    if threads == index.threads:
         return ()
-    renamed = bench.model_copy(update={"threads": threads, "version": bench.version + 1})
+    renamed = index.model_copy(update={"threads": threads, "version": index.version + 1})
     key = Key(item["pk"], item["sk"])
-    return (Put(key, renamed.attributes(), Is("version", bench.version)),)
+    return (Put(key, renamed.attributes(), Is("version", index.version)),)
 
 
 def _renamed(thread: Thread, old: str, new: str, scope: str | None) -> Thread:

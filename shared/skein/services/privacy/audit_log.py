@@ -24,7 +24,7 @@ from skein.settings import Settings
 LAST = "~"  # sorts after every time
 
 
-class Deed(Value):
+class AuditedAction(Value):
     """An action to record; see `AuditEntry`."""
 
     who: str
@@ -53,14 +53,14 @@ class AuditLog:
     ids: Ids
     settings: Settings
 
-    def add(self, tenant: str, deed: Deed) -> AuditEntry:
+    def add(self, tenant: str, action: AuditedAction) -> AuditEntry:
         """Add an entry to the audit log.
 
         Raises:
             Transient: The entry could not be written. The caller must then not answer the request.
         """
         entry = AuditEntry(
-            tenant=tenant, id=f"aud_{self.ids.ulid()}", at=self.clock.now(), **deed.model_dump()
+            tenant=tenant, id=f"aud_{self.ids.ulid()}", at=self.clock.now(), **action.model_dump()
         )
         write = Put(entry.key, entry.to_item(days=self.settings.audit_days), Missing())
         try:

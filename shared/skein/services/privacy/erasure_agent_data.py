@@ -33,8 +33,14 @@ from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.models.privacy.erasure import ErasedChat
 from skein.models.runs.run import LIVE_RUN, Run
-from skein.models.workspace.document import ALWAYS, OLD_SHELF, Document, DocumentReach
-from skein.models.workspace.thread import BENCH, ENDED_THREAD, STINT, ThreadRunLink, Workbench
+from skein.models.workspace.document import ALWAYS, OLD_PINS, Document, DocumentReach
+from skein.models.workspace.thread import (
+    ENDED_THREAD,
+    OPEN_THREADS,
+    RUN_LINK,
+    ThreadIndex,
+    ThreadRunLink,
+)
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
@@ -47,7 +53,7 @@ MINUTE = timedelta(minutes=1)  # tolerance: effect records store their time in w
 
 # Sort keys of an agent's open partition to skip: bookkeeping, or erased elsewhere.
 COUNTS = (OLD_REVISION, REVISION)  # revision counters, for caches
-NOT_KEPT = (*COUNTS, OLD_SHELF, BENCH, META, Run.PREFIX, LIVE_RUN, PERMITS)
+NOT_KEPT = (*COUNTS, OLD_PINS, OPEN_THREADS, META, Run.PREFIX, LIVE_RUN, PERMITS)
 OF_CHATS = (Document.PREFIX, EFFECT)  # items that a chat itself owns
 
 KINDS = {
@@ -58,7 +64,7 @@ KINDS = {
     key_kind(ALWAYS): "lists",
     Plan.PREFIX.kind: "plans",
     REFLECTED.kind: "reflections",
-    STINT.kind: "stints",
+    RUN_LINK.kind: "stints",
     ENDED_THREAD.kind: "threads",
 }
 
@@ -97,14 +103,14 @@ class KeptEraser:
             pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
             for item in items_under(self._table, pk, ""):
                 self._table.write(Delete(Key(item["pk"], item["sk"])))
-                sweep.found.counts[_kind(item)] += item["sk"] not in (*COUNTS, OLD_SHELF)
+                sweep.found.counts[_kind(item)] += item["sk"] not in (*COUNTS, OLD_PINS)
 
     def _for_chat(self, sweep: Sweep, agent_id: str, note: ErasedChat) -> None:
         scope = f"chat:{note.chat_id}"
         pk = owned_partition(sweep.tenant, agent_id, scope)
         rests = partial(self._was_there, sweep, note)
         self._threads.clear(sweep, agent_id, scope, rests)
-        own = (*COUNTS, OLD_SHELF, BENCH)
+        own = (*COUNTS, OLD_PINS, OPEN_THREADS)
         items = [item for item in items_under(self._table, pk, "") if item["sk"] not in own]
         going = [item for item in items if rests(item)]
         self._rewind.before_erasing(sweep, agent_id, going, [note])
@@ -208,7 +214,7 @@ class KeptEraser:
             else:
                 self._table.transact([Delete(Key(item["pk"], item["sk"])), change])
             if ENDED_THREAD.holds(item):
-                self._threads.drop_stints(sweep, item["pk"], str(item["id"]))
+                self._threads.drop_run_links(sweep, item["pk"], str(item["id"]))
             sweep.found.counts[_kind(item)] += 1
 
     def _delete_document(self, item: Item) -> None:
@@ -268,26 +274,26 @@ class ThreadEraser:
     def clear(
         self, sweep: Sweep, agent_id: str, scope: str | None, going: Callable[[Item], bool]
     ) -> None:
-        """Remove the open threads that `going` selects from their workbench."""
+        """Remove the open threads that `going` selects from their thread index."""
 
         def attempt() -> None:
-            bench = Workbench.found_in(self.table.get(key))
-            gone = [each for each in bench.threads if going({"sk": "", **each.attributes()})]
+            index = ThreadIndex.found_in(self.table.get(key))
+            gone = [each for each in index.threads if going({"sk": "", **each.attributes()})]
             if not gone:
                 return
-            after = bench
+            after = index
             for thread in gone:
                 after = after.without(thread.id)
-            after = after.model_copy(update={"version": bench.version + 1})
-            self.table.write(Put(key, after.attributes(), Is("version", bench.version)))
+            after = after.model_copy(update={"version": index.version + 1})
+            self.table.write(Put(key, after.attributes(), Is("version", index.version)))
             sweep.found.counts["threads"] += len(gone)
             for thread in gone:
-                self.drop_stints(sweep, key.pk, thread.id)
+                self.drop_run_links(sweep, key.pk, thread.id)
 
-        key = Workbench.key_of(sweep.tenant, agent_id, scope)
+        key = ThreadIndex.key_of(sweep.tenant, agent_id, scope)
         optimistic(self.clock, attempt)
 
-    def drop_stints(self, sweep: Sweep, pk: str, thread_id: str) -> None:
+    def drop_run_links(self, sweep: Sweep, pk: str, thread_id: str) -> None:
         """Delete the links between a thread and its activations."""
         for item in list(items_under(self.table, pk, ThreadRunLink.prefix_of(thread_id))):
             self.table.write(Delete(Key(item["pk"], item["sk"])))

@@ -178,10 +178,10 @@ def two_lines(answer: str) -> str | None:
     if len(lines) != 2:  # noqa: PLR2004 - two lines are two lines
         return None
     first, second = lines
-    snapshot = MAX_AGENT_SUMMARY - 1
-    if len(first) + len(second) > snapshot:
-        first = first[: max(snapshot // 2, snapshot - len(second))].rstrip()
-        second = second[: snapshot - len(first)].rstrip()
+    free = MAX_AGENT_SUMMARY - 1
+    if len(first) + len(second) > free:
+        first = first[: max(free // 2, free - len(second))].rstrip()
+        second = second[: free - len(first)].rstrip()
     return f"{first}\n{second}"
 
 

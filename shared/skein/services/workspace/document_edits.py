@@ -27,12 +27,12 @@ from skein.models.workspace.document import (
     DEFAULT_MEDIA_TYPE,
     MAX_DOCUMENT_BYTES,
     MAX_OF_CHAT,
-    MAX_ON_SHOW,
+    MAX_PINNED,
     MAX_SOURCES,
-    Deed,
+    ChangeKind,
     Document,
     Folder,
-    Shelf,
+    PinnedDocuments,
     listed_with,
 )
 from skein.services.common.optimistic import revise, unfit
@@ -92,7 +92,7 @@ class Stamp:
 
 
 def new_document(
-    folder: Folder, name: str, text: str, revision: Revision, maker: Author, stamp: Stamp
+    folder: Folder, name: str, text: str, revision: Revision, author: Author, stamp: Stamp
 ) -> Document:
     """Create a document model from its first text.
 
@@ -107,10 +107,10 @@ def new_document(
     try:
         return Document(
             **dict(folder),
-            audience=maker.audience,
-            source_chat_id=maker.source_chat_id,
-            source_run_id=maker.source_run_id,
-            chat_ids=chats_of((), maker),
+            audience=author.audience,
+            source_chat_id=author.source_chat_id,
+            source_run_id=author.source_run_id,
+            chat_ids=chats_of((), author),
             name=name,
             media_type=revision.media_type or DEFAULT_MEDIA_TYPE,
             text=text,
@@ -124,7 +124,7 @@ def new_document(
 
 
 def changed_document(
-    before: Document, text: str, revision: Revision, maker: Author, stamp: Stamp
+    before: Document, text: str, revision: Revision, author: Author, stamp: Stamp
 ) -> Document:
     """Return the next version of a document with a new text; the audience stays.
 
@@ -139,9 +139,9 @@ def changed_document(
         "text": text,
         "media_type": revision.media_type or before.media_type,
         "on_show": before.on_show if revision.on_show is None else revision.on_show,
-        "source_chat_id": maker.source_chat_id or before.source_chat_id,
-        "source_run_id": maker.source_run_id or before.source_run_id,
-        "chat_ids": chats_of(before.chat_ids, maker),
+        "source_chat_id": author.source_chat_id or before.source_chat_id,
+        "source_run_id": author.source_run_id or before.source_run_id,
+        "chat_ids": chats_of(before.chat_ids, author),
         "version": before.version + 1,
         "updated_at": stamp.now,
     }
@@ -151,14 +151,14 @@ def changed_document(
         raise unfit(error) from None
 
 
-def chats_of(before: tuple[str, ...], maker: Author) -> tuple[str, ...]:
-    """Return the chats that contributed to a document, including the chat of `maker`.
+def chats_of(before: tuple[str, ...], author: Author) -> tuple[str, ...]:
+    """Return the chats that contributed to a document, including the chat of `author`.
 
     Raises:
         Conflict: 100 other chats already contributed. An erasure finds the document by this list,
             so the list is bounded.
     """
-    chat_id = maker.source_chat_id
+    chat_id = author.source_chat_id
     if chat_id is None or chat_id in before:
         return before
     if len(before) >= MAX_SOURCES:
@@ -212,7 +212,7 @@ def check_size(text: str) -> None:
         )
 
 
-def check_shelf(
+def check_listed(
     before: tuple[str, ...],
     after: tuple[str, ...],
     most: int,
@@ -243,7 +243,7 @@ def check_shelf(
         raise Conflict(FULL)
 
 
-class Change(NamedTuple):
+class DocumentEdit(NamedTuple):
     """A document before and after a change; None means that the document does not exist.
 
     Attributes:
@@ -264,7 +264,7 @@ class Change(NamedTuple):
     renamed: Document | None = None
 
     @property
-    def deed(self) -> Deed:
+    def kind(self) -> ChangeKind:
         """How the change affects the document."""
         if self.before is None:
             return "created"
@@ -287,25 +287,25 @@ class Change(NamedTuple):
             else Put(after.key, after.to_item(), as_read)
         )
         listed = after is not None and after.listed
-        shelved = (
+        listing = (
             self._in_chat(known.id, listed=listed)
             if self.home.chat_id
-            else self._shelf(known.id, listed=listed)
+            else self._pin_writes(known.id, listed=listed)
         )
-        writes = [write, *shelved]
+        writes = [write, *listing]
         if self.renamed is not None:
             writes.append(Put(self.renamed.key, self.renamed.to_item(), Missing()))
         return writes
 
-    def _shelf(self, document_id: str, *, listed: bool) -> list[Write]:
-        """Return the write that lists or unlists the document on the agent's shelf."""
-        shelf = Shelf.found_in(self.found.get(self.home.shelf_key))
-        ids = listed_with(self._given_way(shelf.documents), document_id, listed=listed)
-        if ids == shelf.documents:
+    def _pin_writes(self, document_id: str, *, listed: bool) -> list[Write]:
+        """Return the write that lists or unlists the document in the agent's pinned documents."""
+        pins = PinnedDocuments.found_in(self.found.get(self.home.pins_key))
+        ids = listed_with(self._given_way(pins.documents), document_id, listed=listed)
+        if ids == pins.documents:
             return []
-        check_shelf(shelf.documents, ids, MAX_ON_SHOW, "documents always on show", self.shown)
-        after = Shelf(documents=ids, version=shelf.version + 1)
-        return [Put(self.home.shelf_key, after.attributes(), at_version(shelf.version))]
+        check_listed(pins.documents, ids, MAX_PINNED, "documents always on show", self.shown)
+        after = PinnedDocuments(documents=ids, version=pins.version + 1)
+        return [Put(self.home.pins_key, after.attributes(), at_version(pins.version))]
 
     def _given_way(self, ids: tuple[str, ...]) -> tuple[str, ...]:
         """Return the ids with the hidden document's id replaced by its new one."""
@@ -322,7 +322,7 @@ class Change(NamedTuple):
         ids = listed_with(self._given_way(chat.documents), document_id, listed=listed)
         if ids == chat.documents:
             return []
-        check_shelf(chat.documents, ids, MAX_OF_CHAT, "documents of a chat", self.shown)
+        check_listed(chat.documents, ids, MAX_OF_CHAT, "documents of a chat", self.shown)
         return [revise(chat, {"documents": ids})[1]]
 
 

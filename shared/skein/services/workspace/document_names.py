@@ -4,11 +4,11 @@ from skein.errors import Conflict
 from skein.models.common.audience import may_show
 from skein.models.common.storage import Is, Put, Write
 from skein.models.workspace.document import Document, DocumentReach, Folder
-from skein.models.workspace.thread import Workbench
+from skein.models.workspace.thread import ThreadIndex
 from skein.ports import Table
 
 MAX_NAMES = 100  # names to try for one document
-AT_ONCE = 5  # names per read, because a document can be 256 KiB
+NAMES_PER_READ = 5  # names per read, because a document can be 256 KiB
 
 
 def under_free_name(table: Table, document: Document, folder: Folder, *, first: int) -> Document:
@@ -23,8 +23,8 @@ def under_free_name(table: Table, document: Document, folder: Folder, *, first: 
     Raises:
         Conflict: All names up to number 100 are taken.
     """
-    for start in range(first, MAX_NAMES + 1, AT_ONCE):
-        numbers = range(start, min(start + AT_ONCE, MAX_NAMES + 1))
+    for start in range(first, MAX_NAMES + 1, NAMES_PER_READ):
+        numbers = range(start, min(start + NAMES_PER_READ, MAX_NAMES + 1))
         names = [numbered(document.name, number) for number in numbers]
         found = table.get_many([folder.key(name) for name in names])
         for name in names:
@@ -54,13 +54,13 @@ def threads_renamed(
     folder, place = before.folder, reach.place
     if folder.agent_id is None or place is None:
         return []
-    key = Workbench.key_of(folder.tenant, folder.agent_id, folder.scope)
-    bench = Workbench.found_in(table.get(key))
+    key = ThreadIndex.key_of(folder.tenant, folder.agent_id, folder.scope)
+    index = ThreadIndex.found_in(table.get(key))
     threads = tuple(
         each if may_show(each.audience, place) else each.listing({before.name: after.name})
-        for each in bench.threads
+        for each in index.threads
     )
-    if threads == bench.threads:
+    if threads == index.threads:
         return []
-    changed = bench.model_copy(update={"threads": threads, "version": bench.version + 1})
-    return [Put(key, changed.attributes(), Is("version", bench.version))]
+    changed = index.model_copy(update={"threads": threads, "version": index.version + 1})
+    return [Put(key, changed.attributes(), Is("version", index.version))]

@@ -9,14 +9,14 @@ from skein.errors import Conflict, NotFound
 from skein.models.common.ownership import effect_kept_until
 from skein.models.common.storage import Item, Key, Missing, Put, Write
 from skein.models.memory.memory import touched
-from skein.models.workspace.document import Document, DocumentReach, Done, Folder
+from skein.models.workspace.document import Document, DocumentEffect, DocumentReach, Folder
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_document_change, optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition
 from skein.services.workspace.document_edits import (
     OPERATOR,
     Author,
-    Change,
+    DocumentEdit,
     Revision,
     Stamp,
     changed_document,
@@ -31,7 +31,7 @@ ROWS = 10  # per query; a document can be 256 KiB
 TAKEN = "there is a document of this name already"
 
 
-class Place(NamedTuple):
+class ListPosition(NamedTuple):
     """The position of a document in a list over several folders.
 
     Attributes:
@@ -43,16 +43,16 @@ class Place(NamedTuple):
     id: str
 
 
-class Shown(NamedTuple):
+class DocumentPage(NamedTuple):
     """One page of documents by position, and whether more follow."""
 
-    documents: dict[Place, Document]
+    documents: dict[ListPosition, Document]
     more: bool
 
 
-def list_shown(
-    table: Table, reach: DocumentReach, *, limit: int, after: Place | None = None
-) -> Shown:
+def list_documents(
+    table: Table, reach: DocumentReach, *, limit: int, after: ListPosition | None = None
+) -> DocumentPage:
     """List the documents within reach that may be shown, folder by folder.
 
     Hidden documents do not count towards `limit`.
@@ -64,12 +64,12 @@ def list_shown(
         after: The last position of the previous page.
     """
     found = list(islice(_shown(table, reach, after), limit + 1))
-    return Shown(dict(found[:limit]), len(found) > limit)
+    return DocumentPage(dict(found[:limit]), len(found) > limit)
 
 
 def _shown(
-    table: Table, reach: DocumentReach, after: Place | None
-) -> Iterator[tuple[Place, Document]]:
+    table: Table, reach: DocumentReach, after: ListPosition | None
+) -> Iterator[tuple[ListPosition, Document]]:
     for number, folder in enumerate(reach.folders):
         behind = folder.key(after.id).sk if after and number == after.folder else None
         if after is not None and number < after.folder:
@@ -77,7 +77,7 @@ def _shown(
         for item in items_under(table, folder.partition, Document.PREFIX, after=behind, rows=ROWS):
             document = Document.from_item(item)
             if reach.shows(document):
-                yield Place(number, document.id), document
+                yield ListPosition(number, document.id), document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +130,9 @@ class Documents:
 
     def shown(
         self, reach: DocumentReach, *, limit: int, after: tuple[int, str] | None = None
-    ) -> Shown:
-        """List a page of the documents within reach, for agents; see `list_shown`."""
-        return list_shown(self.table, reach, limit=limit, after=after and Place(*after))
+    ) -> DocumentPage:
+        """List a page of the documents within reach, for agents; see `list_documents`."""
+        return list_documents(self.table, reach, limit=limit, after=after and ListPosition(*after))
 
     def write(
         self,
@@ -145,8 +145,8 @@ class Documents:
         media_type: str | None = None,
         on_show: bool | None = None,
         version: int | None = None,
-        maker: Author = OPERATOR,
-    ) -> Done:
+        author: Author = OPERATOR,
+    ) -> DocumentEffect:
         """Create a document, or replace its whole text.
 
         If the name is taken by a document that may not be shown here, that document is renamed.
@@ -161,7 +161,7 @@ class Documents:
             media_type: None keeps the media type; a new document is Markdown.
             on_show: Whether prompts always show the document (pinned); None keeps the setting.
             version: The version that the document must have (optimistic lock).
-            maker: The author of the change.
+            author: The author of the change.
 
         Raises:
             NotFound: The document is not within reach, and `new_in` is None.
@@ -175,23 +175,23 @@ class Documents:
 
         def make(before: Document | None, folder: Folder) -> Document:
             if before is None:
-                return new_document(folder, name, text, revision, maker, self._stamp())
+                return new_document(folder, name, text, revision, author, self._stamp())
             if only_new:
                 raise Conflict(TAKEN)
-            return changed_document(before, text, revision, maker, self._stamp())
+            return changed_document(before, text, revision, author, self._stamp())
 
-        return self._change(reach, name, make, maker, new_in=new_in)
+        return self._change(reach, name, make, author, new_in=new_in)
 
     def revise(
-        self, reach: DocumentReach, name: str, revision: Revision, *, maker: Author = OPERATOR
-    ) -> Done:
+        self, reach: DocumentReach, name: str, revision: Revision, *, author: Author = OPERATOR
+    ) -> DocumentEffect:
         """Append to a document, replace one part, or change its settings.
 
         Args:
             reach: The folders in which to look for the document.
             name: The document's name or id.
             revision: The changes.
-            maker: The author of the change.
+            author: The author of the change.
 
         Raises:
             NotFound: The document is not within reach.
@@ -207,9 +207,9 @@ class Documents:
                 raise NotFound("there is no such document")
             check_version(before, revision.version)
             text = revised_text(before.text, revision)
-            return changed_document(before, text, revision, maker, self._stamp())
+            return changed_document(before, text, revision, author, self._stamp())
 
-        return self._change(reach, name, make, maker)
+        return self._change(reach, name, make, author)
 
     def delete(
         self,
@@ -217,8 +217,8 @@ class Documents:
         name: str,
         *,
         version: int | None = None,
-        maker: Author = OPERATOR,
-    ) -> Done:
+        author: Author = OPERATOR,
+    ) -> DocumentEffect:
         """Delete a document permanently.
 
         Raises:
@@ -231,17 +231,17 @@ class Documents:
             if before is not None:
                 check_version(before, version)
 
-        return self._change(reach, name, make, maker)
+        return self._change(reach, name, make, author)
 
     def _change(
         self,
         reach: DocumentReach,
         name: str,
         make: Callable[[Document | None, Folder], Document | None],
-        maker: Author,
+        author: Author,
         *,
         new_in: Folder | None = None,
-    ) -> Done:
+    ) -> DocumentEffect:
         """Change one document with an optimistic lock; a repeated effect is a no-op."""
 
         def shown_in(home: Folder) -> Callable[[tuple[str, ...]], int]:
@@ -251,44 +251,48 @@ class Documents:
 
             return count
 
-        def attempt() -> Done:
-            found = self.table.get_many(list(_keys(reach, name, maker.effect)))
+        def attempt() -> DocumentEffect:
+            found = self.table.get_many(list(_keys(reach, name, author.effect)))
             for folder in reach.folders:
-                mark = maker.effect and found.get(folder.effect_key(maker.effect))
-                if mark:
-                    return Done.from_item(mark)
+                effect = author.effect and found.get(folder.effect_key(author.effect))
+                if effect:
+                    return DocumentEffect.from_item(effect)
             before = _first(found, reach, name)
             home = before.folder if before is not None else new_in
             if home is None:
                 raise NotFound("there is no such document")
             if before is not None:
                 check_document_change(reach, before)
-            change = Change(home, before, make(before, home), found, shown_in(home))
+            change = DocumentEdit(home, before, make(before, home), found, shown_in(home))
             standing = found.get(home.key(name))
             if before is not None or standing is None:
-                return self._commit(change, maker)
+                return self._commit(change, author)
             hidden = Document.from_item(standing)
             renamed = under_free_name(self.table, hidden, home, first=2)
             listed = threads_renamed(self.table, hidden, renamed, reach)
-            return self._commit(change._replace(hidden=hidden, renamed=renamed), maker, listed)
+            return self._commit(change._replace(hidden=hidden, renamed=renamed), author, listed)
 
         return optimistic(self.clock, attempt)
 
-    def _commit(self, change: Change, maker: Author, further: Sequence[Write] = ()) -> Done:
+    def _commit(
+        self, change: DocumentEdit, author: Author, further: Sequence[Write] = ()
+    ) -> DocumentEffect:
         """Write the change, the listing and the effect's record in one transaction."""
         home, known = change.home, change.after or change.before
         if known is None:
             raise NotFound("there is no such document")
         writes = [*change.writes(known), *further]
         length = len(change.after.text) if change.after is not None else 0
-        done = Done(deed=change.deed, name=known.name, version=known.version, characters=length)
-        if maker.effect is not None:
+        done = DocumentEffect(
+            deed=change.kind, name=known.name, version=known.version, characters=length
+        )
+        if author.effect is not None:
             kept_until = effect_kept_until(self.clock.now())
-            mark = done.attributes() | {"expires_at": kept_until}
-            writes.append(Put(home.effect_key(maker.effect), mark, Missing()))
+            effect = done.attributes() | {"expires_at": kept_until}
+            writes.append(Put(home.effect_key(author.effect), effect, Missing()))
         if home.agent_id is not None:
             writes.append(touched(home.tenant, home.agent_id, home.scope))
-        transact_guarded(self.table, writes, maker.guard)
+        transact_guarded(self.table, writes, author.guard)
         return done
 
     def _stamp(self) -> Stamp:
@@ -297,7 +301,7 @@ class Documents:
 
 def _keys(reach: DocumentReach, name: str, effect: str | None) -> set[Key]:
     keys = {folder.key(name) for folder in reach.folders}
-    keys |= {chat_key(each) if each.chat_id else each.shelf_key for each in reach.folders}
+    keys |= {chat_key(each) if each.chat_id else each.pins_key for each in reach.folders}
     if effect is not None:
         keys |= {folder.effect_key(effect) for folder in reach.folders}
     return keys

@@ -11,7 +11,7 @@ from skein.models.directory.agent import Agent
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import scope_of
 from skein.services.common.optimistic import optimistic
-from skein.services.workspace.thread_storage import Found
+from skein.services.workspace.thread_storage import ThreadSnapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Pins:
         if thread_id is not None:
             scopes = scopes_at(scope_of(chat))
             reach = Reach(tenant=tenant, agent_id=agent_id, scopes=scopes, place=chat.readers)
-            Found.read(self.table, reach, thread_id).open_thread()
+            ThreadSnapshot.read(self.table, reach, thread_id).open_thread()
         there = all_of(Exists(), Absent("left_seq"))
         self.table.write(Update(place.key, {"pinned_thread_id": thread_id}, condition=there))
         return place.model_copy(update={"pinned_thread_id": thread_id})

@@ -39,7 +39,7 @@ def _read(path: object) -> Skill:
     return Skill.model_validate({**post.metadata, "text": post.content})
 
 
-def known_heads(catalog: SkillCatalog) -> dict[str, SkillHead]:
+def all_heads(catalog: SkillCatalog) -> dict[str, SkillHead]:
     """Return the heads of all skills of a tenant; its own skills override shipped ones."""
     ours = {name: skill.head for name, skill in shipped().items()}
     return ours | {head.name: head for head in catalog.heads}

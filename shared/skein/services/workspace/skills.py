@@ -11,8 +11,8 @@ from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.workspace.skill_selection import (
     Selection,
+    all_heads,
     keys_of_skills,
-    known_heads,
     selection,
     shipped,
     skills_for,
@@ -47,7 +47,7 @@ class Skills:
     ) -> Selection:
         """Read the skills for a piece of work; see `skills_for`."""
         catalog = self._catalog(tenant)
-        heads = known_heads(catalog).values()
+        heads = all_heads(catalog).values()
         names = skills_for(heads, bound=bound, mode=mode, tags=tags)
         return selection(tenant, names, self.table.get_many(keys_of_skills(tenant, names)))
 
@@ -67,7 +67,7 @@ class Skills:
         """List all skills that the tenant's agents can use, by name."""
         catalog = self._catalog(tenant)
         own = {head.name for head in catalog.heads}
-        heads = sorted(known_heads(catalog).values(), key=lambda head: head.name)
+        heads = sorted(all_heads(catalog).values(), key=lambda head: head.name)
         return tuple(Listed(head, shipped=head.name not in own) for head in heads)
 
     def put(self, tenant: str, head: SkillHead, text: str, *, only_new: bool = False) -> Skill:

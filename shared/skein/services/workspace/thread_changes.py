@@ -10,13 +10,13 @@ from skein.errors import NotFound, Unprocessable
 from skein.models.common.audience import Audience
 from skein.models.common.storage import Item, Key
 from skein.models.workspace.document import Document, DocumentReach
-from skein.models.workspace.skill import MAX_MARKS, Mark, SkillCatalog, SkillHead
+from skein.models.workspace.skill import MAX_SKILL_LABELS, SkillCatalog, SkillHead, SkillLabel
 from skein.models.workspace.thread import Thread, ThreadStatus
 from skein.ports import Table
 from skein.services.common.optimistic import unfit
-from skein.services.workspace.skill_selection import known_heads
+from skein.services.workspace.skill_selection import all_heads
 
-_MARK: TypeAdapter[str] = TypeAdapter(Mark)
+_LABEL: TypeAdapter[str] = TypeAdapter(SkillLabel)
 
 
 class ThreadResources(NamedTuple):
@@ -51,36 +51,36 @@ class ThreadResources(NamedTuple):
             NotFound: A skill of `names` does not exist.
         """
         catalog = SkillCatalog.found_in(self.table.get(SkillCatalog.key_of(tenant)))
-        heads = known_heads(catalog)
+        heads = all_heads(catalog)
         for name in names:
             if name not in heads:
                 raise NotFound(f"there is no skill {name!r}")
         return heads
 
 
-Change = Callable[[Thread, ThreadResources], Thread]
+ThreadEdit = Callable[[Thread, ThreadResources], Thread]
 
 
-def fields(changes: Mapping[str, Any]) -> Change:
+def fields(changes: Mapping[str, Any]) -> ThreadEdit:
     """Set fields of a thread; an empty string clears a field."""
 
-    def change(thread: Thread, around: ThreadResources) -> Thread:
+    def change(thread: Thread, resources: ThreadResources) -> Thread:
         after = validated(thread, changes)
         if "documents" in changes:
-            names = tuple(each.name for each in around.documents(thread, after.documents))
+            names = tuple(each.name for each in resources.documents(thread, after.documents))
             after = after.model_copy(update={"documents": names})
         if "bound_skills" in changes:
-            around.skills(thread.tenant, after.bound_skills)
+            resources.skills(thread.tenant, after.bound_skills)
         return after
 
     return change
 
 
-def attached(name: str) -> Change:
+def attached(name: str) -> ThreadEdit:
     """Add a document to a thread (idempotent)."""
 
-    def change(thread: Thread, around: ThreadResources) -> Thread:
-        [document] = around.documents(thread, [name])
+    def change(thread: Thread, resources: ThreadResources) -> Thread:
+        [document] = resources.documents(thread, [name])
         if document.name in thread.documents:
             return thread
         return validated(thread, {"documents": (*thread.documents, document.name)})
@@ -88,7 +88,7 @@ def attached(name: str) -> Change:
     return change
 
 
-def detached(name: str) -> Change:
+def detached(name: str) -> ThreadEdit:
     """Remove a document from a thread; the document itself is kept."""
     gone = Document.id_of(name)
 
@@ -99,18 +99,18 @@ def detached(name: str) -> Change:
     return change
 
 
-def bound(name: str) -> Change:
+def bound(name: str) -> ThreadEdit:
     """Bind a skill to a thread (idempotent)."""
 
-    def change(thread: Thread, around: ThreadResources) -> Thread:
-        around.skills(thread.tenant, [name])
+    def change(thread: Thread, resources: ThreadResources) -> Thread:
+        resources.skills(thread.tenant, [name])
         kept = dict.fromkeys((*thread.bound_skills, name))
         return validated(thread, {"bound_skills": tuple(kept)})
 
     return change
 
 
-def unbound(name: str) -> Change:
+def unbound(name: str) -> ThreadEdit:
     """Unbind a skill from a thread."""
 
     def change(thread: Thread, _: ThreadResources) -> Thread:
@@ -122,14 +122,14 @@ def unbound(name: str) -> Change:
 
 def ended(
     status: ThreadStatus, at: datetime, *, evidence: str | None = None, learned: str | None = None
-) -> Change:
+) -> ThreadEdit:
     """Complete or archive a thread, with its evidence and what was learned."""
     moment = "completed_at" if status == "completed" else "archived_at"
     said = {"status": status, "evidence": evidence, "learned": learned, moment: at}
     return lambda thread, _: validated(thread, said)
 
 
-def operators(given: Mapping[str, Any], at: datetime) -> Change | None:
+def operators(given: Mapping[str, Any], at: datetime) -> ThreadEdit | None:
     """Build the change for an operator's request; None if only `active` is given.
 
     The caller applies `active` with `Threads.switch`.
@@ -147,7 +147,7 @@ def operators(given: Mapping[str, Any], at: datetime) -> Change | None:
     if not ends:
         return fields(others) if others else None
     end = ended(at=at, **ends)
-    return lambda thread, around: end(fields(others)(thread, around), around)
+    return lambda thread, resources: end(fields(others)(thread, resources), resources)
 
 
 # ---------------------------------------------------------------------- helpers
@@ -194,7 +194,7 @@ def with_inferred(
     name, that is tagged with the first document's media type.
     """
     types = dict.fromkeys(document.media_type for document in documents)
-    tags = tuple(each for each in types if _is_mark(each))[:MAX_MARKS]
+    tags = tuple(each for each in types if _is_label(each))[:MAX_SKILL_LABELS]
     known = [heads[name] for name in sorted(heads)]
     modes = (head.modes[0] for head in known if tags and tags[0] in head.tags and head.modes)
     names = tuple(document.name for document in documents)
@@ -202,8 +202,8 @@ def with_inferred(
     return thread.model_copy(update={"documents": names, **said})
 
 
-def _is_mark(media_type: str) -> bool:
+def _is_label(media_type: str) -> bool:
     try:
-        return _MARK.validate_python(media_type) == media_type
+        return _LABEL.validate_python(media_type) == media_type
     except ValidationError:
         return False

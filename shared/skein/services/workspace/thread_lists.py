@@ -6,7 +6,7 @@ from skein.models.common.storage import Item
 from skein.models.workspace.thread import ENDED_THREAD, Thread, ThreadStatus
 from skein.ports import Table
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor, list_owned
-from skein.services.workspace.thread_storage import Found
+from skein.services.workspace.thread_storage import ThreadSnapshot
 
 
 def list_threads(
@@ -29,11 +29,11 @@ def list_threads(
     Raises:
         Invalid: The cursor belongs to another list.
     """
-    after = _bench_position(cursor, only_bench=status == "open")
+    after = _open_position(cursor, only_open=status == "open")
     opened: list[Thread] = []
     if status in {None, "open"} and (cursor is None or after is not None):
-        bench = Found.read(table, reach, None).bench(reach.scopes[0])
-        shown = [thread for thread in bench.threads if reach.shows(thread)]
+        index = ThreadSnapshot.read(table, reach, None).index_of(reach.scopes[0])
+        shown = [thread for thread in index.threads if reach.shows(thread)]
         # By id, so that the cursor stays valid after its thread has ended.
         later = [thread for thread in shown if after is None or thread.id > after]
         opened = sorted(later, key=lambda thread: thread.id)
@@ -55,15 +55,15 @@ def list_threads(
     return Listing((*opened, *ended.items), ended.next_cursor)
 
 
-def _bench_position(cursor: str | None, *, only_bench: bool) -> str | None:
+def _open_position(cursor: str | None, *, only_open: bool) -> str | None:
     """Return the id of the last open thread of the previous page; None without one.
 
     Raises:
-        Invalid: The cursor belongs to another list, and `only_bench` is set.
+        Invalid: The cursor belongs to another list, and `only_open` is set.
     """
     try:
         return RowCursor.key_in(cursor, "bench")
     except Invalid:
-        if only_bench:
+        if only_open:
             raise
         return None

@@ -1,4 +1,4 @@
-"""Thread storage: read the workbenches and one thread, and build the conditional writes."""
+"""Thread storage: read the thread indexes and one thread, and build the conditional writes."""
 
 import json
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from skein.errors import Conflict, NotFound, TooLarge
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Reach, effect_key
 from skein.models.common.storage import Item, Key, Missing, Put, Write, at_version
-from skein.models.workspace.thread import Thread, ThreadDone, ThreadRunLink, Workbench
+from skein.models.workspace.thread import Thread, ThreadEffect, ThreadIndex, ThreadRunLink
 from skein.ports import Clock, Table
 from skein.services.common.pagination import FULL
 
-MAX_BENCH_BYTES = 350_000  # DynamoDB limits an item to 400 KB
+MAX_INDEX_BYTES = 350_000  # DynamoDB limits an item to 400 KB
 
 
-class Found(NamedTuple):
-    """The workbenches within reach and one thread, read in one call.
+class ThreadSnapshot(NamedTuple):
+    """The thread indexes within reach and one thread, read in one call.
 
     Attributes:
         done: The recorded result of the effect, if an earlier attempt carried it out.
@@ -25,39 +25,41 @@ class Found(NamedTuple):
     reach: Reach
     thread_id: str | None
     items: Mapping[Key, Item]
-    done: ThreadDone | None
+    done: ThreadEffect | None
 
     @classmethod
     def read(
         cls, table: Table, reach: Reach, thread_id: str | None, effect: str | None = None
     ) -> Self:
-        """Read the workbenches, the thread and the effect's record.
+        """Read the thread indexes, the thread and the effect's record.
 
         Args:
             table: The table that stores the threads.
             reach: The agent and the partitions to read.
-            thread_id: The thread's id; None reads only the workbenches.
+            thread_id: The thread's id; None reads only the thread indexes.
             effect: The id of the run's effect, if any.
         """
         owned = [(reach.tenant, reach.agent_id, scope) for scope in reach.scopes]
-        marks = [effect_key(*each, effect) for each in owned] if effect is not None else []
-        keys = [Workbench.key_of(*each) for each in owned]
+        effect_keys = [effect_key(*each, effect) for each in owned] if effect is not None else []
+        keys = [ThreadIndex.key_of(*each) for each in owned]
         if thread_id is not None:
             keys += [Thread.ended_key_of(*each, thread_id) for each in owned]
-        items = table.get_many([*keys, *marks])
-        done = next((ThreadDone.from_item(items[key]) for key in marks if key in items), None)
+        items = table.get_many([*keys, *effect_keys])
+        done = next(
+            (ThreadEffect.from_item(items[key]) for key in effect_keys if key in items), None
+        )
         return cls(reach, thread_id, items, done)
 
-    def bench(self, scope: str | None) -> Workbench:
-        """Return the workbench of one partition; an empty one if none is stored."""
-        key = Workbench.key_of(self.reach.tenant, self.reach.agent_id, scope)
-        return Workbench.found_in(self.items.get(key))
+    def index_of(self, scope: str | None) -> ThreadIndex:
+        """Return the thread index of one partition; an empty one if none is stored."""
+        key = ThreadIndex.key_of(self.reach.tenant, self.reach.agent_id, scope)
+        return ThreadIndex.found_in(self.items.get(key))
 
     def anywhere(self) -> Thread | None:
         """Return the thread, open or ended; None if no such thread may be shown."""
         tenant, agent_id = self.reach.tenant, self.reach.agent_id
         for scope in self.reach.scopes:
-            thread = self.bench(scope).find(self.thread_id)
+            thread = self.index_of(scope).find(self.thread_id)
             if thread is None and self.thread_id is not None:
                 key = Thread.ended_key_of(tenant, agent_id, scope, self.thread_id)
                 item = self.items.get(key)
@@ -95,7 +97,7 @@ def at(reach: Reach, scope: str | None) -> Reach:
     return reach.model_copy(update={"scopes": (scope,)})
 
 
-def stint(
+def run_link(
     thread: Thread, run_id: str, activation: int | None, audience: Audience, clock: Clock
 ) -> Write:
     """Return the write that links an activation to a thread (idempotent, except `shown_at`).
@@ -107,7 +109,7 @@ def stint(
         audience: Audience of everything that the activation was shown.
         clock: Gives `shown_at`.
     """
-    mark = ThreadRunLink(
+    link = ThreadRunLink(
         thread_id=thread.id,
         run_id=run_id,
         activation=activation,
@@ -115,45 +117,45 @@ def stint(
         shown_at=clock.now(),
     )
     place = (thread.tenant, thread.agent_id, thread.scope)
-    return Put(ThreadRunLink.key_of(*place, thread.id, run_id, activation), mark.attributes())
+    return Put(ThreadRunLink.key_of(*place, thread.id, run_id, activation), link.attributes())
 
 
-def moved(there: Reach, found: Found, after: Thread) -> list[Write]:
+def moved(there: Reach, found: ThreadSnapshot, after: Thread) -> list[Write]:
     """Return the writes that store a changed thread as open or ended."""
-    bench = found.bench(after.scope)
+    index = found.index_of(after.scope)
     if after.status == "open":
-        return [put(there, bench, bench.with_thread(after))]
+        return [put(there, index, index.with_thread(after))]
     return [
         Put(after.ended_key, after.attributes(), Missing()),
-        put(there, bench, bench.without(after.id)),
+        put(there, index, index.without(after.id)),
     ]
 
 
-def _size(there: Reach, bench: Workbench) -> int:
+def _size(there: Reach, index: ThreadIndex) -> int:
     """Return the size in bytes of the threads that may be shown in this place."""
-    return sum(_bytes(thread.attributes()) for thread in bench.threads if there.shows(thread))
+    return sum(_bytes(thread.attributes()) for thread in index.threads if there.shows(thread))
 
 
 def _bytes(item: Item) -> int:
     return len(json.dumps(item, ensure_ascii=False).encode(errors="surrogatepass"))
 
 
-def put(there: Reach, before: Workbench, after: Workbench) -> Write:
-    """Return the write that replaces a workbench (optimistic lock on `before`).
+def put(there: Reach, before: ThreadIndex, after: ThreadIndex) -> Write:
+    """Return the write that replaces a thread index (optimistic lock on `before`).
 
-    The size limit is 350,000 bytes for the whole workbench. For agents, the threads that may be
-    shown in this place are limited to half of that. A workbench whose shown threads do not grow
+    The size limit is 350,000 bytes for the whole thread index. For agents, the threads that may be
+    shown in this place are limited to half of that. A thread index whose shown threads do not grow
     passes this second limit.
 
     Raises:
         TooLarge: The threads hold too much text.
     """
     item = after.model_copy(update={"version": before.version + 1}).attributes()
-    most_shown = MAX_BENCH_BYTES if there.place is None else MAX_BENCH_BYTES // 2
+    most_shown = MAX_INDEX_BYTES if there.place is None else MAX_INDEX_BYTES // 2
     size = _size(there, after)
     if size > max(most_shown, _size(there, before)):
         raise TooLarge("the open threads hold too much text; shorten one or end one first")
-    if _bytes(item) > MAX_BENCH_BYTES:
+    if _bytes(item) > MAX_INDEX_BYTES:
         raise TooLarge(FULL)
-    key = Workbench.key_of(there.tenant, there.agent_id, there.scopes[0])
+    key = ThreadIndex.key_of(there.tenant, there.agent_id, there.scopes[0])
     return Put(key, item, at_version(before.version))

@@ -1,4 +1,4 @@
-"""Threads: create, switch, change, end and delete them, with optimistic locks on the workbench."""
+"""Threads: create, switch, change, end and delete them, with optimistic locks on the index."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from skein.models.common.ownership import Owner, Reach, effect_kept_until, effec
 from skein.models.common.storage import Delete, Is, Key, Missing, Put, Write
 from skein.models.workspace.document import Document
 from skein.models.workspace.thread import (
-    MAX_KEPT_ON_BENCH,
+    MAX_KEPT_OPEN_THREADS,
     Thread,
-    ThreadDone,
+    ThreadEffect,
+    ThreadIndex,
     ThreadRunLink,
     ThreadStatus,
-    Workbench,
 )
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
 from skein.services.common.pagination import DEFAULT_PAGE, FULL, Listing
 from skein.services.workspace.document_edits import OPERATOR, Author
 from skein.services.workspace.thread_changes import (
-    Change,
+    ThreadEdit,
     ThreadResources,
     operators,
     with_inferred,
 )
 from skein.services.workspace.thread_lists import list_threads
-from skein.services.workspace.thread_storage import Found, at, moved, put, stint
+from skein.services.workspace.thread_storage import ThreadSnapshot, at, moved, put, run_link
 from skein.settings import Settings
 
 
@@ -50,13 +50,15 @@ class Threads:
         Raises:
             NotFound: The thread is not within reach.
         """
-        return Found.read(self.table, reach, thread_id).thread()
+        return ThreadSnapshot.read(self.table, reach, thread_id).thread()
 
     def active_id(self, reach: Reach) -> str | None:
         """Return the id of the active thread in the last scope of `reach`; see `switch`."""
-        return Found.read(self.table, reach, None).bench(reach.scopes[-1]).active_thread_id
+        return (
+            ThreadSnapshot.read(self.table, reach, None).index_of(reach.scopes[-1]).active_thread_id
+        )
 
-    def stints(self, thread: Thread) -> tuple[ThreadRunLink, ...]:
+    def run_links(self, thread: Thread) -> tuple[ThreadRunLink, ...]:
         """List the activations that worked with this thread active, oldest first."""
         prefix = ThreadRunLink.prefix_of(thread.id)
         page = self.table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~")
@@ -94,7 +96,7 @@ class Threads:
         *,
         reach: Reach | None = None,
         thread_id: str | None = None,
-        maker: Author = OPERATOR,
+        author: Author = OPERATOR,
     ) -> Thread:
         """Create an open thread; the active thread stays the same.
 
@@ -107,7 +109,7 @@ class Threads:
                 partition may be shown.
             thread_id: The thread's id. A run's effect passes the same id on every attempt, which
                 makes the call idempotent. None generates an id.
-            maker: The author of the change.
+            author: The author of the change.
 
         Raises:
             NotFound: A document or skill does not exist.
@@ -118,20 +120,20 @@ class Threads:
         """
         draft = self._draft(owner, fields, thread_id or f"thr_{self.ids.ulid()}")
         shown = reach or owner.reach
-        around = ThreadResources(self.table, shown.place)
-        documents = around.documents(draft, draft.documents)
-        heads = around.skills(draft.tenant, draft.bound_skills)
+        resources = ThreadResources(self.table, shown.place)
+        documents = resources.documents(draft, draft.documents)
+        heads = resources.skills(draft.tenant, draft.bound_skills)
         thread = with_inferred(draft, documents, heads).in_chat(owner.source_chat_id)
 
         def attempt() -> Thread:
-            found = Found.read(self.table, owner.reach, thread.id)
+            found = ThreadSnapshot.read(self.table, owner.reach, thread.id)
             before = found.anywhere()
             if before is not None:
                 return before
-            bench = found.bench(owner.scope)
-            self._check_room(bench, shown)
+            index = found.index_of(owner.scope)
+            self._check_room(index, shown)
             there = at(shown, owner.scope)
-            self._commit(there, [put(there, bench, bench.with_thread(thread))], maker)
+            self._commit(there, [put(there, index, index.with_thread(thread))], author)
             return thread
 
         return optimistic(self.clock, attempt)
@@ -151,15 +153,15 @@ class Threads:
         except ValidationError as error:
             raise unfit(error) from None
 
-    def _check_room(self, bench: Workbench, reach: Reach) -> None:
-        shown = sum(reach.shows(thread) for thread in bench.threads)
+    def _check_room(self, index: ThreadIndex, reach: Reach) -> None:
+        shown = sum(reach.shows(thread) for thread in index.threads)
         if shown >= self.settings.max_open_threads:
             raise Conflict(f"{shown} threads are open already; complete or archive one first")
-        if len(bench.threads) >= MAX_KEPT_ON_BENCH:
+        if len(index.threads) >= MAX_KEPT_OPEN_THREADS:
             raise Conflict(FULL)
 
     def change(
-        self, reach: Reach, thread_id: str, change: Change, *, maker: Author = OPERATOR
+        self, reach: Reach, thread_id: str, change: ThreadEdit, *, author: Author = OPERATOR
     ) -> Thread:
         """Change an open thread with an optimistic lock; a repeated effect is a no-op.
 
@@ -169,7 +171,7 @@ class Threads:
             reach: The partitions in which to look for the thread.
             thread_id: The thread's id.
             change: A function from the thread as read to the changed thread; see `thread_changes`.
-            maker: The author of the change.
+            author: The author of the change.
 
         Raises:
             NotFound: The thread, a document or a skill does not exist.
@@ -178,44 +180,44 @@ class Threads:
             Unprocessable: A value is invalid.
             LostLease: The guard fails: another worker has claimed the run.
         """
-        around = ThreadResources(self.table, reach.place)
+        resources = ThreadResources(self.table, reach.place)
 
         def attempt() -> Thread:
-            found = Found.read(self.table, reach, thread_id, maker.effect)
+            found = ThreadSnapshot.read(self.table, reach, thread_id, author.effect)
             if found.done is not None:
                 return found.thread()
             before = found.open_thread()
             check_change(reach, before)
-            after = change(before, around)
+            after = change(before, resources)
             if after == before:
                 return before
-            after = after.in_chat(maker.source_chat_id).model_copy(
+            after = after.in_chat(author.source_chat_id).model_copy(
                 update={
                     "version": before.version + 1,
                     "updated_at": self.clock.now(),
-                    "source_run_id": maker.source_run_id or before.source_run_id,
+                    "source_run_id": author.source_run_id or before.source_run_id,
                 }
             )
             there = at(reach, before.scope)
-            self._commit(there, moved(there, found, after), maker, after)
+            self._commit(there, moved(there, found, after), author, after)
             return after
 
         return optimistic(self.clock, attempt)
 
     def switch(
-        self, reach: Reach, thread_id: str | None, *, maker: Author = OPERATOR
+        self, reach: Reach, thread_id: str | None, *, author: Author = OPERATOR
     ) -> Thread | None:
         """Make an open thread the active one; None makes no thread active.
 
-        Only the workbench of the last scope is written. A thread on another workbench, or one that
-        may not be changed from here, stays unchanged: its `chat_ids` do not get this chat, and its
-        export does not get the run.
+        Only the thread index of the last scope is written. A thread on another thread index, or one
+        that may not be changed from here, stays unchanged: its `chat_ids` do not get this chat, and
+        its export does not get the run.
 
         Args:
             reach: The partitions in which to look for the thread; the last scope is the
                 place's own.
             thread_id: The thread's id.
-            maker: The author of the change.
+            author: The author of the change.
 
         Raises:
             NotFound: The thread is not within reach.
@@ -225,21 +227,21 @@ class Threads:
         here = at(reach, reach.scopes[-1])
 
         def attempt() -> Thread | None:
-            found = Found.read(self.table, reach, thread_id, maker.effect)
+            found = ThreadSnapshot.read(self.table, reach, thread_id, author.effect)
             if found.done is not None:
                 return found.anywhere()
-            bench = found.bench(here.scopes[0])
-            after = bench.switched_to(thread_id)
+            index = found.index_of(here.scopes[0])
+            after = index.switched_to(thread_id)
             thread = None if thread_id is None else found.open_thread()
             writes: list[Write] = []
             if thread is not None and thread.scope == here.scopes[0] and reach.changes(thread):
-                thread = thread.in_chat(maker.source_chat_id)
+                thread = thread.in_chat(author.source_chat_id)
                 after = after.with_thread(thread)
-                if maker.source_run_id is not None:
-                    worked = (maker.source_run_id, maker.activation, maker.audience)
-                    writes.append(stint(thread, *worked, self.clock))
-            writes.append(put(here, bench, after))
-            self._commit(here, writes, maker, thread)
+                if author.source_run_id is not None:
+                    worked = (author.source_run_id, author.activation, author.audience)
+                    writes.append(run_link(thread, *worked, self.clock))
+            writes.append(put(here, index, after))
+            self._commit(here, writes, author, thread)
             return thread
 
         return optimistic(self.clock, attempt)
@@ -270,12 +272,12 @@ class Threads:
         """
 
         def attempt() -> Thread:
-            found = Found.read(self.table, reach, thread_id)
+            found = ThreadSnapshot.read(self.table, reach, thread_id)
             thread = found.thread()
-            there, bench = at(reach, thread.scope), found.bench(thread.scope)
+            there, index = at(reach, thread.scope), found.index_of(thread.scope)
             write: Write = Delete(thread.ended_key, Is("version", thread.version))
             if thread.status == "open":
-                write = put(there, bench, bench.without(thread_id))
+                write = put(there, index, index.without(thread_id))
             self._commit(there, [write], OPERATOR)
             return thread
 
@@ -285,13 +287,13 @@ class Threads:
             self.table.write(Delete(Key(item["pk"], item["sk"])))
 
     def _commit(
-        self, there: Reach, writes: Sequence[Write], maker: Author, thread: Thread | None = None
+        self, there: Reach, writes: Sequence[Write], author: Author, thread: Thread | None = None
     ) -> None:
         """Write to one partition in a transaction, with the effect's record."""
         owned = (there.tenant, there.agent_id, there.scopes[0])
         everything = list(writes)
-        if maker.effect is not None and thread is not None:
+        if author.effect is not None and thread is not None:
             kept_until = effect_kept_until(self.clock.now())
-            done = ThreadDone(thread_id=thread.id).attributes() | {"expires_at": kept_until}
-            everything.append(Put(effect_key(*owned, maker.effect), done, Missing()))
-        transact_guarded(self.table, everything, maker.guard)
+            done = ThreadEffect(thread_id=thread.id).attributes() | {"expires_at": kept_until}
+            everything.append(Put(effect_key(*owned, author.effect), done, Missing()))
+        transact_guarded(self.table, everything, author.guard)
