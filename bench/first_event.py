@@ -86,9 +86,10 @@ def use_first_app(told: dict[str, Any]) -> None:
     from functools import cached_property
 
     from skein import bootstrap
+    from skein.bootstrap.ports import Ports
     from skein.settings import Settings
 
-    class FirstApp(bootstrap.App):
+    class FirstPorts(Ports):
         @cached_property
         def clock(self) -> "Clock":
             _ = super().clock
@@ -125,7 +126,7 @@ def use_first_app(told: dict[str, Any]) -> None:
         @cached_property
         def model(self) -> "LanguageModel":
             real = super().model
-            from bench.stand import Scripted
+            from bench.scripted import Scripted
 
             return TriedModel(real, Scripted())
 
@@ -136,7 +137,7 @@ def use_first_app(told: dict[str, Any]) -> None:
 
             return TriedSms(real, MemorySms(self.clock))
 
-    bootstrap.use(FirstApp(Settings(**told["settings"])))
+    bootstrap.use(bootstrap.App(FirstPorts(Settings(**told["settings"]))))
 
 
 def milliseconds() -> float:

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 from bench.first_event import NOBODY
 from bench.script import SYSTEM_PROMPT, text
-from bench.stand import BEGUN, Scripted
+from bench.scripted import Scripted
+from bench.stand import BEGUN
 from local.events import (
     Event,
     QueueMessage,
@@ -29,7 +30,6 @@ from local.template import Template
 from local.twilio_webhooks import TwilioWebhooks
 from skein.adapters.system import UlidIds
 from skein.adapters.tokens import Tokens
-from skein.bootstrap import App, build_app
 from skein.models.api.directory import NewAgent, NewLine, NewUser
 from skein.models.api.services import NewService
 from skein.models.common.storage import Item, Key, Write
@@ -51,6 +51,7 @@ from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets, MemorySms
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.fakes.table import MemoryTable
+from tests.support.services import AllServices, build_services
 
 TENANT, LINE, PHONE = "bench", "+15005550006", "+15005550100"
 OPENAI = "openai"
@@ -124,7 +125,7 @@ class _Story:
         self._clock = FixedClock(BEGUN)
         self._table = _WrittenTable(self._clock)
         self._queues = MemoryQueues(self._clock)
-        self._app: App = build_app(
+        self._app: AllServices = build_services(
             SETTINGS,
             clock=self._clock,
             table=self._table,

@@ -56,7 +56,7 @@ def main(url: str) -> None:
         "settled_mib": settled / MIB,
         "after_mib": after / MIB,
         "grown_mib": (after - settled) / MIB,
-        "context_cache_mib": worker.context_cache.size / MIB,
+        "context_cache_mib": worker.run_worker.prompting.context_cache.size / MIB,
         "caches_bound_mib": (settings.context_cache_bytes + settings.token_cache_bytes) / MIB,
         "function_mib": functions[WORKER].memory,
     }

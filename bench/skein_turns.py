@@ -8,7 +8,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,8 +21,8 @@ from bench.stand import Stand
 from bench.wire import Wire, seconds_on_wire
 from skein.adapters.dynamodb import DynamoTable
 from skein.adapters.tokens import Tokens
-from skein.bootstrap import App
 from skein.models.outbox.jobs import RunJob
+from tests.support.services import AllServices
 
 TABLE = "skein"
 WORKERS = {"skein": True, "skein-warm": False}  # whether each turn's has seen nothing yet
@@ -67,12 +67,14 @@ class Stopwatch:
     builds: list[float] = field(default_factory=list)
     tokens: float = 0.0
 
-    def watch(self, app: App) -> None:
-        """Measure a new worker's parts."""
+    def watch(self, app: AllServices) -> None:
+        """Measure a new worker's services."""
         read, build, counter = app.contexts.fresh, app.context.build, app.remembered_tokens
-        parts = vars(app)
-        parts["contexts"] = _Watched(app.contexts, fresh=self._timed_read(read))
-        parts["context"] = _Watched(app.context, build=_timed(build, self.builds.append))
+        watched: dict[str, Any] = {
+            "contexts": _Watched(app.contexts, fresh=self._timed_read(read)),
+            "context": _Watched(app.context, build=_timed(build, self.builds.append)),
+        }
+        app.run_worker.turns = replace(app.turns, **watched)
         for name in ("count", "cut"):
             timed = _timed(getattr(counter, name), self._count)
             vars(counter)[name] = timed

@@ -3,40 +3,14 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from bench.script import text
+from bench.scripted import Scripted
 from skein.adapters.system import UlidIds
-from skein.bootstrap import App, build_app
-from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.ports import Clock, ModelTokens, Table
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
+from tests.support.services import AllServices, build_services
 
 BEGUN = datetime(2026, 2, 18, 12, tzinfo=UTC)
-FIRST_ANSWER = 1_000_000  # so that no answer is alike to a message of a filled chat
-NOTE = '{"lines": ["They train for a race.", "A hard week is over."], "summary": "They train."}'
-
-
-class Scripted:
-    """A model that answers each message at once with the next of the script.
-
-    Attributes:
-        last: The newest request, but for those for summaries.
-    """
-
-    def __init__(self) -> None:
-        self.last: ModelRequest | None = None
-        self._answers = 0
-
-    def complete(self, request: ModelRequest) -> ModelAnswer:
-        """See `skein.ports.LanguageModel`."""
-        usage = TokenUsage(input_tokens=10, output_tokens=5)
-        if request.answer_schema is not None:
-            return ModelAnswer(model=request.model, text=NOTE, usage=usage)
-        self.last = request
-        self._answers += 1
-        return ModelAnswer(
-            model=request.model, text=text(FIRST_ANSWER + self._answers), usage=usage
-        )
 
 
 class Stand:
@@ -58,7 +32,7 @@ class Stand:
         tokens: ModelTokens,
         *,
         settings: Settings | None = None,
-        watched: Callable[[App], None] = lambda _: None,
+        watched: Callable[[AllServices], None] = lambda _: None,
     ) -> None:
         self.settings = settings or Settings()
         self.clock = FixedClock(BEGUN)
@@ -77,8 +51,8 @@ class Stand:
         }
         self.app = self.new_app()
 
-    def new_app(self) -> App:
+    def new_app(self) -> AllServices:
         """A container that has seen no chat yet; its connections are there."""
-        app = build_app(self.settings, **self.ports)
+        app = build_services(self.settings, **self.ports)
         self._watched(app)
         return app

@@ -5,12 +5,14 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app, preload
+from skein.bootstrap import app
+from skein.bootstrap.memory_finders import build_consolidation_finder
+from skein.bootstrap.ports import load_adapters
 from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.services.outbox.due_scanner import shards_of
 
-preload("consolidation_finder")
+load_adapters()
 
 SPARE = timedelta(seconds=5)
 
@@ -18,5 +20,5 @@ SPARE = timedelta(seconds=5)
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Queue the due consolidations of the event's shards, until 5 seconds before the time-out."""
-    until = deadline_of(context, app().clock) - SPARE
-    return {"sent": app().consolidation_finder.run(until=until, shards=shards_of(event))}
+    until = deadline_of(context, app().ports.clock) - SPARE
+    return {"sent": app().get(build_consolidation_finder).run(until=until, shards=shards_of(event))}

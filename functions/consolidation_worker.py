@@ -5,13 +5,15 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app, preload
+from skein.bootstrap import app
+from skein.bootstrap.consolidation_worker import build_consolidator
+from skein.bootstrap.ports import load_adapters
 from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.sqs_events import process
 
-preload("consolidator")
+load_adapters()
 
 
 @logged
@@ -19,6 +21,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     """Run the consolidation of each job until the function's deadline."""
 
     def consolidate(job: ConsolidationJob) -> None:
-        app().consolidator.consolidate(job, deadline=deadline_of(context, app().clock))
+        app().get(build_consolidator).consolidate(
+            job, deadline=deadline_of(context, app().ports.clock)
+        )
 
     return process(event, context, ConsolidationJob, consolidate)

@@ -5,13 +5,15 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app, preload
+from skein.bootstrap import app
+from skein.bootstrap.erasure_worker import build_eraser
+from skein.bootstrap.ports import load_adapters
 from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.models.outbox.jobs import ErasureJob
 from skein.sqs_events import process
 
-preload("eraser")
+load_adapters()
 
 
 @logged
@@ -19,6 +21,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     """Continue the erasure of each job until the function's deadline."""
 
     def erase(job: ErasureJob) -> None:
-        app().eraser.carry_on(job, deadline=deadline_of(context, app().clock))
+        app().get(build_eraser).carry_on(job, deadline=deadline_of(context, app().ports.clock))
 
     return process(event, context, ErasureJob, erase)

@@ -5,13 +5,15 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app, preload
+from skein.bootstrap import app
+from skein.bootstrap.ports import load_adapters
+from skein.bootstrap.reflection_worker import build_reflection
 from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.models.outbox.jobs import ReflectionJob
 from skein.sqs_events import process
 
-preload("reflection")
+load_adapters()
 
 
 @logged
@@ -19,6 +21,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     """Run the reflection of each job until the function's deadline."""
 
     def reflect(job: ReflectionJob) -> None:
-        app().reflection.reflect(job, deadline=deadline_of(context, app().clock))
+        app().get(build_reflection).reflect(job, deadline=deadline_of(context, app().ports.clock))
 
     return process(event, context, ReflectionJob, reflect)

@@ -6,14 +6,16 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app, preload
+from skein.bootstrap import app
+from skein.bootstrap.ports import load_adapters
+from skein.bootstrap.service_webhook import build_webhook_services
 from skein.errors import Invalid, SkeinError, TooLarge
 from skein.http import JSON_HEADERS, error_response
 from skein.logs import logged
 from skein.models.directory.source import MAX_PAYLOAD_BYTES
 from webhooks.event import Webhook
 
-preload("sources")
+load_adapters()
 
 MAX_BODY_CHARACTERS = MAX_PAYLOAD_BYTES * 4 // 3 + 4  # in base64
 
@@ -23,10 +25,14 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Accept a service's webhook and return the ids of its runs, which start asynchronously."""
     webhook = Webhook.of(event)
     try:
-        run_ids = app().sources.receive(
-            webhook.parameters["service_id"],
-            body_of(webhook),
-            webhook.headers.get("x-skein-signature", ""),
+        run_ids = (
+            app()
+            .get(build_webhook_services)
+            .receive(
+                webhook.parameters["service_id"],
+                body_of(webhook),
+                webhook.headers.get("x-skein-signature", ""),
+            )
         )
     except SkeinError as error:
         return error_response(error)

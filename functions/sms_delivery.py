@@ -5,19 +5,24 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app, preload
+from skein.bootstrap import app
+from skein.bootstrap.ports import load_adapters
+from skein.bootstrap.sms_delivery import build_sms_sender
 from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.models.outbox.jobs import DeliveryJob
 from skein.sqs_events import process
 
-preload("deliveries", "sms", "secrets")
+load_adapters("sms", "secrets")
 
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Continue the delivery of each job."""
-    deadline = deadline_of(context, app().clock)
+    deadline = deadline_of(context, app().ports.clock)
     return process(
-        event, context, DeliveryJob, lambda job: app().deliveries.deliver(job, deadline=deadline)
+        event,
+        context,
+        DeliveryJob,
+        lambda job: app().get(build_sms_sender).deliver(job, deadline=deadline),
     )

@@ -4,14 +4,16 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app, preload
+from skein.bootstrap import app
+from skein.bootstrap.ports import load_adapters
+from skein.bootstrap.sms_delivery import build_sms_sender
 from skein.errors import SkeinError
 from skein.http import error_response
 from skein.logs import logged
 from webhooks.event import Webhook
 from webhooks.twilio import signed_form, status_report
 
-preload("deliveries", "verifier", "secrets")
+load_adapters("verifier", "secrets")
 
 HEARD = {"statusCode": 204}
 
@@ -21,10 +23,10 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Record the status of an SMS; ignore an unknown status."""
     webhook = Webhook.of(event)
     try:
-        form = signed_form(webhook, app().verifier, app().settings.public_base_url)
+        form = signed_form(webhook, app().ports.verifier, app().ports.settings.public_base_url)
         report = status_report(webhook, form)
         if report is not None:
-            app().deliveries.report(report)
+            app().get(build_sms_sender).report(report)
     except SkeinError as error:
         return error_response(error)
     return HEARD

@@ -1,6 +1,6 @@
 """Demo agent and line, created at the first start for the README's first example."""
 
-from skein.bootstrap import App
+from skein.bootstrap.api import ApiServices
 from skein.errors import NotFound
 from skein.models.api.directory import NewAgent, NewLine
 
@@ -13,10 +13,10 @@ SYSTEM_PROMPT = (
 )
 
 
-def make_demo(app: App) -> None:
+def make_demo(services: ApiServices) -> None:
     """Create the demo tenant's agent and line, unless the line exists (idempotent)."""
     try:
-        app.lines.get(TENANT, LINE)
+        services.lines.get(TENANT, LINE)
     except NotFound:
-        agent = app.agents.create(TENANT, NewAgent(name=NAME, system_prompt=SYSTEM_PROMPT))
-        app.lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id, settings={}))
+        agent = services.agents.create(TENANT, NewAgent(name=NAME, system_prompt=SYSTEM_PROMPT))
+        services.lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id, settings={}))

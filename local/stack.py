@@ -46,6 +46,7 @@ from skein.adapters.aws import Aws
 from skein.adapters.openai_model import OpenAIModel
 from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
+from skein.bootstrap.api import ApiServices
 
 STOP_SECONDS = 3.0
 PRIVATE = 0o700  # the folder contains keys
@@ -229,7 +230,7 @@ class Stack:
 
         self._answer = answer
         self._wired(aws, poller, clock)
-        make_demo(app)
+        make_demo(app.get(ApiServices))
         parts.callback(sandbox.stop)
         sandbox.start()
         # The poller stops first: a running drain then fails and releases the schedules.
@@ -266,7 +267,7 @@ def _warm_up() -> None:
         SkeinError: The tokenizer's ranks are not installed.
     """
     importlib.import_module("openai")
-    bootstrap.app().tokens.count("")
+    bootstrap.app().ports.tokens.count("")
 
 
 def _sources(template: Template, names: Mapping[str, str]) -> list[Source]:

@@ -31,6 +31,9 @@ from skein.adapters.dynamodb import DynamoTable, dynamo_client
 from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.adapters.tokens import Tokens
+from skein.bootstrap.api import ApiServices
+from skein.bootstrap.lazy import lazy
+from skein.bootstrap.ports import ADAPTERS, OVERRIDABLE, Ports, load_adapters
 from skein.settings import Settings
 
 MODEL_KEY = "none"
@@ -94,11 +97,20 @@ def serve(host: Connection, known: Mapping[str, Function], storm: Storm) -> None
         host.send((*outcome, storm.taken()))
 
 
+def load_services() -> None:
+    """Import all adapters and the services of the APIs, which are otherwise imported when used."""
+    load_adapters(*ADAPTERS)
+    services = ApiServices(Ports(Settings(), **dict.fromkeys(OVERRIDABLE)))
+    for name, value in vars(ApiServices).items():
+        if isinstance(value, lazy):
+            getattr(services, name)
+
+
 def breed(path: str) -> None:
     """Become a container in a new process each time the host sends a number."""
     known = {function.logical_id: function for function in Template.load().functions}
     Functions(list(known.values()))  # which imports them
-    bootstrap.preload(*bootstrap.parts())
+    load_services()
     for name in LATER:
         importlib.import_module(name)
     Tokens().count("")

@@ -298,7 +298,7 @@ def _drain(stack: LoadStack, caller: Caller, seconds: float) -> bool:
 
 def _due_at() -> datetime | None:
     """When the next thing is to be done, but for what is done once chats have been quiet."""
-    table = bootstrap.app().table
+    table = bootstrap.app().ports.table
     marks = [
         str(item["gsi2sk"]).split("#")[0]
         for kind in DRAINED

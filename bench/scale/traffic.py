@@ -16,7 +16,6 @@ from bench.scale.roles import role_of
 from bench.script import SYSTEM_PROMPT, text
 from bench.skein_chat import INVOCATION, TENANT, Kind, SkeinChat
 from bench.stand import BEGUN, Stand
-from skein.bootstrap import build_app
 from skein.models.api.base import ChatChange
 from skein.models.common.storage import Put
 from skein.models.delivery.sms import InboundSms, SmsStatus, StatusReport
@@ -36,6 +35,7 @@ from skein.ports import Clock, ModelTokens
 from skein.services.chats.post_message import NewMessage
 from tests.fakes.sms import MemorySms
 from tests.fakes.system import FixedClock
+from tests.support.services import build_services
 
 J = TypeVar("J", bound=Job)
 
@@ -187,7 +187,7 @@ class Traffic:
     def _texts(self) -> Activity:
         stand = self._stand()
         sms = MemorySms(stand.clock)
-        app = build_app(stand.settings, **stand.ports, sms=sms)
+        app = build_services(stand.settings, **stand.ports, sms=sms)
         _open_line(stand)
         first = Activity("the first text of somebody, and its answer")
         activity = Activity("a text and its answer by text")
@@ -223,7 +223,7 @@ class Traffic:
         activity = Activity("a chat of 100 messages remembered")
         for _ in range(TIMES):
             stand, chat = self._chat("direct")
-            app = build_app(stand.settings, **(stand.ports | {"model": Remembering()}))
+            app = build_services(stand.settings, **(stand.ports | {"model": Remembering()}))
             change = ChatChange(consolidate=True)
             app.chat_admin.change(TENANT, "chat_1", chat.person.ref, change)
             stand.clock.advance(7 * 3_600)

@@ -4,7 +4,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
 from routes.audited import changes, creates, deletes, reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.directory import AgentChange, AgentPage, AgentResource, NewAgent
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -21,7 +21,7 @@ router = ApiRouter()
 )
 def create_agent(new: NewAgent) -> AgentResource:
     """Whatever is left out has its default."""
-    return AgentResource.of(app().agents.create(router.caller.tenant, new))
+    return AgentResource.of(services().agents.create(router.caller.tenant, new))
 
 
 @router.get(
@@ -33,7 +33,7 @@ def create_agent(new: NewAgent) -> AgentResource:
 )
 def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> AgentPage:
     """Deleted ones are left out."""
-    page = app().agents.list(router.caller.tenant, limit=limit, cursor=cursor)
+    page = services().agents.list(router.caller.tenant, limit=limit, cursor=cursor)
     return AgentPage(items=tuple(map(AgentResource.of, page.items)), next_cursor=page.next_cursor)
 
 
@@ -46,7 +46,7 @@ def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Agent
 )
 def get_agent(agent_id: AgentId) -> AgentResource:
     """Unless it was deleted."""
-    return AgentResource.of(app().agents.get(router.caller.tenant, agent_id))
+    return AgentResource.of(services().agents.get(router.caller.tenant, agent_id))
 
 
 @router.patch(
@@ -58,7 +58,7 @@ def get_agent(agent_id: AgentId) -> AgentResource:
 )
 def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
     """Its next activation goes by the new values."""
-    return AgentResource.of(app().agents.change(router.caller.tenant, agent_id, change))
+    return AgentResource.of(services().agents.change(router.caller.tenant, agent_id, change))
 
 
 @router.delete(
@@ -71,5 +71,5 @@ def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
 )
 def delete_agent(agent_id: AgentId) -> Response[None]:
     """Chats keep it in their rosters; it responds no more."""
-    app().agents.delete(router.caller.tenant, agent_id)
+    services().agents.delete(router.caller.tenant, agent_id)
     return no_content()

@@ -2,7 +2,7 @@
 
 from routes.app import ApiRouter, Day, Limit, PageCursor, documented
 from routes.audited import reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.audit import AuditPage, AuditResource
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -20,5 +20,5 @@ def list_audit(
     day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> AuditPage:
     """Ids only; this call leaves an entry, too."""
-    page = app().audit.of_day(router.caller.tenant, day=day, limit=limit, cursor=cursor)
+    page = services().audit.of_day(router.caller.tenant, day=day, limit=limit, cursor=cursor)
     return AuditPage(items=tuple(map(AuditResource.of, page.items)), next_cursor=page.next_cursor)

@@ -11,7 +11,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.request import Request
 
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.masking import masked
 from skein.models.privacy.audit import AuditKind, AuditVerb
 from skein.models.workspace.document import Document
@@ -46,7 +46,7 @@ class Audited:
         """Call the route and write an audit entry."""
         answer = following(api)
         principal, request = api.context["principal"], api.request
-        app().audit.add(
+        services().audit.add(
             principal.tenant,
             AuditedAction(
                 who=principal.user_id,

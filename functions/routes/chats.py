@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.app import ApiRouter, ChatId, Limit, MemberId, PageCursor, documented, no_content
 from routes.audited import CONVERSATION, changes, creates, deletes, unaudited
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.base import (
     ChatChange,
     ChatPage,
@@ -39,7 +39,7 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
 
     The same `client_id` again is the same chat, as it is now.
     """
-    opened = app().chat_admin.create(router.caller.tenant, router.caller.person, new)
+    opened = services().chat_admin.create(router.caller.tenant, router.caller.person, new)
     return ChatResource.of(opened.chat), 201 if opened.created else 200
 
 
@@ -53,7 +53,7 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
 def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPage:
     """Discarded chats are left out; a page may be short, the end is a null `next_cursor`."""
     caller = router.caller
-    page = app().views.chats(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
+    page = services().views.chats(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
     items = tuple(map(_own, page.items))
     return ChatPage(items=items, next_cursor=page.next_cursor)
 
@@ -68,7 +68,7 @@ def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPa
 def get_chat(chat_id: ChatId) -> OwnChatResource:
     """A discarded one, too; `discarded_at` says so."""
     caller = router.caller
-    return _own(app().views.chat(caller.tenant, caller.user_id, chat_id))
+    return _own(services().views.chat(caller.tenant, caller.user_id, chat_id))
 
 
 @router.patch(
@@ -82,7 +82,7 @@ def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
     """Its title, its respond policy and whether it is consolidated; never its visibility."""
     caller = router.caller
     return ChatResource.of(
-        app().chat_admin.change(caller.tenant, chat_id, caller.person.ref, change)
+        services().chat_admin.change(caller.tenant, chat_id, caller.person.ref, change)
     )
 
 
@@ -96,7 +96,7 @@ def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
 )
 def discard_chat(chat_id: ChatId) -> Response[None]:
     """Nothing is posted in it any more; its members can still read it."""
-    app().chat_admin.discard(router.caller.tenant, chat_id, router.caller.person.ref)
+    services().chat_admin.discard(router.caller.tenant, chat_id, router.caller.person.ref)
     return no_content()
 
 
@@ -112,7 +112,7 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
     caller = router.caller
     member = MemberRef(kind=kind, id=member_id)
     return ChatResource.of(
-        app().chat_admin.add_member(caller.tenant, chat_id, caller.person, member)
+        services().chat_admin.add_member(caller.tenant, chat_id, caller.person, member)
     )
 
 
@@ -127,7 +127,9 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
 def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:
     """Oneself, perhaps; an agent's queued run is canceled."""
     member = MemberRef(kind=kind, id=member_id)
-    app().chat_admin.remove_member(router.caller.tenant, chat_id, router.caller.person.ref, member)
+    services().chat_admin.remove_member(
+        router.caller.tenant, chat_id, router.caller.person.ref, member
+    )
     return no_content()
 
 

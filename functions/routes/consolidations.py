@@ -2,7 +2,7 @@
 
 from routes.app import ApiRouter, ChatId, Limit, PageCursor, documented
 from routes.audited import changes, reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.consolidations import (
     ConsolidationPage,
     ConsolidationResource,
@@ -23,7 +23,7 @@ router = ApiRouter()
 )
 def consolidate_chat(chat_id: ChatId) -> RequestedResource:
     """However busy the chat is, and even if it is not consolidated otherwise."""
-    requested = app().consolidation_requests.request(router.caller.tenant, chat_id)
+    requested = services().consolidation_requests.request(router.caller.tenant, chat_id)
     return RequestedResource.model_validate(requested, from_attributes=True)
 
 
@@ -38,7 +38,7 @@ def list_consolidations(
     chat_id: ChatId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> ConsolidationPage:
     """Failures, too; kept for 90 days. The memories themselves are the agents'."""
-    page = app().consolidation_requests.history(
+    page = services().consolidation_requests.history(
         router.caller.tenant, chat_id, limit=limit, cursor=cursor
     )
     items = tuple(map(ConsolidationResource.of, page.items))

@@ -13,7 +13,7 @@ from pydantic import StringConstraints
 from routes.app import AgentId, ApiRouter, ChatId, Limit, PageCursor, documented, no_content
 from routes.audited import changes, creates, deletes, reads
 from routes.scope import OfChat, OfUser, reach_of
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.documents import (
     DocumentChange,
     DocumentHead,
@@ -41,11 +41,11 @@ def _of_agent(agent_id: str, user_id: str | None = None, chat_id: str | None = N
 
 
 def _of_chat(chat_id: str) -> Folder:
-    return app().documents.of_chat(router.caller.tenant, chat_id)
+    return services().documents.of_chat(router.caller.tenant, chat_id)
 
 
 def _create(folder: Folder, new: NewDocument) -> DocumentResource:
-    app().documents.write(
+    services().documents.write(
         DocumentReach(folders=(folder,)),
         new.name,
         new.text,
@@ -58,18 +58,18 @@ def _create(folder: Folder, new: NewDocument) -> DocumentResource:
 
 
 def _list(folder: Folder, limit: int, cursor: str | None) -> DocumentPage:
-    page = app().documents.list(folder, limit=limit, cursor=cursor)
+    page = services().documents.list(folder, limit=limit, cursor=cursor)
     items = tuple(map(DocumentHead.of, page.items))
     return DocumentPage(items=items, next_cursor=page.next_cursor)
 
 
 def _shown(folder: Folder, document_id: str) -> DocumentResource:
-    document = app().documents.get(DocumentReach(folders=(folder,)), document_id)
+    document = services().documents.get(DocumentReach(folders=(folder,)), document_id)
     return DocumentResource.of(document)
 
 
 def _replace(folder: Folder, document_id: str, new: DocumentText) -> DocumentResource:
-    app().documents.write(
+    services().documents.write(
         DocumentReach(folders=(folder,)),
         document_id,
         new.text,
@@ -82,12 +82,12 @@ def _replace(folder: Folder, document_id: str, new: DocumentText) -> DocumentRes
 
 def _change(folder: Folder, document_id: str, change: DocumentChange) -> DocumentResource:
     revision = Revision(**change.model_dump())
-    app().documents.revise(DocumentReach(folders=(folder,)), document_id, revision)
+    services().documents.revise(DocumentReach(folders=(folder,)), document_id, revision)
     return _shown(folder, document_id)
 
 
 def _delete(folder: Folder, document_id: str) -> Response[None]:
-    app().documents.delete(DocumentReach(folders=(folder,)), document_id)
+    services().documents.delete(DocumentReach(folders=(folder,)), document_id)
     return no_content()
 
 

@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
 from routes.audited import changes, creates, deletes, reads
 from routes.scope import OfChat, OfUser, reach_of
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.base import EntityId
 from skein.models.api.goals_and_plans import (
     GoalChange,
@@ -50,9 +50,9 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
 )
 def create_goal(agent_id: AgentId, new: NewGoal) -> GoalResource:
     """An agent has at most 100 active ones."""
-    agent = app().agents.get(router.caller.tenant, agent_id)
+    agent = services().agents.get(router.caller.tenant, agent_id)
     owner = Owner(tenant=agent.tenant, agent_id=agent.id)
-    return GoalResource.of(app().goals.set(owner, **new.model_dump()))
+    return GoalResource.of(services().goals.set(owner, **new.model_dump()))
 
 
 @router.get(
@@ -73,7 +73,7 @@ def list_goals(
 ) -> GoalPage:
     """Open ones, unless a person or a chat is named."""
     reach = _reach(agent_id, user_id, chat_id)
-    page = app().goals.list(reach, status=status, limit=limit, cursor=cursor)
+    page = services().goals.list(reach, status=status, limit=limit, cursor=cursor)
     return GoalPage(items=tuple(map(GoalResource.of, page.items)), next_cursor=page.next_cursor)
 
 
@@ -88,7 +88,7 @@ def get_goal(
     agent_id: AgentId, goal_id: GoalId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> GoalResource:
     """Active or ended."""
-    return GoalResource.of(app().goals.get(_reach(agent_id, user_id, chat_id), goal_id))
+    return GoalResource.of(services().goals.get(_reach(agent_id, user_id, chat_id), goal_id))
 
 
 @router.patch(
@@ -107,7 +107,7 @@ def change_goal(
 ) -> GoalResource:
     """One that has ended may become active again."""
     reach = _reach(agent_id, user_id, chat_id)
-    return GoalResource.of(app().goals.change(reach, goal_id, change.given))
+    return GoalResource.of(services().goals.change(reach, goal_id, change.given))
 
 
 @router.delete(
@@ -122,7 +122,7 @@ def delete_goal(
     agent_id: AgentId, goal_id: GoalId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
     """For good, as if it had never been set."""
-    app().goals.delete(_reach(agent_id, user_id, chat_id), goal_id)
+    services().goals.delete(_reach(agent_id, user_id, chat_id), goal_id)
     return no_content()
 
 
@@ -136,13 +136,13 @@ def delete_goal(
 )
 def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     """It replaces the open plan of the same name; an agent has at most 100 active ones."""
-    agent = app().agents.get(router.caller.tenant, agent_id)
+    agent = services().agents.get(router.caller.tenant, agent_id)
     if new.chat_id is not None:
-        app().pins.place(agent.tenant, new.chat_id, agent.id)
+        services().pins.place(agent.tenant, new.chat_id, agent.id)
     owner = Owner(tenant=agent.tenant, agent_id=agent.id, source_chat_id=new.chat_id)
     values = new.model_dump(exclude={"chat_id"})
     values["time_zone"] = new.time_zone or agent.time_zone
-    return PlanResource.of(app().plans.set(owner, **values))
+    return PlanResource.of(services().plans.set(owner, **values))
 
 
 @router.get(
@@ -163,7 +163,7 @@ def list_plans(
 ) -> PlanPage:
     """Open ones, unless a person or a chat is named."""
     reach = _reach(agent_id, user_id, chat_id)
-    page = app().plans.list(reach, status=status, limit=limit, cursor=cursor)
+    page = services().plans.list(reach, status=status, limit=limit, cursor=cursor)
     return PlanPage(items=tuple(map(PlanResource.of, page.items)), next_cursor=page.next_cursor)
 
 
@@ -178,7 +178,7 @@ def get_plan(
     agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> PlanResource:
     """Active or over."""
-    return PlanResource.of(app().plans.get(_reach(agent_id, user_id, chat_id), plan_id))
+    return PlanResource.of(services().plans.get(_reach(agent_id, user_id, chat_id), plan_id))
 
 
 @router.delete(
@@ -193,5 +193,5 @@ def cancel_plan(
     agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
     """It stays on record; one that is over already stays as it is."""
-    app().plans.cancel_by_id(_reach(agent_id, user_id, chat_id), plan_id)
+    services().plans.cancel_by_id(_reach(agent_id, user_id, chat_id), plan_id)
     return no_content()

@@ -4,7 +4,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from routes.app import ApiRouter, Limit, PageCursor, PhoneNumber, documented, no_content
 from routes.audited import changes, creates, deletes, reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.directory import LineChange, LinePage, LineResource, NewLine
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -21,7 +21,7 @@ router = ApiRouter()
 )
 def create_line(new: NewLine) -> LineResource:
     """A number belongs to one tenant only."""
-    return LineResource.of(app().lines.create(router.caller.tenant, new))
+    return LineResource.of(services().lines.create(router.caller.tenant, new))
 
 
 @router.get(
@@ -33,7 +33,7 @@ def create_line(new: NewLine) -> LineResource:
 )
 def list_lines(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> LinePage:
     """Each with the agent that answers."""
-    page = app().lines.list(router.caller.tenant, limit=limit, cursor=cursor)
+    page = services().lines.list(router.caller.tenant, limit=limit, cursor=cursor)
     return LinePage(items=tuple(map(LineResource.of, page.items)), next_cursor=page.next_cursor)
 
 
@@ -46,7 +46,7 @@ def list_lines(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> LinePa
 )
 def get_line(phone: PhoneNumber) -> LineResource:
     """The number as it was stored, with its country code."""
-    return LineResource.of(app().lines.get(router.caller.tenant, phone))
+    return LineResource.of(services().lines.get(router.caller.tenant, phone))
 
 
 @router.patch(
@@ -58,7 +58,7 @@ def get_line(phone: PhoneNumber) -> LineResource:
 )
 def change_line(phone: PhoneNumber, change: LineChange) -> LineResource:
     """Chats that it has led to already stay with their agent."""
-    return LineResource.of(app().lines.change(router.caller.tenant, phone, change))
+    return LineResource.of(services().lines.change(router.caller.tenant, phone, change))
 
 
 @router.delete(
@@ -71,5 +71,5 @@ def change_line(phone: PhoneNumber, change: LineChange) -> LineResource:
 )
 def delete_line(phone: PhoneNumber) -> Response[None]:
     """The chats that came over it stay."""
-    app().lines.delete(router.caller.tenant, phone)
+    services().lines.delete(router.caller.tenant, phone)
     return no_content()

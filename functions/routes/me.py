@@ -2,7 +2,7 @@
 
 from routes.app import ApiRouter, documented
 from routes.audited import unaudited
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.directory import Myself
 
 router = ApiRouter()
@@ -18,5 +18,5 @@ router = ApiRouter()
 def me() -> Myself:
     """The caller's record, or what the sign-in says."""
     caller = router.caller
-    user = app().users.me(caller.tenant, caller.person)
+    user = services().users.me(caller.tenant, caller.person)
     return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)

@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
 from routes.audited import changes, creates, deletes, reads
 from routes.scope import OfChat, OfUser, reach_of
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.base import EntityId
 from skein.models.api.memories import MemoryPage, MemoryResource, NewMemory
 from skein.models.common.ownership import Owner
@@ -38,9 +38,9 @@ OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, sup
 )
 def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, int]:
     """What it remembers already in the same words is not added again."""
-    agent = app().agents.get(router.caller.tenant, agent_id)
+    agent = services().agents.get(router.caller.tenant, agent_id)
     owner = Owner(tenant=agent.tenant, agent_id=agent.id)
-    added = app().memories.add(
+    added = services().memories.add(
         owner, new.text, new.kind, made_by="api", constitutional=new.constitutional
     )
     return MemoryResource.of(added.memory), 200 if added.known else 201
@@ -65,7 +65,7 @@ def list_memories(
 ) -> MemoryPage:
     """Open ones, unless a person or a chat is named; live ones first, the oldest of each first."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
-    page = app().memories.list(reach, kind=kind, state=state, limit=limit, cursor=cursor)
+    page = services().memories.list(reach, kind=kind, state=state, limit=limit, cursor=cursor)
     items = tuple(map(MemoryResource.of, page.items))
     return MemoryPage(items=items, next_cursor=page.next_cursor)
 
@@ -82,7 +82,7 @@ def get_memory(
 ) -> MemoryResource:
     """Whether the agent still remembers it or not."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
-    return MemoryResource.of(app().memories.get(reach, memory_id))
+    return MemoryResource.of(services().memories.get(reach, memory_id))
 
 
 @router.delete(
@@ -97,7 +97,9 @@ def delete_memory(
     agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
     """A constitutional one, too; it stays on record and can be restored."""
-    app().memories.remove(reach_of(router.caller.tenant, agent_id, user_id, chat_id), memory_id)
+    services().memories.remove(
+        reach_of(router.caller.tenant, agent_id, user_id, chat_id), memory_id
+    )
     return no_content()
 
 
@@ -113,4 +115,4 @@ def restore_memory(
 ) -> MemoryResource:
     """One that was removed or superseded; a journal entry fades when it would have all the same."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
-    return MemoryResource.of(app().memories.restore(reach, memory_id))
+    return MemoryResource.of(services().memories.restore(reach, memory_id))

@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import ApiRouter, ChatId, Limit, PageCursor, documented
 from routes.audited import CONVERSATION, unaudited
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.base import (
     MAX_SEQ,
     MessagePage,
@@ -42,7 +42,7 @@ def list_messages(
 ) -> MessagePage:
     """With `after` the cursor leads to newer messages, otherwise back to older ones."""
     caller = router.caller
-    page = app().views.messages(
+    page = services().views.messages(
         caller.tenant,
         caller.user_id,
         chat_id,
@@ -67,7 +67,7 @@ def list_messages(
 def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:
     """The same `client_id` again is the same message, and changes nothing."""
     caller = router.caller
-    posted = app().posting.post(
+    posted = services().posting.post(
         NewMessage(
             tenant=caller.tenant,
             chat_id=chat_id,
@@ -90,7 +90,7 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
 def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     """The mark never moves back, and never past the last message."""
     caller = router.caller
-    own = app().views.read(caller.tenant, caller.user_id, chat_id, receipt.seq)
+    own = services().views.read(caller.tenant, caller.user_id, chat_id, receipt.seq)
     return ReadState(seen_seq=own.place.seen_seq, unread=own.unread)
 
 
@@ -108,6 +108,6 @@ def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     `error` and `trigger.traced_to` are null here: they are for operators.
     """
     caller = router.caller
-    app().limits.admit(caller.tenant, caller.user_id)
-    run = app().respond.now(caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id)
+    services().limits.admit(caller.tenant, caller.user_id)
+    run = services().respond.now(caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id)
     return RunPage(items=(RunResource.for_members(run),), next_cursor=None)

@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.app import ApiRouter, PageCursor, UserId, documented
 from routes.audited import deletes, reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.base import MessageResource
 from skein.models.api.directory import UserResource
 from skein.models.api.privacy import (
@@ -33,7 +33,9 @@ ErasureId = Annotated[str, Path(min_length=1, max_length=128)]
 def erase_user(user_id: UserId) -> ErasureResource:
     """Begins at once and takes a good quarter of an hour; while it is at work, asking is free."""
     caller = router.caller
-    return ErasureResource.of(app().erasures.request(caller.tenant, user_id, by=caller.user_id))
+    return ErasureResource.of(
+        services().erasures.request(caller.tenant, user_id, by=caller.user_id)
+    )
 
 
 @router.get(
@@ -45,7 +47,7 @@ def erase_user(user_id: UserId) -> ErasureResource:
 )
 def get_erasure(erasure_id: ErasureId) -> ErasureResource:
     """Once it is done, this stays as its record: ids and numbers, nothing of the person's."""
-    return ErasureResource.of(app().erasures.get(router.caller.tenant, erasure_id))
+    return ErasureResource.of(services().erasures.get(router.caller.tenant, erasure_id))
 
 
 @router.get(
@@ -57,7 +59,7 @@ def get_erasure(erasure_id: ErasureId) -> ErasureResource:
 )
 def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     """One JSON document, in pages of what an answer holds; a page may be short."""
-    page = app().exports.page(router.caller.tenant, user_id, cursor=cursor)
+    page = services().exports.page(router.caller.tenant, user_id, cursor=cursor)
     return ExportResource(
         user=UserResource.of(page.user),
         chats=tuple(PlaceResource.of(own.chat, own.place) for own in page.chats),

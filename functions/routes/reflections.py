@@ -3,7 +3,7 @@
 from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented
 from routes.audited import reads
 from routes.scope import OfChat, OfUser, reach_of
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.reflections import ReflectionPage, ReflectionResource
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -27,6 +27,6 @@ def list_reflections(
 ) -> ReflectionPage:
     """Failures, too; kept for 90 days. Of open memories, unless a person or a chat is named."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
-    page = app().reflection_views.list(reach, limit=limit, cursor=cursor)
+    page = services().reflection_views.list(reach, limit=limit, cursor=cursor)
     items = tuple(map(ReflectionResource.of, page.items))
     return ReflectionPage(items=items, next_cursor=page.next_cursor)

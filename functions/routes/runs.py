@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import AgentId, ApiRouter, Day, Limit, PageCursor, RunId, documented
 from routes.audited import reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.base import EntityId
 from skein.models.api.runs import ContextResource, RunPage, RunResource
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -29,7 +29,7 @@ def list_runs(
     agent_id: AgentId, day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> RunPage:
     """Without prompts and steps; those are shown one run at a time."""
-    page = app().run_views.of_agent(
+    page = services().run_views.of_agent(
         router.caller.tenant, agent_id, day=day, limit=limit, cursor=cursor
     )
     return RunPage(items=tuple(map(RunResource.of, page.items)), next_cursor=page.next_cursor)
@@ -44,7 +44,7 @@ def list_runs(
 )
 def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
     """As if somebody asked it to respond at this moment; nothing is sent, and nothing changes."""
-    return ContextResource.of(app().preview.show(router.caller.tenant, agent_id, chat_id))
+    return ContextResource.of(services().preview.show(router.caller.tenant, agent_id, chat_id))
 
 
 @router.get(
@@ -56,5 +56,5 @@ def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
 )
 def get_run(run_id: RunId) -> RunResource:
     """With its newest prompt, section by section, and every step."""
-    view = app().run_views.get(router.caller.tenant, run_id)
+    view = services().run_views.get(router.caller.tenant, run_id)
     return RunResource.of(view.run, steps=view.steps, prompt=view.prompt)

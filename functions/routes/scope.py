@@ -4,7 +4,7 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.errors import Unprocessable
 from skein.models.api.base import EntityId
 from skein.models.common.ownership import Reach
@@ -24,4 +24,4 @@ def reach_of(tenant: str, agent_id: str, user_id: str | None, chat_id: str | Non
     """
     if user_id is not None and chat_id is not None:
         raise Unprocessable("give user_id or chat_id, not both")
-    return app().agents.reach(tenant, agent_id, user_id=user_id, chat_id=chat_id)
+    return services().agents.reach(tenant, agent_id, user_id=user_id, chat_id=chat_id)

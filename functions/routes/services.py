@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.app import ApiRouter, Limit, PageCursor, documented, no_content
 from routes.audited import changes, creates, deletes, reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.base import EntityId
 from skein.models.api.services import (
     NewService,
@@ -33,7 +33,7 @@ ServiceId = Annotated[EntityId, Path(description="A service's id.")]
 )
 def create_service(new: NewService) -> ServiceWithSecret:
     """The secret is shown this once; deliveries go to `/webhooks/services/<id>`."""
-    source = app().sources.create(router.caller.tenant, new)
+    source = services().sources.create(router.caller.tenant, new)
     return ServiceWithSecret.of(source)
 
 
@@ -46,7 +46,7 @@ def create_service(new: NewService) -> ServiceWithSecret:
 )
 def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ServicePage:
     """Each with the agents that it wakes."""
-    page = app().sources.list(router.caller.tenant, limit=limit, cursor=cursor)
+    page = services().sources.list(router.caller.tenant, limit=limit, cursor=cursor)
     return ServicePage(
         items=tuple(map(ServiceResource.of, page.items)), next_cursor=page.next_cursor
     )
@@ -61,7 +61,7 @@ def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Ser
 )
 def get_service(service_id: ServiceId) -> ServiceResource:
     """Without its secret."""
-    return ServiceResource.of(app().sources.get(router.caller.tenant, service_id))
+    return ServiceResource.of(services().sources.get(router.caller.tenant, service_id))
 
 
 @router.patch(
@@ -73,7 +73,7 @@ def get_service(service_id: ServiceId) -> ServiceResource:
 )
 def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResource:
     """Its secret stays."""
-    return ServiceResource.of(app().sources.change(router.caller.tenant, service_id, change))
+    return ServiceResource.of(services().sources.change(router.caller.tenant, service_id, change))
 
 
 @router.post(
@@ -85,7 +85,7 @@ def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResou
 )
 def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
     """It is shown this once, and the old one counts no more."""
-    return ServiceWithSecret.of(app().sources.rotate(router.caller.tenant, service_id))
+    return ServiceWithSecret.of(services().sources.rotate(router.caller.tenant, service_id))
 
 
 @router.delete(
@@ -98,5 +98,5 @@ def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
 )
 def delete_service(service_id: ServiceId) -> Response[None]:
     """Its deliveries are refused from now on."""
-    app().sources.delete(router.caller.tenant, service_id)
+    services().sources.delete(router.caller.tenant, service_id)
     return no_content()

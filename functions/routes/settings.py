@@ -2,7 +2,7 @@
 
 from routes.app import ApiRouter, documented
 from routes.audited import changes, reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.directory import SettingsResource
 from skein.models.config.overrides import TenantOverrides, TenantOverridesChange
 
@@ -18,7 +18,7 @@ router = ApiRouter()
 )
 def get_settings() -> SettingsResource:
     """What is null is left to the deployment; agents and lines may have their own."""
-    return _shown(app().tenant_settings.get(router.caller.tenant))
+    return _shown(services().tenant_settings.get(router.caller.tenant))
 
 
 @router.patch(
@@ -30,7 +30,7 @@ def get_settings() -> SettingsResource:
 )
 def change_settings(change: TenantOverridesChange) -> SettingsResource:
     """What is left out stays; what is null is left to the deployment again."""
-    return _shown(app().tenant_settings.change(router.caller.tenant, change))
+    return _shown(services().tenant_settings.change(router.caller.tenant, change))
 
 
 def _shown(said: TenantOverrides) -> SettingsResource:

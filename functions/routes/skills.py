@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.app import ApiRouter, documented, no_content
 from routes.audited import changes, creates, deletes, reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.documents import NewSkill, SkillBody, SkillLine, SkillList, SkillResource
 from skein.models.workspace.skill import SkillHead, SkillName
 
@@ -27,7 +27,7 @@ Named = Annotated[SkillName, Path(description="A skill's name.")]
 def create_skill(new: NewSkill) -> SkillResource:
     """A tenant has at most 100 of its own."""
     head = SkillHead(**new.model_dump(exclude={"text"}))
-    skill = app().skills.put(router.caller.tenant, head, new.text, only_new=True)
+    skill = services().skills.put(router.caller.tenant, head, new.text, only_new=True)
     return SkillResource.of(skill)
 
 
@@ -40,7 +40,7 @@ def create_skill(new: NewSkill) -> SkillResource:
 )
 def list_skills() -> SkillList:
     """The tenant's own and those that come with Skein, without their texts."""
-    listed = app().skills.list(router.caller.tenant)
+    listed = services().skills.list(router.caller.tenant)
     items = tuple(SkillLine.listed(each.head, shipped=each.shipped) for each in listed)
     return SkillList(items=items)
 
@@ -54,7 +54,7 @@ def list_skills() -> SkillList:
 )
 def get_skill(name: Named) -> SkillResource:
     """The tenant's own, else the one that comes with Skein."""
-    return SkillResource.of(app().skills.get(router.caller.tenant, name))
+    return SkillResource.of(services().skills.get(router.caller.tenant, name))
 
 
 @router.put(
@@ -67,7 +67,7 @@ def get_skill(name: Named) -> SkillResource:
 def put_skill(name: Named, new: SkillBody) -> SkillResource:
     """It takes the place of the one of this name, that of one that comes with Skein included."""
     head = SkillHead(name=name, **new.model_dump(exclude={"text"}))
-    return SkillResource.of(app().skills.put(router.caller.tenant, head, new.text))
+    return SkillResource.of(services().skills.put(router.caller.tenant, head, new.text))
 
 
 @router.delete(
@@ -80,5 +80,5 @@ def put_skill(name: Named, new: SkillBody) -> SkillResource:
 )
 def delete_skill(name: Named) -> Response[None]:
     """The one of this name that comes with Skein takes its place again."""
-    app().skills.delete(router.caller.tenant, name)
+    services().skills.delete(router.caller.tenant, name)
     return no_content()

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from routes.app import AgentId, ApiRouter, ChatId, Limit, PageCursor, documented, no_content
 from routes.audited import changes, creates, deletes, reads
 from routes.scope import OfChat, OfUser, reach_of
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.base import EntityId
 from skein.models.api.threads import (
     AgentInChatResource,
@@ -45,9 +45,9 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
 )
 def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
     """It does not become the active one; as many as `SKEIN_MAX_OPEN_THREADS` may be open."""
-    agent = app().agents.get(router.caller.tenant, agent_id)
+    agent = services().agents.get(router.caller.tenant, agent_id)
     owner = Owner(tenant=agent.tenant, agent_id=agent.id)
-    return ThreadResource.of(app().threads.create(owner, new.model_dump()), None)
+    return ThreadResource.of(services().threads.create(owner, new.model_dump()), None)
 
 
 @router.get(
@@ -68,8 +68,8 @@ def list_threads(
 ) -> ThreadPage:
     """Those that anybody may be shown, unless a person or a chat is named."""
     reach = _reach(agent_id, user_id, chat_id)
-    page = app().threads.list(reach, status=status, limit=limit, cursor=cursor)
-    active = app().threads.active_id(reach)
+    page = services().threads.list(reach, status=status, limit=limit, cursor=cursor)
+    active = services().threads.active_id(reach)
     items = tuple(ThreadResource.of(thread, active) for thread in page.items)
     return ThreadPage(items=items, next_cursor=page.next_cursor)
 
@@ -86,7 +86,9 @@ def get_thread(
 ) -> ThreadResource:
     """Open or ended."""
     reach = _reach(agent_id, user_id, chat_id)
-    return ThreadResource.of(app().threads.get(reach, thread_id), app().threads.active_id(reach))
+    return ThreadResource.of(
+        services().threads.get(reach, thread_id), services().threads.active_id(reach)
+    )
 
 
 @router.patch(
@@ -105,8 +107,8 @@ def change_thread(
 ) -> ThreadResource:
     """One that has ended stays as it is."""
     reach = _reach(agent_id, user_id, chat_id)
-    thread = app().threads.revise(reach, thread_id, change.given)
-    return ThreadResource.of(thread, app().threads.active_id(reach))
+    thread = services().threads.revise(reach, thread_id, change.given)
+    return ThreadResource.of(thread, services().threads.active_id(reach))
 
 
 @router.delete(
@@ -121,7 +123,7 @@ def delete_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
     """For good, as if it had never been begun; its documents stay."""
-    app().threads.delete(_reach(agent_id, user_id, chat_id), thread_id)
+    services().threads.delete(_reach(agent_id, user_id, chat_id), thread_id)
     return no_content()
 
 
@@ -136,8 +138,8 @@ def export_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[str]:
     """One line of JSON with `messages` and `tools`, as APIs for fine-tuning take them."""
-    thread = app().threads.get(_reach(agent_id, user_id, chat_id), thread_id)
-    return Response(200, JSON_LINES, f"{app().training.unit(thread)}\n")
+    thread = services().threads.get(_reach(agent_id, user_id, chat_id), thread_id)
+    return Response(200, JSON_LINES, f"{services().training.unit(thread)}\n")
 
 
 @router.put(
@@ -150,7 +152,7 @@ def export_thread(
 def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInChatResource:
     """The agent's runs that are triggered there begin with it, whatever it is at elsewhere."""
     wanted = pinning.pinned_thread_id
-    place = app().pins.pin(router.caller.tenant, chat_id, agent_id, wanted)
+    place = services().pins.pin(router.caller.tenant, chat_id, agent_id, wanted)
     return AgentInChatResource.of(place)
 
 
@@ -163,4 +165,4 @@ def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInC
 )
 def get_agent_in_chat(chat_id: ChatId, agent_id: AgentId) -> AgentInChatResource:
     """What it has seen, its own note on the chat, and the thread that is pinned."""
-    return AgentInChatResource.of(app().pins.place(router.caller.tenant, chat_id, agent_id))
+    return AgentInChatResource.of(services().pins.place(router.caller.tenant, chat_id, agent_id))

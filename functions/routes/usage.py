@@ -2,7 +2,7 @@
 
 from routes.app import ApiRouter, Day, documented
 from routes.audited import reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.usage import UsageResource
 
 router = ApiRouter()
@@ -17,4 +17,4 @@ router = ApiRouter()
 )
 def get_usage(day: Day = None) -> UsageResource:
     """All answers of models: to people, for summaries and for memories. Each run has its own."""
-    return UsageResource.of(app().usage.of_day(router.caller.tenant, day))
+    return UsageResource.of(services().usage.of_day(router.caller.tenant, day))

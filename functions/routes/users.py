@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.app import ApiRouter, Limit, PageCursor, UserId, documented, no_content
 from routes.audited import changes, creates, deletes, reads
-from skein.bootstrap import app
+from skein.bootstrap.api import services
 from skein.models.api.directory import NewUser, Phone, UserChange, UserPage, UserResource
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -26,7 +26,7 @@ OwnNumber = Annotated[Phone, Path(description="A number with its country code: +
 )
 def create_user(new: NewUser) -> UserResource:
     """With the `sub` of their sign-in as the id, if they have one."""
-    return UserResource.of(app().users.create(router.caller.tenant, new))
+    return UserResource.of(services().users.create(router.caller.tenant, new))
 
 
 @router.get(
@@ -38,7 +38,7 @@ def create_user(new: NewUser) -> UserResource:
 )
 def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPage:
     """Those who were seen only by phone, too."""
-    page = app().users.list(router.caller.tenant, limit=limit, cursor=cursor)
+    page = services().users.list(router.caller.tenant, limit=limit, cursor=cursor)
     return UserPage(items=tuple(map(UserResource.of, page.items)), next_cursor=page.next_cursor)
 
 
@@ -51,7 +51,7 @@ def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPa
 )
 def get_user(user_id: UserId) -> UserResource:
     """As they are on record."""
-    return UserResource.of(app().users.get(router.caller.tenant, user_id))
+    return UserResource.of(services().users.get(router.caller.tenant, user_id))
 
 
 @router.patch(
@@ -63,7 +63,7 @@ def get_user(user_id: UserId) -> UserResource:
 )
 def change_user(user_id: UserId, change: UserChange) -> UserResource:
     """Numbers that are left out of `phones` are theirs no more."""
-    return UserResource.of(app().users.change(router.caller.tenant, user_id, change))
+    return UserResource.of(services().users.change(router.caller.tenant, user_id, change))
 
 
 @router.put(
@@ -75,7 +75,7 @@ def change_user(user_id: UserId, change: UserChange) -> UserResource:
 )
 def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
     """Whoever was known by this number alone becomes one with the person, chats included."""
-    return UserResource.of(app().numbers.link(router.caller.tenant, user_id, phone))
+    return UserResource.of(services().numbers.link(router.caller.tenant, user_id, phone))
 
 
 @router.delete(
@@ -88,5 +88,5 @@ def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
 )
 def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
     """Their chats stay theirs; whoever texts from the number next begins afresh."""
-    app().numbers.unlink(router.caller.tenant, user_id, phone)
+    services().numbers.unlink(router.caller.tenant, user_id, phone)
     return no_content()

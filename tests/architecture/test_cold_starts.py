@@ -101,7 +101,7 @@ def check_that_the_event_loads_nothing(function: str, start: ColdStart) -> None:
     unless somebody waits for what the function does.
     """
     late = own(start.in_all - start.at_import)
-    assert not {name for name in late if not name.startswith("skein.adapters.")}, "preload it"
+    assert not {name for name in late if not name.startswith("skein.adapters.")}, "load it ahead"
     libraries = {"openai", "tiktoken", "twilio.rest.api"} if function in WAITED_FOR else set()
     for library in {"botocore.session", *libraries & start.in_all}:
         assert library in start.at_import
@@ -112,14 +112,11 @@ def test_every_function_has_its_bound() -> None:
     assert max(MOST[webhook] for webhook in WEBHOOKS) < MOST["run_worker"] / 2
 
 
-def test_the_composition_root_loads_a_part_when_it_is_asked_for() -> None:
-    """At its top it may name what parts are made of to the type checker only."""
-    files = sorted((ROOT / "shared" / "skein" / "bootstrap").glob("*.py"))
-    assert files
-    for path in files:
-        if path.name == "guards.py":  # is itself a part
-            continue
+def test_modules_that_every_function_imports_load_no_service_or_adapter() -> None:
+    """Their imports of services and adapters are at their first use, or for the type checker."""
+    for name in ("__init__", "lazy", "ports", "api"):
+        path = ROOT / "shared" / "skein" / "bootstrap" / f"{name}.py"
         at_top = ast.parse(path.read_text()).body
         names = [node.module or "" for node in at_top if isinstance(node, ast.ImportFrom)]
-        parts = ("skein.agent", "skein.services", "skein.adapters", "skein.ports")
-        assert not [name for name in names if name.startswith(parts)], path.name
+        loaded = ("skein.agent", "skein.services", "skein.adapters", "skein.ports")
+        assert not [name for name in names if name.startswith(loaded)], path.name

@@ -115,7 +115,7 @@ class Deployment(World):
 
     def _cold_start(self) -> App:
         fused = {
-            name: self.fuse.guard(getattr(self.app, name), name, methods)
+            name: self.fuse.guard(getattr(self.app.ports, name), name, methods)
             for name, methods in PORTS.items()
         }
         others = {

@@ -120,7 +120,7 @@ def test_no_body_whatever_leaves_a_trace(
 def test_these_worlds_do_ask_for_signatures() -> None:
     """And let through what has one; otherwise the tests above would prove nothing."""
     world = signed_world()
-    assert isinstance(world.app.verifier, TwilioSignature)
+    assert isinstance(world.app.ports.verifier, TwilioSignature)
     assert world.settings == SETTINGS
     assert _status(invoke(sms_webhook, world, TWILIO["sms_webhook"].signed())) == 200
     assert len(_messages(world)) == 1

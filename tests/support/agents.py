@@ -41,7 +41,7 @@ def actor(world: World, who: NamedMember = COACH, **fields: Any) -> None:
 
 def rival(world: World) -> MeanwhileTable:
     """The world's table, which lets something happen just before a transaction."""
-    table = world.app.table
+    table = world.app.ports.table
     assert isinstance(table, MeanwhileTable)
     return table
 

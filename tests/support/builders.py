@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any, get_args
 
 from skein.adapters.tokens import Tokens
-from skein.bootstrap import App, build_app
 from skein.models.chats.chat import Chat, Membership, Message, SmsAddress, chat_partition
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import owned_partition
@@ -37,6 +36,7 @@ from tests.fakes.sms import MemorySms, MemoryVerifier
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
 from tests.fakes.table import MemoryTable
 from tests.support.fakes import ScriptedModel, in_turn
+from tests.support.services import AllServices, build_services
 
 QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 TENANT = "acme"
@@ -68,7 +68,7 @@ class World:
         self.queues = MemoryQueues(self.clock)
         self.metrics = MemoryMetrics()
         self.sms = MemorySms(self.clock)
-        self.app: App = build_app(
+        self.app: AllServices = build_services(
             self.settings,
             **{
                 "clock": self.clock,
@@ -84,8 +84,10 @@ class World:
             }
             | self.overrides,
         )
-        if isinstance(self.app.table, MemoryTable):  # a test's own table goes by this clock, too
-            self.app.table._clock = self.clock
+        if isinstance(
+            self.app.ports.table, MemoryTable
+        ):  # a test's own table goes by this clock, too
+            self.app.ports.table._clock = self.clock
 
     # ------------------------------------------------------------------ putting things there
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LIBRARIES = ("openai",)  # imported at the first request, or by `bootstrap.preload`
+LIBRARIES = ("openai",)  # imported at the first request, or by `load_adapters`
 SDK_RETRIES = 1
 WORD = re.compile(r"[A-Za-z0-9_.:\[\]-]{1,80}")
 PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry

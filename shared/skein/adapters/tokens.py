@@ -11,7 +11,7 @@ from skein.errors import SkeinError
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-LIBRARIES = ("tiktoken",)  # imported at the first count, or by `bootstrap.preload`
+LIBRARIES = ("tiktoken",)  # imported at the first count, or by `load_adapters`
 LAYER_RANKS = Path("/opt/tiktoken")
 REPOSITORY_RANKS = Path(__file__).resolve().parents[3] / ".cache" / "tiktoken"
 ENCODING = "o200k_base"

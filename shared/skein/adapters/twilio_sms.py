@@ -14,7 +14,7 @@ from skein.settings import Settings
 if TYPE_CHECKING:
     from twilio.rest import Client
 
-# Imported at the first SMS, or by `bootstrap.preload`.
+# Imported at the first SMS, or by `load_adapters`.
 LIBRARIES = ("twilio.rest", "twilio.rest.api")
 
 API_URL = "https://api.twilio.com"

@@ -12,9 +12,10 @@ from bench.prefix import conversation, shares
 from bench.prefix_parts import cells, parts
 from bench.report import page, printed, table
 from bench.script import LENGTHS, SYSTEM_PROMPT, TEXT_CHARACTERS, text
+from bench.scripted import FIRST_ANSWER
 from bench.skein_chat import Kind, SkeinChat, TurnFailedError
 from bench.skein_turns import Stopwatch, Talk, p95
-from bench.stand import FIRST_ANSWER, Stand
+from bench.stand import Stand
 from bench.wire import Wire, WireCall, rounds, seconds_on_wire
 from local.aws import CREDENTIALS
 from skein.adapters.dynamodb import DynamoTable

@@ -1,4 +1,8 @@
-"""The ports with their real adapters, which are imported at their first use."""
+"""The ports that all compositions share, with their real adapters.
+
+An adapter is imported at its first use. Its libraries are large, and each function needs only some
+of them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from skein.bootstrap.part import part
+from skein.bootstrap.lazy import lazy
 from skein.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,74 +41,98 @@ ADAPTERS = {  # port -> module of its real adapter
     "secrets": "secrets",
     "metrics": "metrics",
 }
-PORTS = frozenset({*ADAPTERS, "at_once"})
-EVERYBODYS = ("clock", "ids", "table", "queues", "metrics")
+OVERRIDABLE = frozenset({*ADAPTERS, "at_once"})
+SHARED = ("clock", "ids", "table", "queues", "metrics")  # the ports that every function needs
 
 
-def load_adapter(port: str) -> None:
-    """Import the real adapter of a port and its libraries, without creating the adapter."""
-    adapter = import_module(f"skein.adapters.{ADAPTERS[port]}")
-    for library in getattr(adapter, "LIBRARIES", ()):
-        import_module(library)
+def load_adapters(*ports: str) -> None:
+    """Import adapters and their libraries while Lambda starts a function.
+
+    Lambda starts containers ahead of need, and with more CPU than they get later. So a function
+    loads the adapters that every event needs; other adapters are imported by the first event that
+    needs them. Nothing is connected, and no setting is read.
+
+    Args:
+        ports: The names of ports. The ports that every function needs (`SHARED`) are loaded, too.
+
+    Raises:
+        KeyError: There is no such port.
+    """
+    for port in (*SHARED, *ports):
+        adapter = import_module(f"skein.adapters.{ADAPTERS[port]}")
+        for library in getattr(adapter, "LIBRARIES", ()):
+            import_module(library)
 
 
-class Outside:
-    """The ports that Skein needs."""
+class Ports:
+    """The settings and the adapters of one container.
 
-    def __init__(self, settings: Settings) -> None:
+    Args:
+        settings: The settings of this deployment.
+        overrides: Adapters to use instead of the real ones, by the names in `OVERRIDABLE`.
+
+    Raises:
+        TypeError: An override's name is not in `OVERRIDABLE`.
+    """
+
+    def __init__(self, settings: Settings, **overrides: object) -> None:
+        unknown = overrides.keys() - OVERRIDABLE
+        if unknown:
+            raise TypeError(f"no such port: {', '.join(sorted(unknown))}")
         self.settings = settings
         self.building = RLock()
+        vars(self).update(overrides)  # `lazy` stores built adapters there, too
 
-    @part
+    @lazy
     def clock(self) -> Clock:
         """The clock."""
         from skein.adapters.system import SystemClock
 
         return SystemClock()
 
-    @part
+    @lazy
     def ids(self) -> Ids:
         """The source of new ids."""
         from skein.adapters.system import UlidIds
 
         return UlidIds(self.clock)
 
-    @part
+    @lazy
     def aws(self) -> Aws:
         """The factory of AWS clients."""
         from skein.adapters.aws import Aws
 
         return Aws(self.settings)
 
-    @part
+    @lazy
     def table(self) -> Table:
         """The single table."""
         from skein.adapters.dynamodb import DynamoTable, dynamo_client
 
         return DynamoTable(dynamo_client(self.aws), self.settings.table_name, self.clock)
 
-    @part
+    @lazy
     def at_once(self) -> ParallelMap:
         """The parallel map, which does several calls at once."""
         from skein.services.common.parallel import map_threads
 
         return map_threads
 
-    @part
+    @lazy
     def queues(self) -> Queues:
         """The queues behind the workers."""
         from skein.adapters.sqs import SqsQueues, sqs_client
 
         return SqsQueues(sqs_client(self.aws), self.settings.queue_urls())
 
-    @part
+    @lazy
     def secrets(self) -> Secrets:
         """The store of credentials."""
         from skein.adapters.secrets import SecretsManager, secrets_client
 
         return SecretsManager(secrets_client(self.aws), self.clock)
 
-    @part
+    @lazy
     def model(self) -> LanguageModel:
         """The language model."""
         from skein.adapters.openai_model import OpenAIModel
@@ -114,48 +142,30 @@ class Outside:
             base_url=self.settings.openai_base_url,
         )
 
-    @part
+    @lazy
     def tokens(self) -> ModelTokens:
         """The token counter."""
         from skein.adapters.tokens import Tokens
 
         return Tokens()
 
-    @part
+    @lazy
     def sms(self) -> Sms:
         """The SMS provider."""
         from skein.adapters.twilio_sms import TwilioSms
 
         return TwilioSms(self.secrets, self.settings)
 
-    @part
+    @lazy
     def verifier(self) -> WebhookVerifier:
         """The verifier of the SMS provider's webhook signatures."""
         from skein.adapters.twilio_signature import TwilioSignature
 
         return TwilioSignature(self.secrets, self.settings)
 
-    @part
+    @lazy
     def metrics(self) -> Metrics:
         """Counters for the operator."""
         from skein.adapters.metrics import EmfMetrics
 
         return EmfMetrics()
-
-    @part
-    def context_table(self) -> Table:
-        """The table with a circuit breaker, for reads of prompts.
-
-        An agent can answer with a degraded context when these reads fail or are slow. All other
-        reads decide whether an action is allowed, so no circuit breaker skips them.
-        """
-        from skein.services.common.circuit_breaker import CircuitBreaker, GuardedReads
-
-        breaker = CircuitBreaker(
-            "table reads",
-            clock=self.clock,
-            metrics=self.metrics,
-            settings=self.settings,
-            slow_seconds=self.settings.context_read_seconds,
-        )
-        return GuardedReads(self.table, breaker)

@@ -1,4 +1,4 @@
-"""Parts of the app are built once, also where many threads ask for them at once."""
+"""Lazy properties are built once, also where many threads ask for them at once."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,35 +7,37 @@ from contextlib import suppress
 import pytest
 
 from skein import bootstrap
-from skein.bootstrap.part import part
+from skein.bootstrap.api import ApiServices
+from skein.bootstrap.lazy import lazy
+from skein.bootstrap.ports import OVERRIDABLE, Ports
 from skein.settings import Settings
 
 THREADS = 8
 
 
 class Slow:
-    """Something with a part whose first thread waits for a second one to build it, too."""
+    """An object with a property whose first thread waits for a second one to build it, too."""
 
     def __init__(self) -> None:
         self.building = threading.RLock()
         self.built: list[object] = []
         self._meeting = threading.Barrier(2)
 
-    @part
+    @lazy
     def inner(self) -> object:
-        """What the other part is made of."""
+        """A value that the other property needs."""
         return object()
 
-    @part
+    @lazy
     def outer(self) -> object:
-        """A part that is slow to build."""
+        """A value that is slow to build."""
         with suppress(threading.BrokenBarrierError):  # no second thread came
             self._meeting.wait(0.2)
         self.built.append(self.inner)
         return self.inner
 
 
-def test_part_first_uses_at_once_build_it_once() -> None:
+def test_property_first_uses_at_once_build_it_once() -> None:
     slow, start = Slow(), threading.Barrier(THREADS)
 
     def use(_: int) -> object:
@@ -48,7 +50,7 @@ def test_part_first_uses_at_once_build_it_once() -> None:
     assert seen == [slow.inner] * THREADS
 
 
-def test_part_overridden_is_not_built() -> None:
+def test_property_overridden_is_not_built() -> None:
     slow = Slow()
     vars(slow)["outer"] = "other"
     assert slow.outer == "other"
@@ -75,8 +77,27 @@ def test_app_first_uses_at_once_build_one_app(monkeypatch: pytest.MonkeyPatch) -
     assert len({id(app) for app in seen}) == 1
 
 
-def test_app_parts_are_all_built_under_its_lock() -> None:
+def test_app_first_uses_of_services_at_once_build_them_once() -> None:
+    app = bootstrap.build_app(Settings())
+    start, meeting = threading.Barrier(THREADS), threading.Barrier(2)
+
+    def build_slowly(_: Ports) -> object:
+        with suppress(threading.BrokenBarrierError):  # no second thread came
+            meeting.wait(0.2)
+        return object()
+
+    def use(_: int) -> object:
+        start.wait(10)
+        return app.get(build_slowly)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        seen = list(pool.map(use, range(THREADS)))
+    assert len(set(map(id, seen))) == 1
+
+
+@pytest.mark.parametrize("kind", [Ports, ApiServices])
+def test_services_of_the_apis_and_adapters_are_all_lazy(kind: type) -> None:
     """A plain cached property has no lock from Python 3.12 on."""
-    kept = vars(bootstrap.App).keys() | {"model", "table", "secrets", "aws", "context_table"}
-    names = [name for name in kept if not name.startswith("_")]
-    assert {type(getattr(bootstrap.App, name)) for name in names} == {part}
+    names = [name for name in vars(kind) if not name.startswith("_")]
+    assert {type(getattr(kind, name)) for name in names} == {lazy}
+    assert kind is ApiServices or set(names) == OVERRIDABLE | {"aws"}

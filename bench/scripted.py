@@ -1,0 +1,30 @@
+"""A model that answers from a script."""
+
+from bench.script import text
+from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
+
+FIRST_ANSWER = 1_000_000  # so that no answer is alike to a message of a filled chat
+NOTE = '{"lines": ["They train for a race.", "A hard week is over."], "summary": "They train."}'
+
+
+class Scripted:
+    """A model that answers each message at once with the next of the script.
+
+    Attributes:
+        last: The newest request, but for those for summaries.
+    """
+
+    def __init__(self) -> None:
+        self.last: ModelRequest | None = None
+        self._answers = 0
+
+    def complete(self, request: ModelRequest) -> ModelAnswer:
+        """See `skein.ports.LanguageModel`."""
+        usage = TokenUsage(input_tokens=10, output_tokens=5)
+        if request.answer_schema is not None:
+            return ModelAnswer(model=request.model, text=NOTE, usage=usage)
+        self.last = request
+        self._answers += 1
+        return ModelAnswer(
+            model=request.model, text=text(FIRST_ANSWER + self._answers), usage=usage
+        )

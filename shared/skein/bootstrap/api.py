@@ -1,0 +1,328 @@
+"""Composition of the two HTTP APIs.
+
+A request uses one or two of these services, so each is imported and built at its first use. The
+imports at the top of this module are for the type checker only.
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from skein.bootstrap import app
+from skein.bootstrap.lazy import lazy
+
+if TYPE_CHECKING:
+    from skein.agent.preview import Preview
+    from skein.agent.training_export import Training
+    from skein.bootstrap.ports import Ports
+    from skein.services.account_linking.phone_links import Numbers
+    from skein.services.chats.administration import ChatAdministration
+    from skein.services.chats.app_messages import Posting
+    from skein.services.chats.views import ChatViews
+    from skein.services.config.tenant_settings import TenantSettingsService
+    from skein.services.directory.agents import Agents
+    from skein.services.directory.display_names import Renaming
+    from skein.services.directory.lines import Lines
+    from skein.services.directory.users import Users
+    from skein.services.inbound.service_webhooks import WebhookServices
+    from skein.services.memory.history import ConsolidationRequests, ReflectionViews
+    from skein.services.memory.memories import Memories
+    from skein.services.outbox.dispatch import Dispatch
+    from skein.services.planning.goals import Goals
+    from skein.services.planning.plans import Plans
+    from skein.services.privacy.audit_log import AuditLog
+    from skein.services.privacy.erasure_requests import Erasures
+    from skein.services.privacy.export import Exports
+    from skein.services.quotas.rate_limits import RateLimiter
+    from skein.services.quotas.usage import UsageCounters
+    from skein.services.runs.manual_trigger import Respond
+    from skein.services.runs.queries import RunViews
+    from skein.services.workspace.documents import Documents
+    from skein.services.workspace.pinning import Pins
+    from skein.services.workspace.skills import Skills
+    from skein.services.workspace.threads import Threads
+
+
+class ApiServices:
+    """The services that the routes of both APIs call."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.ports = ports
+        self.building = RLock()
+
+    @lazy
+    def dispatch(self) -> Dispatch:
+        """The service that sends jobs after a commit."""
+        from skein.services.outbox.dispatch import Dispatch
+
+        return Dispatch(queues=self.ports.queues, metrics=self.ports.metrics)
+
+    @lazy
+    def renaming(self) -> Renaming:
+        """The service that copies new names into rosters."""
+        from skein.services.directory.display_names import Renaming
+
+        return Renaming(table=self.ports.table, dispatch=self.dispatch)
+
+    @lazy
+    def agents(self) -> Agents:
+        """The service for agents."""
+        from skein.services.directory.agents import Agents
+
+        return Agents(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            renaming=self.renaming,
+        )
+
+    @lazy
+    def audit(self) -> AuditLog:
+        """The audit log."""
+        from skein.services.privacy.audit_log import AuditLog
+
+        return AuditLog(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            settings=self.ports.settings,
+        )
+
+    @lazy
+    def chat_admin(self) -> ChatAdministration:
+        """The service for chats, their members and their settings."""
+        from skein.services.chats.administration import ChatAdministration
+
+        return ChatAdministration(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            dispatch=self.dispatch,
+            limits=self.limits,
+            settings=self.ports.settings,
+        )
+
+    @lazy
+    def consolidation_requests(self) -> ConsolidationRequests:
+        """The service by which operators request and view consolidations."""
+        from skein.services.memory.history import ConsolidationRequests
+
+        return ConsolidationRequests(
+            table=self.ports.table, clock=self.ports.clock, dispatch=self.dispatch
+        )
+
+    @lazy
+    def documents(self) -> Documents:
+        """The service for documents."""
+        from skein.services.workspace.documents import Documents
+
+        return Documents(table=self.ports.table, clock=self.ports.clock, ids=self.ports.ids)
+
+    @lazy
+    def erasures(self) -> Erasures:
+        """The service by which operators request and view erasures."""
+        from skein.services.privacy.erasure_requests import Erasures
+
+        return Erasures(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            dispatch=self.dispatch,
+        )
+
+    @lazy
+    def exports(self) -> Exports:
+        """The export of all data about a person."""
+        from skein.services.privacy.export import Exports
+
+        return Exports(table=self.ports.table)
+
+    @lazy
+    def goals(self) -> Goals:
+        """The service for goals."""
+        from skein.services.planning.goals import Goals
+
+        return Goals(table=self.ports.table, clock=self.ports.clock, ids=self.ports.ids)
+
+    @lazy
+    def limits(self) -> RateLimiter:
+        """The rate limits on people's messages."""
+        from skein.services.quotas.rate_limits import RateLimiter
+
+        return RateLimiter(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            metrics=self.ports.metrics,
+            settings=self.ports.settings,
+        )
+
+    @lazy
+    def lines(self) -> Lines:
+        """The service for lines."""
+        from skein.services.directory.lines import Lines
+
+        return Lines(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
+    def memories(self) -> Memories:
+        """The service for memories."""
+        from skein.services.memory.memories import Memories
+
+        return Memories(table=self.ports.table, clock=self.ports.clock, ids=self.ports.ids)
+
+    @lazy
+    def numbers(self) -> Numbers:
+        """The service that links phone numbers to users."""
+        from skein.services.account_linking.phone_links import Numbers
+
+        return Numbers(table=self.ports.table, clock=self.ports.clock, settings=self.ports.settings)
+
+    @lazy
+    def pins(self) -> Pins:
+        """The service for pinned threads."""
+        from skein.services.workspace.pinning import Pins
+
+        return Pins(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
+    def plans(self) -> Plans:
+        """The service for plans."""
+        from skein.services.planning.plans import Plans
+
+        return Plans(table=self.ports.table, clock=self.ports.clock, settings=self.ports.settings)
+
+    @lazy
+    def posting(self) -> Posting:
+        """The service for messages that people post in the app."""
+        from skein.services.chats.app_messages import Posting
+        from skein.services.chats.post_message import Chats
+
+        chats = Chats(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            dispatch=self.dispatch,
+            settings=self.ports.settings,
+        )
+        return Posting(table=self.ports.table, chats=chats, limits=self.limits)
+
+    @lazy
+    def preview(self) -> Preview:
+        """The preview of prompts for operators."""
+        from skein.agent.preview import Preview
+        from skein.bootstrap.prompting import Prompting
+
+        prompting = Prompting(self.ports)
+        return Preview(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            contexts=prompting.contexts,
+            context=prompting.context,
+        )
+
+    @lazy
+    def reflection_views(self) -> ReflectionViews:
+        """The service by which operators view reflections."""
+        from skein.services.memory.history import ReflectionViews
+
+        return ReflectionViews(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
+    def respond(self) -> Respond:
+        """The service that starts runs on a person's request."""
+        from skein.services.runs.manual_trigger import Respond
+
+        return Respond(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            dispatch=self.dispatch,
+            settings=self.ports.settings,
+        )
+
+    @lazy
+    def run_views(self) -> RunViews:
+        """The views of runs for the API."""
+        from skein.services.runs.queries import RunViews
+
+        return RunViews(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
+    def skills(self) -> Skills:
+        """The service for skills."""
+        from skein.services.workspace.skills import Skills
+
+        return Skills(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
+    def sources(self) -> WebhookServices:
+        """The service for webhook services, which trigger agents."""
+        from skein.services.inbound.service_webhooks import WebhookServices
+
+        return WebhookServices(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            dispatch=self.dispatch,
+            settings=self.ports.settings,
+        )
+
+    @lazy
+    def tenant_settings(self) -> TenantSettingsService:
+        """The service for tenants' settings."""
+        from skein.services.config.tenant_settings import TenantSettingsService
+
+        return TenantSettingsService(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
+    def threads(self) -> Threads:
+        """The service for threads."""
+        from skein.services.workspace.threads import Threads
+
+        return Threads(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            settings=self.ports.settings,
+        )
+
+    @lazy
+    def training(self) -> Training:
+        """The export of completed threads as training units."""
+        from skein.agent.training_export import Training
+
+        return Training(threads=self.threads, run_views=self.run_views)
+
+    @lazy
+    def usage(self) -> UsageCounters:
+        """The counters of agents' token usage by day."""
+        from skein.services.quotas.usage import UsageCounters
+
+        return UsageCounters(
+            table=self.ports.table, clock=self.ports.clock, metrics=self.ports.metrics
+        )
+
+    @lazy
+    def users(self) -> Users:
+        """The service for users."""
+        from skein.services.directory.users import Users
+
+        return Users(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            renaming=self.renaming,
+        )
+
+    @lazy
+    def views(self) -> ChatViews:
+        """The views of chats and messages for the API."""
+        from skein.services.chats.views import ChatViews
+
+        return ChatViews(table=self.ports.table, clock=self.ports.clock)
+
+
+def services() -> ApiServices:
+    """Return the container's services for the routes."""
+    return app().get(ApiServices)

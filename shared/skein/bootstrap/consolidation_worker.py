@@ -1,0 +1,34 @@
+"""Composition of the consolidation worker."""
+
+from skein.agent.prompt.token_cache import RememberedTokens
+from skein.bootstrap.ports import Ports
+from skein.services.memory.agent_consolidation import AgentConsolidation
+from skein.services.memory.chunk_commit import ChunkCommitter
+from skein.services.memory.consolidation_worker import Consolidator
+from skein.services.memory.extraction import Extractor
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.usage import Budget, UsageCounters
+
+
+def build_consolidator(ports: Ports) -> Consolidator:
+    """Build the service that makes memories from the messages of chats."""
+    table, clock, metrics, settings = ports.table, ports.clock, ports.metrics, ports.settings
+    usage = UsageCounters(table=table, clock=clock, metrics=metrics)
+    budget = Budget(table=table, clock=clock, metrics=metrics, settings=settings)
+    recollection = AgentConsolidation(
+        table=table,
+        clock=clock,
+        extractor=Extractor(model=ports.model, usage=usage, settings=settings),
+        budget=budget,
+        tokens=RememberedTokens(ports.tokens, settings.token_cache_bytes),
+        book=ChunkCommitter(table=table, clock=clock, ids=ports.ids, metrics=metrics),
+        settings=settings,
+    )
+    return Consolidator(
+        table=table,
+        clock=clock,
+        dispatch=Dispatch(queues=ports.queues, metrics=metrics),
+        recollection=recollection,
+        budget=budget,
+        settings=settings,
+    )

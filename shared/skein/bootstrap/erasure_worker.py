@@ -1,0 +1,41 @@
+"""Composition of the erasure worker."""
+
+from skein.bootstrap.ports import Ports
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.privacy.erasure_agent_data import KeptEraser
+from skein.services.privacy.erasure_memberships import Places
+from skein.services.privacy.erasure_messages import ChatEraser
+from skein.services.privacy.erasure_run_search import RunSearch
+from skein.services.privacy.erasure_runs import RunEraser
+from skein.services.privacy.erasure_worker import Eraser
+from skein.services.runs.completion import RunCompletion
+from skein.services.workspace.documents import Documents
+
+
+def build_eraser(ports: Ports) -> Eraser:
+    """Build the service that carries out erasures in sweeps."""
+    table, clock, ids, settings = ports.table, ports.clock, ports.ids, ports.settings
+    dispatch = Dispatch(queues=ports.queues, metrics=ports.metrics)
+    completion = RunCompletion(
+        table=table,
+        clock=clock,
+        ids=ids,
+        dispatch=dispatch,
+        metrics=ports.metrics,
+        settings=settings,
+    )
+    runs = RunEraser(table=table, completion=completion)
+    return Eraser(
+        table=table,
+        clock=clock,
+        dispatch=dispatch,
+        places=Places(table=table, clock=clock, completion=completion),
+        chats=ChatEraser(table=table, runs=runs),
+        kept=KeptEraser(
+            table=table,
+            clock=clock,
+            documents=Documents(table=table, clock=clock, ids=ids),
+            settings=settings,
+        ),
+        runs=RunSearch(table=table, runs=runs),
+    )

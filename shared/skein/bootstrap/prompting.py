@@ -1,0 +1,53 @@
+"""Composition of reading and prompts, for the run worker and the preview."""
+
+from skein.agent.prompt.builder import PromptBuilder
+from skein.agent.prompt.token_cache import RememberedTokens
+from skein.agent.reading.cache import ContextCache
+from skein.agent.reading.loader import ContextLoader
+from skein.agent.reading.reader import Reader
+from skein.bootstrap.ports import Ports
+from skein.services.common.circuit_breaker import CircuitBreaker, GuardedReads
+
+
+class Prompting:
+    """The services that read for a prompt and build the prompt.
+
+    A circuit breaker guards these reads: an agent can answer with a degraded context when they fail
+    or are slow. All other reads decide whether an action is allowed, so no circuit breaker skips
+    them.
+
+    Attributes:
+        context_cache: The cache of items from which prompts are built.
+        reader: The reader of the items from which prompts are built.
+        contexts: The loader of readings, which falls back to a degraded context after a time-out.
+        context: The prompt builder.
+        remembered_tokens: The cache of token counts.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        settings = ports.settings
+        breaker = CircuitBreaker(
+            "table reads",
+            clock=ports.clock,
+            metrics=ports.metrics,
+            settings=settings,
+            slow_seconds=settings.context_read_seconds,
+        )
+        self.context_cache = ContextCache(
+            clock=ports.clock, metrics=ports.metrics, max_bytes=settings.context_cache_bytes
+        )
+        self.reader = Reader(
+            table=GuardedReads(ports.table, breaker),
+            cache=self.context_cache,
+            clock=ports.clock,
+            settings=settings,
+        )
+        self.contexts = ContextLoader(
+            reader=self.reader,
+            table=ports.table,
+            clock=ports.clock,
+            metrics=ports.metrics,
+            settings=settings,
+        )
+        self.remembered_tokens = RememberedTokens(ports.tokens, settings.token_cache_bytes)
+        self.context = PromptBuilder(tokens=self.remembered_tokens, settings=settings)

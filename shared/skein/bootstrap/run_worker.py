@@ -1,0 +1,114 @@
+"""Composition of the run worker: runs, prompts and tools."""
+
+from skein.agent.executor import Actor
+from skein.agent.tools.context import ToolServices
+from skein.agent.turn import Turns
+from skein.agent.turn_steps import Answers
+from skein.bootstrap.ports import Ports
+from skein.bootstrap.prompting import Prompting
+from skein.services.chats.own_chats import OwnChats
+from skein.services.chats.post_message import Chats
+from skein.services.directory.users import Profiles
+from skein.services.memory.memories import Memories
+from skein.services.memory.search import MemorySearch
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.planning.goals import Goals
+from skein.services.planning.plans import Plans
+from skein.services.quotas.rate_limits import RateLimiter
+from skein.services.quotas.token_budget import TokenBudgets
+from skein.services.quotas.usage import UsageCounters
+from skein.services.replies.ask_and_wait import Asking
+from skein.services.replies.final_message import FinalMessages
+from skein.services.replies.user_notices import Apologies, Notices
+from skein.services.runs.activations import Activations
+from skein.services.runs.completion import RunCompletion
+from skein.services.runs.concurrency_limit import ConcurrencyLimit
+from skein.services.runs.lease import RunLeases
+from skein.services.runs.queries import OwnRuns
+from skein.services.workspace.documents import Documents
+from skein.services.workspace.skills import Skills
+from skein.services.workspace.threads import Threads
+
+
+class RunWorker:
+    """The services of the run worker.
+
+    Attributes:
+        turns: The service that takes each job.
+        prompting: The services that read for a prompt and build the prompt.
+        chats: The service through which every message is posted.
+        completion: The service that ends runs.
+        leases: The service that claims runs and postpones claimed ones.
+        activations: The service that records and rebuilds the activations of claimed runs.
+        spending: The limits on model tokens.
+        apologies: The service that tells a person, once, that the answer is late.
+        tool_services: The services that agents' tools may use.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        table, clock, ids, metrics = ports.table, ports.clock, ports.ids, ports.metrics
+        settings = ports.settings
+        dispatch = Dispatch(queues=ports.queues, metrics=metrics)
+        self.prompting = Prompting(ports)
+
+        self.chats = Chats(table=table, clock=clock, ids=ids, dispatch=dispatch, settings=settings)
+        self.completion = RunCompletion(
+            table=table, clock=clock, ids=ids, dispatch=dispatch, metrics=metrics, settings=settings
+        )
+        self.leases = RunLeases(
+            table=table,
+            clock=clock,
+            dispatch=dispatch,
+            metrics=metrics,
+            completion=self.completion,
+            settings=settings,
+        )
+        self.activations = Activations(table=table, clock=clock, metrics=metrics)
+
+        limits = RateLimiter(table=table, clock=clock, metrics=metrics, settings=settings)
+        self.spending = TokenBudgets(table=table, clock=clock, metrics=metrics, settings=settings)
+        self.apologies = Apologies(
+            chats=self.chats, clock=clock, metrics=metrics, settings=settings
+        )
+
+        self.tool_services = ToolServices(
+            clock=clock,
+            chats=self.chats,
+            own_chats=OwnChats(table=table),
+            asking=Asking(
+                table=table,
+                clock=clock,
+                chats=self.chats,
+                completion=self.completion,
+                dispatch=dispatch,
+                settings=settings,
+            ),
+            completion=self.completion,
+            own_runs=OwnRuns(table=table, clock=clock),
+            goals=Goals(table=table, clock=clock, ids=ids),
+            plans=Plans(table=table, clock=clock, settings=settings),
+            memories=Memories(table=table, clock=clock, ids=ids),
+            memory_search=MemorySearch(table=table, clock=clock),
+            profiles=Profiles(table=table, clock=clock),
+            documents=Documents(table=table, clock=clock, ids=ids),
+            skills=Skills(table=table, clock=clock),
+            threads=Threads(table=table, clock=clock, ids=ids, settings=settings),
+        )
+        self.turns = Turns(
+            table=table,
+            leases=self.leases,
+            activations=self.activations,
+            completion=self.completion,
+            permits=ConcurrencyLimit(table=table, clock=clock),
+            contexts=self.prompting.contexts,
+            context=self.prompting.context,
+            actor=Actor(self.tool_services),
+            answers=Answers(model=ports.model, clock=clock, metrics=metrics, settings=settings),
+            final_messages=FinalMessages(chats=self.chats, completion=self.completion),
+            apologies=self.apologies,
+            usage=UsageCounters(table=table, clock=clock, metrics=metrics),
+            spending=self.spending,
+            notices=Notices(chats=self.chats, limits=limits, clock=clock),
+            clock=clock,
+            settings=settings,
+        )

@@ -1,0 +1,24 @@
+"""Composition of the summary worker."""
+
+from skein.bootstrap.ports import Ports
+from skein.services.quotas.usage import Budget, UsageCounters
+from skein.services.summaries.agent_summary import AgentSummaries
+from skein.services.summaries.chat_summary import ChatSummaries
+from skein.services.summaries.model import Summarizer
+from skein.services.summaries.renewing import Renewing
+
+
+def build_renewing(ports: Ports) -> Renewing:
+    """Build the service that renews agent summaries and chat summaries."""
+    table, clock, metrics, settings = ports.table, ports.clock, ports.metrics, ports.settings
+    summarizer = Summarizer(
+        model=ports.model,
+        usage=UsageCounters(table=table, clock=clock, metrics=metrics),
+        budget=Budget(table=table, clock=clock, metrics=metrics, settings=settings),
+        metrics=metrics,
+        settings=settings,
+    )
+    return Renewing(
+        notes=AgentSummaries(table=table, clock=clock, summarizer=summarizer, settings=settings),
+        records=ChatSummaries(table=table, clock=clock, summarizer=summarizer, settings=settings),
+    )

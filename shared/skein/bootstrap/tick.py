@@ -1,0 +1,29 @@
+"""Composition of the tick."""
+
+from skein.bootstrap.ports import Ports
+from skein.services.account_linking.phone_links import Numbers
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.outbox.due_scanner import DueScanner
+from skein.services.outbox.tick import Tick
+from skein.services.planning.firing import Firing
+
+
+def build_tick(ports: Ports) -> Tick:
+    """Build the service that sends due jobs, fires plans and continues merges of users."""
+    table, clock, metrics, settings = ports.table, ports.clock, ports.metrics, ports.settings
+    finder = DueScanner(
+        table=table,
+        clock=clock,
+        dispatch=Dispatch(queues=ports.queues, metrics=metrics),
+        metrics=metrics,
+        at_once=ports.at_once,
+    )
+    return Tick(
+        table=table,
+        finder=finder,
+        metrics=metrics,
+        firing={
+            "plan": Firing(table=table, metrics=metrics, settings=settings).fire,
+            "merge": Numbers(table=table, clock=clock, settings=settings).carry_on,
+        },
+    )

@@ -1,0 +1,142 @@
+"""The services of all functions in one object, on one set of ports."""
+
+from skein.agent.prompt.builder import PromptBuilder
+from skein.agent.prompt.token_cache import RememberedTokens
+from skein.agent.reading.loader import ContextLoader
+from skein.agent.reading.reader import Reader
+from skein.agent.tools.context import ToolServices
+from skein.agent.turn import Turns
+from skein.bootstrap import App
+from skein.bootstrap.api import ApiServices
+from skein.bootstrap.consolidation_worker import build_consolidator
+from skein.bootstrap.erasure_worker import build_eraser
+from skein.bootstrap.memory_finders import build_consolidation_finder, build_reflection_finder
+from skein.bootstrap.ports import Ports
+from skein.bootstrap.reflection_worker import build_reflection
+from skein.bootstrap.run_worker import RunWorker
+from skein.bootstrap.sms_delivery import build_sms_sender
+from skein.bootstrap.sms_webhook import build_ingest
+from skein.bootstrap.summary_worker import build_renewing
+from skein.bootstrap.tick import build_tick
+from skein.bootstrap.upkeep_worker import build_upkeep
+from skein.services.chats.post_message import Chats
+from skein.services.delivery.sender import SmsSender
+from skein.services.inbound.sms import Ingest
+from skein.services.memory.consolidation_worker import Consolidator
+from skein.services.memory.finder import MemoryFinder
+from skein.services.memory.reflection_worker import Reflection
+from skein.services.outbox.tick import Tick
+from skein.services.privacy.erasure_worker import Eraser
+from skein.services.quotas.token_budget import TokenBudgets
+from skein.services.replies.user_notices import Apologies
+from skein.services.runs.activations import Activations
+from skein.services.runs.completion import RunCompletion
+from skein.services.runs.lease import RunLeases
+from skein.services.summaries.renewing import Renewing
+from skein.services.summaries.upkeep import Upkeep
+from skein.settings import Settings
+
+
+class AllServices(App, ApiServices):
+    """An app whose services tests can call, of the APIs and of all workers."""
+
+    def __init__(self, ports: Ports) -> None:
+        App.__init__(self, ports)
+        ApiServices.__init__(self, ports)
+
+    @property
+    def run_worker(self) -> RunWorker:
+        return self.get(RunWorker)
+
+    @property
+    def turns(self) -> Turns:
+        return self.run_worker.turns
+
+    @property
+    def leases(self) -> RunLeases:
+        return self.run_worker.leases
+
+    @property
+    def activations(self) -> Activations:
+        return self.run_worker.activations
+
+    @property
+    def completion(self) -> RunCompletion:
+        return self.run_worker.completion
+
+    @property
+    def chats(self) -> Chats:
+        return self.run_worker.chats
+
+    @property
+    def tool_services(self) -> ToolServices:
+        return self.run_worker.tool_services
+
+    @property
+    def spending(self) -> TokenBudgets:
+        return self.run_worker.spending
+
+    @property
+    def apologies(self) -> Apologies:
+        return self.run_worker.apologies
+
+    @property
+    def reader(self) -> Reader:
+        return self.run_worker.prompting.reader
+
+    @property
+    def contexts(self) -> ContextLoader:
+        return self.run_worker.prompting.contexts
+
+    @property
+    def context(self) -> PromptBuilder:
+        return self.run_worker.prompting.context
+
+    @property
+    def remembered_tokens(self) -> RememberedTokens:
+        return self.run_worker.prompting.remembered_tokens
+
+    @property
+    def deliveries(self) -> SmsSender:
+        return self.get(build_sms_sender)
+
+    @property
+    def upkeep(self) -> Upkeep:
+        return self.get(build_upkeep)
+
+    @property
+    def renewing(self) -> Renewing:
+        return self.get(build_renewing)
+
+    @property
+    def consolidator(self) -> Consolidator:
+        return self.get(build_consolidator)
+
+    @property
+    def reflection(self) -> Reflection:
+        return self.get(build_reflection)
+
+    @property
+    def eraser(self) -> Eraser:
+        return self.get(build_eraser)
+
+    @property
+    def ingest(self) -> Ingest:
+        return self.get(build_ingest)
+
+    @property
+    def tick(self) -> Tick:
+        return self.get(build_tick)
+
+    @property
+    def consolidation_finder(self) -> MemoryFinder:
+        return self.get(build_consolidation_finder)
+
+    @property
+    def reflection_finder(self) -> MemoryFinder:
+        return self.get(build_reflection_finder)
+
+
+def build_services(settings: Settings, **overrides: object) -> AllServices:
+    """Build all services from settings and adapters; see `skein.bootstrap.Ports`."""
+    return AllServices(Ports(settings, **overrides))

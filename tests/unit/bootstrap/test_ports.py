@@ -1,0 +1,37 @@
+"""Ports, and the adapters that functions load while Lambda starts them."""
+
+import sys
+
+import pytest
+
+from skein import bootstrap
+from skein.bootstrap.ports import ADAPTERS, SHARED, Ports, load_adapters
+from skein.settings import Settings
+from tests.fakes.system import SequentialIds
+
+
+def test_load_adapters_reads_no_setting_and_builds_no_app(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Settings, "from_environment", lambda _: pytest.fail("a setting was read"))
+    load_adapters(*ADAPTERS)
+    assert bootstrap._Container.app is None
+
+
+def test_load_adapters_imports_the_named_and_the_shared_adapters() -> None:
+    load_adapters("verifier")
+    adapters = {ADAPTERS[port] for port in (*SHARED, "verifier")}
+    assert {f"skein.adapters.{name}" for name in adapters} <= sys.modules.keys()
+
+
+def test_load_adapters_unknown_port_is_refused() -> None:
+    with pytest.raises(KeyError, match="turn"):
+        load_adapters("turn")
+
+
+def test_ports_override_replaces_the_adapter() -> None:
+    ids = SequentialIds()
+    assert Ports(Settings(), ids=ids).ids is ids
+
+
+def test_ports_unknown_override_is_refused() -> None:
+    with pytest.raises(TypeError, match="no such port: tabel"):
+        Ports(Settings(), tabel=None)
