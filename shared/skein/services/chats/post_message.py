@@ -44,7 +44,7 @@ from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.sessions import brought_up, message_in_session
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
-from skein.services.common.optimistic import optimistic_on
+from skein.services.common.optimistic import known_first, optimistic
 from skein.services.config.retention import kept_until, message_days
 from skein.services.delivery.enqueue import Outgoing, outgoing
 from skein.services.outbox.dispatch import Dispatch
@@ -182,11 +182,9 @@ class Chats:
         """
         check_text(new.text, new.client_id, has_media=bool(new.media))
         message_id = f"msg_{self.ids.ulid()}"
-        return optimistic_on(
-            self.clock,
-            known,
-            lambda: read_snapshot(self.table, new.tenant, new.chat_id),
-            lambda snapshot: self._post_once(new, message_id, extra_writes, snapshot),
+        snapshot = known_first(known, lambda: read_snapshot(self.table, new.tenant, new.chat_id))
+        return optimistic(
+            self.clock, lambda: self._post_once(new, message_id, extra_writes, snapshot())
         )
 
     def _post_once(

@@ -66,33 +66,20 @@ def optimistic(clock: Clock, attempt: Callable[[], Result]) -> Result:
         raise Contention(f"an optimistic write lost {MAX_TRIES} times") from error
 
 
-def optimistic_on(
-    clock: Clock,
-    known: Reading | None,
-    read: Callable[[], Reading],
-    attempt: Callable[[Reading], Result],
-) -> Result:
-    """Call `attempt` with known data first, and with freshly read data on each retry.
+def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:
+    """Return a reader for the tries of `optimistic` that spares the first read.
 
     Args:
-        clock: Sleeps between the tries.
-        known: The data for the first try, as read by the caller; None to read it first.
-        read: Reads the data.
-        attempt: Decides and writes; see `optimistic`.
-
-    Returns:
-        The result of `attempt`.
-
-    Raises:
-        Contention: All 20 tries failed.
+        known: The data as the caller has read it, for the first call; None to read it first.
+        read: Reads the data, for each further call.
     """
-    readings = iter([] if known is None else [known])
+    readings = iter(() if known is None else (known,))
 
-    def once() -> Result:
+    def next_reading() -> Reading:
         reading = next(readings, None)
-        return attempt(read() if reading is None else reading)
+        return read() if reading is None else reading
 
-    return optimistic(clock, once)
+    return next_reading
 
 
 def revise(

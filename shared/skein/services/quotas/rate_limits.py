@@ -31,7 +31,7 @@ from skein.models.quotas.limit import (
     owner_of_user,
 )
 from skein.ports import Clock, Metrics, Table
-from skein.services.common.optimistic import optimistic, optimistic_on
+from skein.services.common.optimistic import known_first, optimistic
 from skein.settings import Settings
 
 MAX_SHARDS = 16
@@ -258,22 +258,18 @@ class RateLimiter:
         keys = admission_keys(tenant, user_id)
         if known is None:
             known = self.table.get_many(keys)
-        answer, rates = optimistic_on(
-            self.clock,
-            known,
-            lambda: self.table.get_many(keys),
-            lambda found: self._ask_person(tenant, user_id, found, by_text=by_text),
+        found = known_first(known, lambda: self.table.get_many(keys))
+        answer, rates = optimistic(
+            self.clock, lambda: self._ask_person(tenant, user_id, found(), by_text=by_text)
         )
         if answer is not None or not rates.limited:
             return answer
         owner = shard_owner(rates, f"{user_id} {rfc3339(self.clock.now())}")
         first = Allowance.found_in(known.get(keys[2]), tenant, owner)
-        return optimistic_on(
-            self.clock,
-            first if owner == owner_of_shard(0) else None,
-            lambda: self._allowance(tenant, owner),
-            lambda shared: self._take(shared, rates.of_shard),
+        shared = known_first(
+            first if owner == owner_of_shard(0) else None, lambda: self._allowance(tenant, owner)
         )
+        return optimistic(self.clock, lambda: self._take(shared(), rates.of_shard))
 
     def _ask_person(
         self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_text: bool

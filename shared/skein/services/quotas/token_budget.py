@@ -18,7 +18,7 @@ from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
-from skein.services.common.optimistic import optimistic_on
+from skein.services.common.optimistic import known_first, optimistic
 from skein.services.quotas.rate_limits import OverLimit, Rates, rates_of, refusal_of, shard_owner
 from skein.settings import Settings
 
@@ -108,7 +108,8 @@ class TokenBudget:
             item = self.table.get(buckets.key)
             return Allowance.found_in(item, buckets.tenant, buckets.owner)
 
-        optimistic_on(self.clock, buckets, read, take)
+        last_known = known_first(buckets, read)
+        optimistic(self.clock, lambda: take(last_known()))
         if purse.of_tenant:
             self._warn(purse, tokens)
 
