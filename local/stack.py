@@ -29,6 +29,7 @@ from local.events import Request, Response
 from local.functions import MAX_AT_ONCE, Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, Source
+from local.model_check import ModelCheck
 from local.model_server import SETTINGS as MODEL_SETTINGS
 from local.model_server import LocalModel
 from local.poller import Poller
@@ -36,7 +37,7 @@ from local.quiet import Quiet
 from local.schedules import Schedules
 from local.server import HOST, Server
 from local.sms_log import Sms, SmsLog
-from local.telling import TellingModel
+from local.telling import ModelApi, TellingModel
 from local.template import Template
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio_sandbox import TwilioSandbox
@@ -51,6 +52,7 @@ from skein.bootstrap.api import ApiServices
 STOP_SECONDS = 3.0
 PRIVATE = 0o700  # the folder contains keys
 NO_KEY = "none"
+LOCAL_SETTINGS = {"SKEIN_MODEL_RETRY_MAX_SECONDS": "60"}  # somebody watches, and no call costs much
 
 TEXTS = "local.texts"  # the logger of SMS, which only the console shows
 
@@ -146,6 +148,7 @@ class Stack:
             model_url=model.wait() if model else self.config.openai_base_url,
             names=names,
             chosen={
+                **LOCAL_SETTINGS,
                 **(MODEL_SETTINGS if model else {}),
                 **self.config.settings,
             },
@@ -167,12 +170,17 @@ class Stack:
         key = self.config.openai_api_key or NO_KEY
         model = OpenAIModel(api_key=lambda: key, base_url=settings.openai_base_url)
         parts.callback(model.close)
+        api = ModelApi(settings.openai_base_url, settings.default_model, settings.light_model)
+        if not self.config.uses_local_model:
+            check = ModelCheck(model, api)
+            parts.callback(check.stop)
+            check.start()
         app = bootstrap.build_app(
             settings,
             clock=clock,
             queues=SqsQueues(sqs, settings.queue_urls()),
             secrets=LocalSecrets(SecretsManager(secrets_client(aws_clients), clock), key),
-            model=TellingModel(model, settings.openai_base_url or "api.openai.com"),
+            model=TellingModel(model, api),
         )
         bootstrap.use(app)
         parts.callback(bootstrap.use, None)

@@ -1,37 +1,98 @@
-"""Language model wrapper that logs the model's failures for the local user."""
+"""Reports to the local user about a model that does not answer, with what to do."""
 
 import logging
+from dataclasses import dataclass
 
-from skein.errors import SkeinError
+from skein.errors import (
+    KeyRefused,
+    ModelRejected,
+    ModelUnknown,
+    SkeinError,
+    Throttled,
+    Unreachable,
+)
 from skein.models.runs.completion import ModelAnswer, ModelRequest
 from skein.ports import LanguageModel
+
+OPENAI = "api.openai.com"
+KEPT = "Messages are kept, and answered when the model is back."
 
 logger = logging.getLogger(__name__)
 
 
-class TellingModel:
-    """Language model (see `skein.ports.LanguageModel`) that logs failures of another model.
+@dataclass(frozen=True)
+class ModelApi:
+    """The model API of a stack, as the local user configured it.
 
-    Consecutive failures with the same message are logged once, because runs retry automatically.
+    Attributes:
+        base_url: The base URL; None for OpenAI's own.
+        default_model: The value of `SKEIN_DEFAULT_MODEL`.
+        light_model: The value of `SKEIN_LIGHT_MODEL`.
+    """
+
+    base_url: str | None
+    default_model: str
+    light_model: str
+
+    @property
+    def where(self) -> str:
+        """The address of the API, for messages."""
+        return self.base_url or OPENAI
+
+    def report(self, error: SkeinError, model: str) -> str:
+        """Return one line about a failed answer: the model, its address, why, and what to do."""
+        return f"no answer from {model} at {self.where}: {error}. {self._advice(error, model)}"
+
+    def _advice(self, error: SkeinError, model: str) -> str:
+        match error:
+            case Unreachable() if self.base_url is None:
+                todo = f"Check this machine's connection to the internet. {KEPT}"
+            case Unreachable():
+                todo = f"Start the server there, or correct OPENAI_BASE_URL and start again. {KEPT}"
+            case KeyRefused():
+                todo = f"Correct OPENAI_API_KEY and start again. {KEPT}"
+            case ModelUnknown():
+                todo = f"Correct {self._setting_of(model)}{self._path()} and start again. {KEPT}"
+            case Throttled():
+                todo = f"The API limits its requests, or a quota is used up. {KEPT}"
+            case ModelRejected():
+                todo = "The API refuses this request, which is not sent again."
+            case _:
+                todo = f"The model is asked again shortly. {KEPT}"
+        return todo
+
+    def _setting_of(self, model: str) -> str:
+        names = {self.light_model: "SKEIN_LIGHT_MODEL", self.default_model: "SKEIN_DEFAULT_MODEL"}
+        return names.get(model, "the model of the agent")
+
+    def _path(self) -> str:
+        if self.base_url is None:
+            return ""
+        return " (or the path of OPENAI_BASE_URL, which often ends in /v1)"
+
+
+class TellingModel:
+    """Language model (see `skein.ports.LanguageModel`) that logs each failure of another model.
 
     Args:
         model: The wrapped model.
-        where: The model's API, for the log line.
+        api: The model's API, for the log lines.
     """
 
-    def __init__(self, model: LanguageModel, where: str) -> None:
+    def __init__(self, model: LanguageModel, api: ModelApi) -> None:
         self._model = model
-        self._where = where
-        self._told = ""
+        self._api = api
+        self._failing = False
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Call the model (see `skein.ports.LanguageModel`) and log a new failure."""
+        """Call the model (see `skein.ports.LanguageModel`); log a failure, and the recovery."""
         try:
             answer = self._model.complete(request)
         except SkeinError as error:
-            if str(error) != self._told:
-                self._told = str(error)
-                logger.warning("the model at %s does not answer: %s", self._where, error)
+            self._failing = True
+            logger.warning("%s", self._api.report(error, request.model))
             raise
-        self._told = ""
+        if self._failing:
+            self._failing = False
+            logger.info("the model at %s answers again", self._api.where)
         return answer

@@ -96,6 +96,7 @@ def test_a_refusal_is_told_by_its_codes_without_the_providers_sentences(
         (404, None, ModelUnknown),
         (404, "model_not_found", ModelUnknown),
         (405, None, ModelUnknown),
+        (501, None, ModelUnknown),
         (400, "model_not_found", ModelUnknown),
         (402, None, Throttled),
         (408, None, Unavailable),

@@ -1,4 +1,4 @@
-"""What goes wrong beside the stack is told to its user, once."""
+"""What goes wrong beside the stack is told to its user."""
 
 import logging
 import os
@@ -12,13 +12,23 @@ from pathlib import Path
 import pytest
 
 from local.children import Child
-from local.telling import TellingModel
+from local.telling import ModelApi, TellingModel
 from local.template import ROOT
-from skein.errors import Unavailable
+from skein.errors import (
+    KeyRefused,
+    ModelRejected,
+    ModelUnknown,
+    SkeinError,
+    Throttled,
+    Unavailable,
+    Unreachable,
+)
 from skein.models.runs.completion import ModelRequest
 from tests.support.fakes import ScriptedModel
 
 PATIENCE_SECONDS = 15
+URL = "http://127.0.0.1:1/v1"
+API = ModelApi(URL, "gpt", "light")
 REQUEST = ModelRequest(model="gpt", messages=(), max_output_tokens=9, timeout_seconds=9)
 
 
@@ -28,19 +38,40 @@ def ask(model: TellingModel, times: int = 1) -> None:
             model.complete(REQUEST)
 
 
-def test_why_the_model_does_not_answer_is_told_once_until_it_does(
+def test_failed_answers_are_each_reported_and_the_recovery_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    refused, lost = Unavailable("AuthenticationError"), Unavailable("APIConnectionError")
-    scripted = ScriptedModel(deque([refused, refused, lost, "Hi", lost]))
-    model = TellingModel(scripted, "http://127.0.0.1:1/v1")
-    with caplog.at_level(logging.WARNING, "local.telling"):
+    refused, lost = KeyRefused("AuthenticationError"), Unreachable("APIConnectionError")
+    scripted = ScriptedModel(deque([refused, refused, lost, "Hi", "Hi"]))
+    model = TellingModel(scripted, API)
+    with caplog.at_level(logging.INFO, "local.telling"):
         ask(model, 3)
-        assert model.complete(REQUEST).text == "Hi"
-        ask(model)
-    where = "the model at http://127.0.0.1:1/v1 does not answer: "
-    reasons = ["AuthenticationError", "APIConnectionError", "APIConnectionError"]
-    assert caplog.messages == [where + reason for reason in reasons]
+        for _ in range(2):
+            assert model.complete(REQUEST).text == "Hi"
+    *failed, recovered = caplog.messages
+    assert [message.split(". ")[0] for message in failed] == [
+        f"no answer from gpt at {URL}: {error}" for error in (refused, refused, lost)
+    ]
+    assert recovered == f"the model at {URL} answers again"
+
+
+@pytest.mark.parametrize(
+    ("error", "model", "todo"),
+    [
+        (KeyRefused("401"), "gpt", "Correct OPENAI_API_KEY"),
+        (ModelUnknown("404"), "gpt", "Correct SKEIN_DEFAULT_MODEL (or the path"),
+        (ModelUnknown("404"), "light", "Correct SKEIN_LIGHT_MODEL (or the path"),
+        (ModelUnknown("404"), "own", "Correct the model of the agent (or the path"),
+        (Unreachable("refused"), "gpt", "Start the server there, or correct OPENAI_BASE_URL"),
+        (Throttled("429"), "gpt", "a quota is used up"),
+        (Unavailable("500"), "gpt", "asked again shortly"),
+        (ModelRejected("400"), "gpt", "not sent again"),
+    ],
+)
+def test_report_says_what_to_do(error: SkeinError, model: str, todo: str) -> None:
+    report = API.report(error, model)
+    assert todo in report
+    assert ("Messages are kept" in report) == (not isinstance(error, ModelRejected))
 
 
 @pytest.mark.parametrize("killed", [True, False])

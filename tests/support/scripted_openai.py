@@ -77,8 +77,8 @@ class ScriptedOpenAI:
 
     def __init__(self, *script: Script, default: Script | None = None) -> None:
         self.default = default
-        # The names of the listed models, or the raw body; None: the call does not exist.
-        self.models: Sequence[str] | bytes | None = DEFAULT_MODELS
+        # The names of the listed models, a raw body, or the status of a failure; None: 404.
+        self.models: Sequence[str] | bytes | int | None = DEFAULT_MODELS
         self.calls: list[Call] = []
         self.unscripted: list[Call] = []
         self.summaries: deque[Script] = deque()
@@ -181,6 +181,8 @@ class ScriptedOpenAI:
     def _list(self, path: str) -> tuple[int, bytes]:
         if path != MODELS_PATH or self.models is None:
             return 404, _no_such_path()
+        if isinstance(self.models, int):
+            return self.models, json.dumps(_error("scripted failure")).encode()
         return 200, _model_list(self.models)
 
     def _write(self, stream: BufferedIOBase, data: bytes, trickle: float) -> None:

@@ -46,7 +46,7 @@ PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry
 # HTTP status codes. A payment is required where a quota is used up.
 KEY_REFUSALS = frozenset({401, 403})
 SLOW_DOWN = frozenset({402, 429})
-NO_SUCH_CALL = frozenset({404, 405})
+NO_SUCH_CALL = frozenset({404, 405, 501})
 RETRIABLE = frozenset({408, 409})
 SERVER_ERRORS = 500
 # The codes of an unknown model, for providers that answer 400 in place of 404.

@@ -1,0 +1,67 @@
+"""Check of the model's API at the start of the local stack."""
+
+import logging
+import threading
+
+from local.telling import ModelApi
+from skein.adapters.openai_model import OpenAIModel
+from skein.errors import ModelRejected, ModelUnknown, SkeinError
+
+LIST_SECONDS = 10.0
+PROBE_SECONDS = 20.0
+STOP_SECONDS = 3.0
+MOST_LISTED = 8
+
+logger = logging.getLogger(__name__)
+
+
+class ModelCheck:
+    """Check that the API can be reached, takes the key and has the models, in a thread of its own.
+
+    The check lists the API's models, which costs nothing. A model that is not listed is asked for
+    one token, because some APIs list no models, or list them under longer names.
+
+    Args:
+        model: The client of the API.
+        api: The API, with the names of the models.
+    """
+
+    def __init__(self, model: OpenAIModel, api: ModelApi) -> None:
+        self._model = model
+        self._api = api
+        self._thread = threading.Thread(target=self.check, name="model check", daemon=True)
+
+    def start(self) -> None:
+        """Start the check and return at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait for the check to end, for at most `STOP_SECONDS`."""
+        self._thread.join(STOP_SECONDS)
+
+    def check(self) -> None:
+        """Check the API, and log each problem with what to do."""
+        default = self._api.default_model
+        try:
+            listed = self._model.models(seconds=LIST_SECONDS)
+        except (ModelUnknown, ModelRejected):
+            listed = frozenset()
+        except SkeinError as error:
+            logger.warning("%s", self._api.report(error, default))
+            return
+        for name in dict.fromkeys((default, self._api.light_model)):
+            if name not in listed and not self._answers(name, listed):
+                return
+
+    def _answers(self, name: str, listed: frozenset[str]) -> bool:
+        """Ask a model for one token; log why it does not answer."""
+        try:
+            self._model.probe(name, seconds=PROBE_SECONDS)
+        except ModelRejected:
+            return True  # the API knows the model, and refuses so short an answer
+        except SkeinError as error:
+            known = sorted(listed)[:MOST_LISTED]
+            hint = f" The API lists {', '.join(known)}." if known else ""
+            logger.warning("%s%s", self._api.report(error, name), hint)
+            return False
+        return True
