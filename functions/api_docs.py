@@ -22,7 +22,7 @@ ERROR = {"$ref": "#/components/schemas/ErrorEnvelope"}
 BY_GATEWAY = frozenset({"401", "403", "413", "429", "500", "503"})
 GATEWAY_ERROR = {
     "title": "GatewayError",
-    "description": "What the gateway itself says where it refuses or fails.",
+    "description": "An error of API Gateway itself.",
     "type": "object",
     "properties": {"message": {"type": ["string", "null"]}},
     "required": ["message"],
@@ -55,12 +55,12 @@ def document() -> dict[str, Any]:
     for path, operations in other["paths"].items():
         shared = merged["paths"].setdefault(path, {})
         if shared.keys() & operations.keys():
-            raise ValueError(f"both APIs have {path}")
+            raise ValueError(f"both APIs define {path}")
         shared.update(operations)
     for kind, entries in other["components"].items():
         known = merged["components"].setdefault(kind, {})
         if any(known[name] != entries[name] for name in known.keys() & entries.keys()):
-            raise ValueError(f"both APIs have different {kind} of one name")
+            raise ValueError(f"both APIs define different {kind} of the same name")
         known.update(entries)
     return merged
 
@@ -106,7 +106,7 @@ def _answers(found: dict[str, Any]) -> dict[str, Any]:
     }
     if "204" in kept:
         del kept["204"]["content"]
-    kept["500"] = {"description": "Our own fault.", "content": ERROR_CONTENT}
+    kept["500"] = {"description": "An internal error occurred.", "content": ERROR_CONTENT}
     for status in BY_GATEWAY & kept.keys():
         kept[status] = kept[status] | {"content": EITHER_CONTENT}
     return kept

@@ -48,8 +48,8 @@ def body_of(webhook: Webhook) -> bytes:
     """
     body = webhook.body
     if len(body) > MAX_BODY_CHARACTERS:
-        raise TooLarge(f"the body holds more than {MAX_PAYLOAD_BYTES:,} bytes")
+        raise TooLarge(f"the body is larger than {MAX_PAYLOAD_BYTES:,} bytes")
     try:
         return base64.b64decode(body, validate=True) if webhook.encoded else body.encode()
     except ValueError:
-        raise Invalid("the body cannot be read") from None
+        raise Invalid("the body is not valid base64") from None

@@ -42,18 +42,18 @@ Scope = Literal["chat", "admin"]
 BODILESS = frozenset({"GET", "HEAD", "DELETE"})
 MAX_BODY_BYTES = 256 * 1024
 MAX_NAME = 200
-NO_SUCH_CALL = "there is no such call"
+NO_SUCH_CALL = "route not found"
 ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 STATUSES: dict[int, str] = {
-    400: "The request does not parse, or its cursor is not one of this list.",
-    401: "Nobody is signed in.",
-    403: "The scope for this call is missing.",
-    404: "There is no such thing for this caller.",
-    409: "The thing is in a state that forbids this.",
-    413: "The body holds more than 256 KiB.",
-    422: "The values do not fit; `details` says which.",
-    429: "Too much, too soon; `Retry-After` says when to try again.",
-    503: "This could not be done now; try again.",
+    400: "The request is malformed, or its cursor belongs to another list.",
+    401: "The token is missing or invalid.",
+    403: "The token lacks the required scope.",
+    404: "The resource does not exist, or the caller cannot see it.",
+    409: "The state of the resource forbids the request.",
+    413: "The body is larger than 256 KiB.",
+    422: "Some values are invalid; `details` names them.",
+    429: "A rate limit is exceeded; `Retry-After` says when to retry.",
+    503: "The request failed temporarily. Try again.",
 }
 
 # Powertools keeps the current event in a class attribute, so a process handles one request at a
@@ -70,24 +70,24 @@ def iso_day(value: object) -> object:
         ValueError: The text is not in the form YYYY-MM-DD.
     """
     if isinstance(value, str) and not ISO_DAY.fullmatch(value):
-        raise ValueError("write a day like 2026-02-18")
+        raise ValueError("the day must look like 2026-02-18")
     return value
 
 
-ChatId = Annotated[EntityId, Path(description="A chat's id.")]
-MemberId = Annotated[EntityId, Path(description="A person's or an agent's id.")]
-AgentId = Annotated[EntityId, Path(description="An agent's id.")]
-UserId = Annotated[EntityId, Path(description="A person's id.")]
-PhoneNumber = Annotated[EntityId, Path(description="A number such as +15005550006.")]
-RunId = Annotated[EntityId, Path(description="A run's id.")]
-Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="How many to show at most.")]
+ChatId = Annotated[EntityId, Path(description="The id of a chat.")]
+MemberId = Annotated[EntityId, Path(description="The id of a user or an agent.")]
+AgentId = Annotated[EntityId, Path(description="The id of an agent.")]
+UserId = Annotated[EntityId, Path(description="The id of a user.")]
+PhoneNumber = Annotated[EntityId, Path(description="A phone number such as +15005550006.")]
+RunId = Annotated[EntityId, Path(description="The id of a run.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of items in the page.")]
 Day = Annotated[
     date | None,
     BeforeValidator(iso_day),
-    Query(description="The day in UTC, by default today."),
+    Query(description="The day in UTC; default: today."),
 ]
 PageCursor = Annotated[
-    str | None, Query(max_length=1_000, description="`next_cursor` of the page before.")
+    str | None, Query(max_length=1_000, description="The `next_cursor` of the previous page.")
 ]
 
 
@@ -162,7 +162,7 @@ class Api(APIGatewayHttpResolver):
         if self.scope not in principal.scopes:
             if not self._leads_somewhere(event):
                 raise NotFound(NO_SUCH_CALL)
-            raise Forbidden(f"this call needs the scope {self.scope!r}")
+            raise Forbidden(f"this request needs the scope {self.scope!r}")
         return principal
 
     def _leads_somewhere(self, event: Mapping[str, Any]) -> bool:
@@ -236,7 +236,7 @@ def _readable_body(event: Mapping[str, Any]) -> dict[str, Any]:
     except (UnicodeError, binascii.Error, ValueError):
         raise Invalid("the body is not valid UTF-8") from None
     if len(data) > MAX_BODY_BYTES:
-        raise TooLarge(f"the body holds more than {MAX_BODY_BYTES:,} bytes")
+        raise TooLarge(f"the body is larger than {MAX_BODY_BYTES:,} bytes")
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
     if media_type not in {"", "application/json"}:
@@ -259,7 +259,7 @@ def parse_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Invalid("the body must be a JSON object")
     if "\\u0000" in text and _holds_nul(value):
-        raise Unprocessable("a text may not hold NUL characters")
+        raise Unprocessable("strings must not contain NUL characters")
     return value
 
 
@@ -293,7 +293,7 @@ def _unfit(error: RequestValidationError) -> Response[str]:
         }
         for reason in error.errors()[:20]
     ]
-    return _answer(Unprocessable("the values do not fit", details={"reasons": reasons}))
+    return _answer(Unprocessable("some values are invalid", details={"reasons": reasons}))
 
 
 def _unexpected(error: Exception) -> Response[str]:

@@ -21,7 +21,7 @@ Next = Callable[[Any], Response[Any]]
 Middlewares = list[Callable[..., Response[Any]]]
 
 PARAMETER = re.compile(r"{(\w+)}")
-CONVERSATION = "the chat itself says who was in it, and who wrote what"
+CONVERSATION = "the chat itself records its members and the authors of its messages"
 
 
 class Audited:

@@ -22,7 +22,7 @@ from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 
-Kind = Annotated[MemberKind, Path(description="Whether it is a person or an agent.")]
+Kind = Annotated[MemberKind, Path(description="Whether the member is a user or an agent.")]
 
 
 @router.post(
@@ -31,7 +31,7 @@ Kind = Annotated[MemberKind, Path(description="Whether it is a person or an agen
     tags=["chats"],
     status_code=201,
     responses=documented(201, ChatResource, 400, 404, 409, 413, 422)
-    | {200: documented(200, ChatResource)[200] | {"description": "It had been opened before."}},
+    | {200: documented(200, ChatResource)[200] | {"description": "The chat already exists."}},
     middlewares=creates("chat"),
 )
 def create_chat(new: NewChat) -> tuple[ChatResource, int]:

@@ -31,7 +31,7 @@ router = ApiRouter()
 DocumentId = Annotated[
     str,
     StringConstraints(min_length=1, max_length=200),
-    Path(description="A document's id, or its name where that may stand in a path."),
+    Path(description="The id of a document, or its name if the name is valid in a path."),
 ]
 
 

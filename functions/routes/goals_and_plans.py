@@ -30,8 +30,8 @@ from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 
-GoalId = Annotated[EntityId, Path(description="A goal's id.")]
-PlanId = Annotated[EntityId, Path(description="A plan's id.")]
+GoalId = Annotated[EntityId, Path(description="The id of a goal.")]
+PlanId = Annotated[EntityId, Path(description="The id of a plan.")]
 GoalsOf = Annotated[GoalStatus | None, Query(description="Only these.")]
 PlansOf = Annotated[PlanStatus | None, Query(description="Only these.")]
 

@@ -12,7 +12,7 @@ router = ApiRouter()
     summary="Check that the service is up",
     tags=["service"],
     responses={200: documented(200, Health)[200]},
-    middlewares=unaudited("it tells nothing of anybody"),
+    middlewares=unaudited("the response contains no data"),
 )
 def health() -> Health:
     """Nothing behind it is asked."""

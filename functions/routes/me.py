@@ -13,7 +13,7 @@ router = ApiRouter()
     summary="Get the caller's profile",
     tags=["me"],
     responses=documented(200, Myself),
-    middlewares=unaudited("it shows the callers themselves"),
+    middlewares=unaudited("the caller reads their own data"),
 )
 def me() -> Myself:
     """The caller's record, or what the sign-in says."""

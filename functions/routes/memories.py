@@ -22,7 +22,7 @@ from skein.services.memory.memories import MemoryState
 
 router = ApiRouter()
 
-MemoryId = Annotated[EntityId, Path(description="A memory's id.")]
+MemoryId = Annotated[EntityId, Path(description="The id of a memory.")]
 OfKind = Annotated[MemoryKind | None, Query(description="Only these.")]
 OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, superseded or faded.")]
 
@@ -33,7 +33,7 @@ OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, sup
     tags=["memories"],
     status_code=201,
     responses=documented(201, MemoryResource, 400, 404, 413, 422)
-    | {200: documented(200, MemoryResource)[200] | {"description": "It remembered that already."}},
+    | {200: documented(200, MemoryResource)[200] | {"description": "The memory already exists."}},
     middlewares=creates("memory"),
 )
 def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, int]:

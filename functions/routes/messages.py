@@ -22,8 +22,12 @@ from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 
-After = Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="Only higher `seq`s.")]
-Before = Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Only lower `seq`s.")]
+After = Annotated[
+    int | None, Query(ge=0, le=MAX_SEQ, description="Only messages with a higher `seq`.")
+]
+Before = Annotated[
+    int | None, Query(ge=1, le=MAX_SEQ, description="Only messages with a lower `seq`.")
+]
 
 
 @router.get(
@@ -61,7 +65,7 @@ def list_messages(
     tags=["messages"],
     status_code=201,
     responses=documented(201, MessageResource, 400, 404, 409, 413, 422)
-    | {200: documented(200, MessageResource)[200] | {"description": "It had been posted before."}},
+    | {200: documented(200, MessageResource)[200] | {"description": "The message already exists."}},
     middlewares=unaudited(CONVERSATION),
 )
 def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:

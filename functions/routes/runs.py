@@ -14,7 +14,7 @@ from skein.services.common.pagination import DEFAULT_PAGE
 router = ApiRouter()
 
 InChat = Annotated[
-    EntityId | None, Query(description="One of the agent's chats; without it, in no chat.")
+    EntityId | None, Query(description="A chat of the agent; omitted: a prompt without a chat.")
 ]
 
 

@@ -10,9 +10,12 @@ from skein.models.api.base import EntityId
 from skein.models.common.ownership import Reach
 
 OfUser = Annotated[
-    EntityId | None, Query(description="From the direct chats with this person, instead of open.")
+    EntityId | None,
+    Query(description="Items of the direct chats with this user, instead of open items."),
 ]
-OfChat = Annotated[EntityId | None, Query(description="From this private chat, instead of open.")]
+OfChat = Annotated[
+    EntityId | None, Query(description="Items of this private chat, instead of open items.")
+]
 
 
 def reach_of(tenant: str, agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:

@@ -20,7 +20,7 @@ from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 
-ServiceId = Annotated[EntityId, Path(description="A service's id.")]
+ServiceId = Annotated[EntityId, Path(description="The id of a service.")]
 
 
 @router.post(

@@ -13,7 +13,7 @@ from skein.models.workspace.skill import SkillHead, SkillName
 
 router = ApiRouter()
 
-Named = Annotated[SkillName, Path(description="A skill's name.")]
+Named = Annotated[SkillName, Path(description="The name of a skill.")]
 
 
 @router.post(

@@ -27,7 +27,7 @@ router = ApiRouter()
 
 JSON_LINES = "application/jsonl"
 
-ThreadId = Annotated[EntityId, Path(description="A thread's id.")]
+ThreadId = Annotated[EntityId, Path(description="The id of a thread.")]
 ThreadsOf = Annotated[ThreadStatus | None, Query(description="Only these.")]
 
 

@@ -42,7 +42,7 @@ def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> F
     query = f"?{webhook.query}" if webhook.query else ""
     url = f"{base_url.rstrip('/')}{webhook.path}{query}"
     if not verifier.verify(url=url, parameters=fields, signature=signature):
-        raise Forbidden("the signature is wrong")
+        raise Forbidden("the signature is invalid")
     return dict(reversed(fields))
 
 
@@ -114,7 +114,7 @@ def _fields(webhook: Webhook) -> list[tuple[str, str]]:
             body = base64.b64decode(body, validate=True).decode()
         return parse_qsl(body, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise Invalid("the body is no form in UTF-8") from None
+        raise Invalid("the body is not a UTF-8 form") from None
 
 
 def _valid(kind: type[V], values: Mapping[str, object]) -> V:

@@ -138,7 +138,7 @@ class CircuitOpen(Unavailable):
     """The circuit breaker of an outside service is open after many recent failures."""
 
     def __init__(self, dependency: str) -> None:
-        super().__init__(f"{dependency} failed too often just now and is left alone for a while")
+        super().__init__(f"{dependency} failed too often; its circuit breaker is open")
 
 
 class Unreachable(Unavailable):

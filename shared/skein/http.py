@@ -23,10 +23,10 @@ def error_response(error: SkeinError) -> dict[str, Any]:
             answer["headers"] = {**JSON_HEADERS, "retry-after": str(error.retry_after_seconds)}
         return answer
     if isinstance(error, Transient):
-        logger.warning("a request could not be served now", exc_info=error)
-        return _response(503, "unavailable", "This could not be done now; try again.", {})
-    logger.error("a request failed", exc_info=error)
-    return _response(500, "internal", "Something went wrong on our side.", {})
+        logger.warning("request failed temporarily", exc_info=error)
+        return _response(503, "unavailable", "The request failed temporarily. Try again.", {})
+    logger.error("request failed", exc_info=error)
+    return _response(500, "internal", "An internal error occurred.", {})
 
 
 def _response(status: int, code: str, message: str, details: dict[str, Any]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def logged(handler: Handler[Answer]) -> Handler[Answer]:
         except SkeinError:
             raise
         except Exception as error:
-            logger.exception("an invocation crashed")
+            logger.exception("invocation crashed")
             raise Crashed(in_our_words(error)) from None
 
     return with_logs

@@ -32,15 +32,15 @@ class Settings(BaseModel):
     # Locations
     table_name: Annotated[str, Field(description="Name of the DynamoDB table.")] = "skein"
     turns_queue_url: Annotated[str, Field(description="URL of the queue of agent runs.")] = ""
-    deliveries_queue_url: Annotated[str, Field(description="URL of the queue of texts.")] = ""
+    deliveries_queue_url: Annotated[str, Field(description="URL of the queue of deliveries.")] = ""
     upkeep_queue_url: Annotated[str, Field(description="URL of the queue of chat upkeep.")] = ""
     summaries_queue_url: Annotated[str, Field(description="URL of the queue of summaries.")] = ""
     consolidations_queue_url: Annotated[
-        str, Field(description="URL of the queue of chats to be consolidated.")
+        str, Field(description="URL of the queue of consolidations.")
     ] = ""
-    reflections_queue_url: Annotated[
-        str, Field(description="URL of the queue of agents that are about to forget something.")
-    ] = ""
+    reflections_queue_url: Annotated[str, Field(description="URL of the queue of reflections.")] = (
+        ""
+    )
     erasures_queue_url: Annotated[str, Field(description="URL of the queue of erasures.")] = ""
     aws_endpoint_url: Annotated[
         str | None,
@@ -48,7 +48,7 @@ class Settings(BaseModel):
     ] = None
     public_base_url: Annotated[
         str,
-        Field(description="URL, with the stage, under which Twilio reaches the webhooks."),
+        Field(description="URL of the webhooks for Twilio, with the stage."),
     ] = "http://127.0.0.1:8787"
 
     # Outside services
@@ -57,7 +57,7 @@ class Settings(BaseModel):
         Field(description="Secret with `account_sid` and `auth_token` (Secrets Manager)."),
     ] = ""
     twilio_api_url: Annotated[
-        str | None, Field(description="Base URL of Twilio's REST API; unset for the real one.")
+        str | None, Field(description="Base URL of Twilio's REST API; unset for Twilio's own.")
     ] = None
     openai_secret: Annotated[str, Field(description="Secret with `api_key` (Secrets Manager).")] = (
         ""
@@ -66,7 +66,7 @@ class Settings(BaseModel):
         str | None, Field(description="Base URL of an OpenAI-compatible API; unset for OpenAI's.")
     ] = None
     default_model: Annotated[
-        str, Field(description="Model of an agent that names none.", min_length=1)
+        str, Field(description="Model of agents that name no model.", min_length=1)
     ] = "gpt-4.1-mini"
     light_model: Annotated[
         str, Field(description="Model of summaries and other light work.", min_length=1)
@@ -74,107 +74,127 @@ class Settings(BaseModel):
 
     # Summaries
     summary_cooldown_seconds: Annotated[
-        int, Field(description="At most one summary of its kind in this time.", ge=10)
+        int, Field(description="Minimum seconds between two summaries of the same kind.", ge=10)
     ] = 300
     summary_message_threshold: Annotated[
-        int, Field(description="Messages from which on a chat has a shared summary.", ge=1)
+        int, Field(description="Number of messages from which a chat has a chat summary.", ge=1)
     ] = 10
     auto_summary: Annotated[
-        bool, Field(description="Whether chats are summed up by themselves.")
+        bool, Field(description="Whether summaries of chats are made automatically.")
     ] = True
 
     # Memories
     core_memory_tokens: Annotated[
-        int, Field(description="Tokens of core memories in a prompt.", ge=100)
+        int, Field(description="Maximum tokens of core memories in a prompt.", ge=100)
     ] = 5_000
     journal_tokens: Annotated[
-        int, Field(description="Tokens of journal entries in a prompt.", ge=100)
+        int, Field(description="Maximum tokens of journal entries in a prompt.", ge=100)
     ] = 2_000
     consolidation_idle_seconds: Annotated[
-        int, Field(description="How long a chat is quiet before it is consolidated.", ge=60)
+        int, Field(description="Seconds of silence after which a chat is consolidated.", ge=60)
     ] = 21_600
     consolidation_chunk_tokens: Annotated[
-        int, Field(description="Tokens of messages that are consolidated at once.", ge=1_000)
+        int, Field(description="Maximum tokens of messages per consolidation.", ge=1_000)
     ] = 100_000
 
     consolidation_answer_tokens: Annotated[
-        int, Field(description="Tokens of what is remembered of those.", ge=100, le=32_000)
+        int,
+        Field(
+            description="Maximum tokens of the model's answer per consolidation.", ge=100, le=32_000
+        ),
     ] = 8_000
 
     # Threads and skills
     skill_tokens: Annotated[
-        int, Field(description="Tokens of skills in a prompt; none is cut in half.", ge=100)
+        int,
+        Field(description="Maximum tokens of skills in a prompt; a skill is never cut.", ge=100),
     ] = 4_000
     max_open_threads: Annotated[
-        int, Field(description="Threads that an agent has open for one audience.", ge=1, le=10)
+        int, Field(description="Maximum number of open threads per agent and scope.", ge=1, le=10)
     ] = 3
 
     # Audit
-    audit_days: Annotated[
-        int, Field(description="How long it is on record who read or changed what.", ge=1)
-    ] = 400
+    audit_days: Annotated[int, Field(description="Retention of the audit log in days.", ge=1)] = 400
 
     # Turns
     reply_debounce_seconds: Annotated[
         int,
-        Field(description="How long a run waits for more messages before it starts.", ge=0, le=900),
+        Field(
+            description="Debounce: seconds that a run waits for more messages before it starts.",
+            ge=0,
+            le=900,
+        ),
     ] = 1
     line_reply_debounce_seconds: Annotated[
         int,
-        Field(description="How long the answer to a text waits for another one.", ge=0, le=900),
+        Field(
+            description="Debounce: seconds that the answer to an SMS waits for another SMS.",
+            ge=0,
+            le=900,
+        ),
     ] = 3
     line_reply_debounce_max_seconds: Annotated[
         int,
-        Field(description="How long it waits in all, however many texts come.", ge=0, le=900),
+        Field(description="Maximum debounce in seconds, however many SMS arrive.", ge=0, le=900),
     ] = 3
     apology: Annotated[
-        bool, Field(description="Whether a person is told, once, that the answer is late.")
+        bool, Field(description="Whether a person gets one notice that the answer is late.")
     ] = True
-    apology_text: Annotated[str, Field(description="What that person is told.", min_length=1)] = (
+    apology_text: Annotated[str, Field(description="Text of this notice.", min_length=1)] = (
         "Sorry, I can't answer just now. Your message is safe, and I'll reply as soon as I can."
     )
     model_timeout_seconds: Annotated[
-        float, Field(description="For one model answer, its retry included.", gt=0, le=90)
+        float,
+        Field(
+            description="Timeout of one model answer, including its retry, in seconds.", gt=0, le=90
+        ),
     ] = 90
     max_output_tokens: Annotated[
         int, Field(description="Tokens reserved for the model's answer.", ge=16, le=32_000)
     ] = 1_500
     max_prompt_tokens: Annotated[
         int,
-        Field(description="Tokens of a whole prompt, for an agent that sets none.", ge=1_000),
+        Field(
+            description="Maximum tokens of a prompt, for agents without a limit of their own.",
+            ge=1_000,
+        ),
     ] = 32_000
     max_context_tokens: Annotated[
-        int, Field(description="Tokens of history and summary.", ge=100)
+        int, Field(description="Maximum tokens of history and summary in a prompt.", ge=100)
     ] = 12_000
     line_context_tokens: Annotated[
-        int, Field(description="Tokens of history and summary in a chat on a line.", ge=100)
+        int,
+        Field(
+            description="Maximum tokens of history and summary in a prompt of a chat on a line.",
+            ge=100,
+        ),
     ] = 1_000
     history_window: Annotated[
-        int, Field(description="Messages of a group that a prompt holds.", ge=2, le=200)
+        int, Field(description="Messages in the prompt of a group.", ge=2, le=200)
     ] = 50
     direct_history_window: Annotated[
-        int, Field(description="Messages of a direct chat that a prompt holds.", ge=2, le=200)
+        int, Field(description="Messages in the prompt of a direct chat.", ge=2, le=200)
     ] = 20
     line_history_window: Annotated[
-        int, Field(description="Messages of a chat on a line that a prompt holds.", ge=2, le=200)
+        int, Field(description="Messages in the prompt of a chat on a line.", ge=2, le=200)
     ] = 5
     include_system_messages: Annotated[
-        bool, Field(description="Whether agents are shown keywords such as STOP, and notices.")
+        bool, Field(description="Whether prompts show keywords such as STOP, and notices.")
     ] = False
     tokenizer_model: Annotated[
         str | None,
-        Field(description="Model whose tokens are counted; unset for the agent's own."),
+        Field(description="Model whose tokenizer counts tokens; unset for the agent's model."),
     ] = None
     token_cache_bytes: Annotated[
         int,
-        Field(description="Memory for remembered token counts, per container.", ge=0),
+        Field(description="Memory of the cache of token counts per container, in bytes.", ge=0),
     ] = 32_000_000
 
     # Sessions and the context cache
     conversation_gap_minutes: Annotated[
         int,
         Field(
-            description="Silence after which a direct chat's next session begins.",
+            description="Minutes of silence after which a direct chat's next session begins.",
             ge=1,
             le=525_600,
         ),
@@ -182,127 +202,156 @@ class Settings(BaseModel):
     context_reset_phrases: Annotated[
         ResetPhrases,
         BeforeValidator(_listed),
-        Field(description="Whole messages that begin a new session; with commas between."),
+        Field(description="Messages that begin a new session, separated by commas."),
     ] = ("start over", "new topic", "reset")
     context_caching: Annotated[
-        bool, Field(description="Whether a container keeps what changes rarely.")
+        bool, Field(description="Whether containers cache data that changes rarely.")
     ] = True
     context_cache_seconds: Annotated[
-        int, Field(description="How long it keeps that.", ge=1, le=86_400)
+        int, Field(description="Maximum age of cached data in seconds.", ge=1, le=86_400)
     ] = 300
     context_cache_bytes: Annotated[
-        int, Field(description="Memory for that, per container.", ge=0)
+        int, Field(description="Memory of this cache per container, in bytes.", ge=0)
     ] = 64_000_000
 
     # Runs
     max_chain_depth: Annotated[
-        int, Field(description="Depth at which an agent's message triggers nobody.", ge=1, le=50)
+        int,
+        Field(description="Chain depth at which an agent's message starts no run.", ge=1, le=50),
     ] = 5
     max_agent_runs: Annotated[
         int,
-        Field(
-            description="Runs of an agent in a chat, by agents' messages, before it pauses.", ge=1
-        ),
+        Field(description="Runs per agent and chat, triggered by agents, before a pause.", ge=1),
     ] = 8
     agent_runs_window_seconds: Annotated[
-        int, Field(description="The time in which those runs are counted.", ge=1)
+        int, Field(description="Seconds in which these runs are counted.", ge=1)
     ] = 300
     wait_seconds: Annotated[
-        int, Field(description="How long a run waits for a reply.", ge=1, le=900)
+        int, Field(description="Seconds that a run waits for a reply.", ge=1, le=900)
     ] = 300
     max_concurrent_runs: Annotated[
         int | None,
-        Field(description="Runs of one agent at work at once; unset for no limit.", ge=1),
+        Field(description="Concurrency limit of an agent's runs; unset for no limit.", ge=1),
     ] = None
     max_attempts: Annotated[
-        int, Field(description="Attempts after which a run has failed.", ge=1, le=10)
+        int, Field(description="Number of attempts after which a run fails.", ge=1, le=10)
     ] = 3
     retry_base_seconds: Annotated[
-        int, Field(description="Wait before a run's second attempt; doubles after.", ge=1, le=900)
+        int,
+        Field(
+            description="Seconds before a run's second attempt; doubles for each further attempt.",
+            ge=1,
+            le=900,
+        ),
     ] = 10
     max_put_off_seconds: Annotated[
         int,
-        Field(description="How long a run may wait for a model that is down.", ge=60),
+        Field(
+            description="Maximum total deferral, in seconds, of a run whose model is down.", ge=60
+        ),
     ] = 21_600
     model_retry_max_seconds: Annotated[
         int,
-        Field(description="Longest pause before a run asks that model again.", ge=10, le=900),
+        Field(description="Maximum seconds before a run calls this model again.", ge=10, le=900),
     ] = 900
     outbox_grace_seconds: Annotated[
         int,
-        Field(description="After how long the tick sends what was not sent at once.", ge=5, le=900),
+        Field(
+            description="Seconds after which the tick sends work that was not sent at once.",
+            ge=5,
+            le=900,
+        ),
     ] = 60
 
     # Limits
     user_messages_per_minute: Annotated[
-        int, Field(description="Messages of one person in a minute; 0 for no limit.", ge=0)
+        int, Field(description="Messages per person and minute; 0 for no limit.", ge=0)
     ] = 20
     user_tokens_per_day: Annotated[
-        int, Field(description="Model tokens for one person in a day; 0 for no limit.", ge=0)
+        int, Field(description="Model tokens per person and day; 0 for no limit.", ge=0)
     ] = 200_000
     user_chat_changes_per_hour: Annotated[
         int,
         Field(
-            description="Chats opened and members changed by one person in an hour; "
-            "0 for no limit.",
+            description="Opened chats and member changes per person and hour; 0 for no limit.",
             ge=0,
         ),
     ] = 60
     tenant_messages_per_minute: Annotated[
         int,
-        Field(description="Messages of a tenant's people in a minute; 0 for no limit.", ge=0),
+        Field(description="Messages of a tenant's people per minute; 0 for no limit.", ge=0),
     ] = 0
     tenant_tokens_per_day: Annotated[
-        int, Field(description="Model tokens of a tenant's runs in a day; 0 for no limit.", ge=0)
+        int, Field(description="Model tokens of a tenant's runs per day; 0 for no limit.", ge=0)
     ] = 20_000_000
     background_tokens_per_day: Annotated[
         int,
         Field(
-            description="Model tokens of a tenant's summaries and memories in a day (UTC); "
+            description="Model tokens of a tenant's summaries and memories per day (UTC); "
             "0 for no limit.",
             ge=0,
         ),
     ] = 5_000_000
     plan_cron_minutes: Annotated[
-        int, Field(description="Least minutes between two firings of a plan.", ge=1, le=1_440)
+        int, Field(description="Minimum minutes between two firings of a plan.", ge=1, le=1_440)
     ] = 15
     plan_idle_days: Annotated[
         int,
-        Field(description="Days without activity of its person after which a plan ends.", ge=1),
+        Field(description="Days of inactivity of its person after which a plan ends.", ge=1),
     ] = 90
 
     # Deliveries
     delivery_order_seconds: Annotated[
-        int, Field(description="How long a text waits for the one before it.", ge=0, le=300)
+        int, Field(description="Seconds that an SMS waits for the SMS before it.", ge=0, le=300)
     ] = 30
     ambiguous_post_seconds: Annotated[
         int,
-        Field(description="How long an unclear post waits for its status callback.", ge=0, le=600),
+        Field(
+            description="Seconds that an SMS with unknown outcome waits for its status callback.",
+            ge=0,
+            le=600,
+        ),
     ] = 60
 
     # Failures of outside services
     breaker_failures: Annotated[
         int,
-        Field(description="Failures after which a dependency is left alone for a while.", ge=1),
+        Field(description="Number of failures after which a circuit breaker opens.", ge=1),
     ] = 5
     breaker_window_seconds: Annotated[
-        int, Field(description="The time in which those failures are counted.", ge=1)
+        int, Field(description="Seconds in which these failures are counted.", ge=1)
     ] = 30
     breaker_open_seconds: Annotated[
-        int, Field(description="How long it is left alone until one call may try it.", ge=1, le=900)
+        int,
+        Field(
+            description="Seconds that a circuit breaker stays open before one call may probe.",
+            ge=1,
+            le=900,
+        ),
     ] = 30
     context_read_seconds: Annotated[
         float,
-        Field(description="For reading a context; then the current message must do.", gt=0, le=20),
+        Field(
+            description="Timeout of reading a context, in seconds; then the context is degraded.",
+            gt=0,
+            le=20,
+        ),
     ] = 1.5
 
     # Roll-out of context
     context_enabled: Annotated[
-        bool, Field(description="Whether prompts hold context; the stack and tenants win.")
+        bool,
+        Field(
+            description="Whether prompts contain context; overrides of tenants and the stack win."
+        ),
     ] = True
     context_rollout_percent: Annotated[
         float,
-        Field(description="For how many of the people, in percent; the same.", ge=0, le=100),
+        Field(
+            description="Percentage of people whose prompts contain context; overrides win.",
+            ge=0,
+            le=100,
+        ),
     ] = 100
 
     def queue_urls(self) -> dict[str, str]:

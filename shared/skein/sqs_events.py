@@ -40,7 +40,7 @@ def process(
         except Exception:
             # The processor logs the error next, but without these ids.
             ids = job.model_dump(exclude={"v"})
-            logger.warning("a job failed", extra={"queue": job.queue, **ids})
+            logger.warning("job failed", extra={"queue": job.queue, **ids})
             raise
 
     return process_partial_response(

@@ -253,4 +253,4 @@ def test_a_refusal_is_told_by_its_code_without_twilios_sentence(twilio: Scripted
     twilio.then(Misbehaviour(400, {"code": 21211, "message": said, "status": 400}))
     with pytest.raises(SmsRejected) as raised:
         real(twilio).send(HELLO)
-    assert str(raised.value) == "Twilio refuses the text: 400, code 21211"
+    assert str(raised.value) == "Twilio rejected the SMS: 400, code 21211"

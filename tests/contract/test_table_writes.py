@@ -162,7 +162,7 @@ UNFIT: dict[str, Write] = {
     "index key set empty": Update(Key("x", "x"), set={"gsi1sk": ""}),
     "index key added to": Update(Key("x", "x"), add={"gsi1sk": 1}),
     "own key changed": Update(Key("x", "x"), set={"sk": "y"}),
-    "set and added to": Update(Key("x", "x"), set={"n": 1}, add={"n": 1}),
+    "set and incremented": Update(Key("x", "x"), set={"n": 1}, add={"n": 1}),
     "nothing to change": Update(Key("x", "x")),
 }
 

@@ -83,7 +83,7 @@ def test_the_log_holds_neither_words_nor_numbers(model: ScriptedOpenAI, tmp_path
     finally:
         process.kill()
     log = (tmp_path / "data" / "skein.log").read_text(encoding="utf-8")
-    assert '"message":"Twilio took a text"' in log
+    assert '"message":"SMS accepted by Twilio"' in log
     numbers = client.phone.removeprefix("+"), LINE.removeprefix("+")
     for told in ("Which exercise?", "plank", *numbers):
         assert told not in log

@@ -89,7 +89,7 @@ class MemorySecrets:
     def get(self, name: str) -> Mapping[str, str]:
         """See `skein.ports.Secrets`."""
         if name not in self.secrets:
-            raise MissingSecret(f"there is no secret {name!r}")
+            raise MissingSecret(f"secret not found: {name!r}")
         return self.secrets[name]
 
 

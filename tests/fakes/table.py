@@ -208,7 +208,7 @@ class MemoryTable:
             sizes = {key: item_size(item) for key, item in after.items() if item is not None}
             size = sum(sizes.values())
             if max(sizes.values(), default=0) > MAX_ITEM_BYTES or size > MAX_TRANSACTION_BYTES:
-                raise TooLarge("This is larger than the table holds.")
+                raise TooLarge("The item is too large for the table.")
             for key, item in after.items():
                 self._replace(key, item)
             self._sizes |= sizes

@@ -220,7 +220,7 @@ def test_a_tool_that_the_agent_was_not_given_does_nothing(world: Neighbours, too
 def test_a_run_of_a_chat_that_is_over_calls_nothing(
     world: Neighbours, tool: str, gone: str
 ) -> None:
-    """The agent was asked, and left or the chat was discarded before its run began."""
+    """The agent was asked, and left or the chat is discarded before its run began."""
     home, ben = "chat_qhome", world.ours.people["ben"]
     given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
     world.model.script.extend([calls((tool, given)), calls("end_run")])

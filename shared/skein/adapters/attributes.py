@@ -49,7 +49,7 @@ def marshal(value: Any) -> AttributeValue:
         case list() | tuple():
             spelled = {"L": [marshal(inner) for inner in value]}
         case _:
-            raise TypeError(f"the table holds no {type(value).__name__}")
+            raise TypeError(f"the table cannot store a {type(value).__name__}")
     return spelled
 
 
@@ -78,7 +78,7 @@ def comparable(value: Any) -> AttributeValue:
     """
     spelled = marshal(value)
     if COMPARABLE.isdisjoint(spelled):
-        raise ValueError(f"a {type(value).__name__} has no order")
+        raise ValueError(f"a {type(value).__name__} cannot be compared in order")
     return spelled
 
 

@@ -48,7 +48,7 @@ def meaning_of(error: AwsError, *, writing: bool) -> Exception:
         return _answered(error, writing=writing)
     name = type(error).__name__
     if isinstance(error, NoConnectionError):
-        return Unavailable(f"AWS was not reached: {name}")
+        return Unavailable(f"failed to reach AWS: {name}")
     if isinstance(error, HTTPClientError | ResponseParserError):
         return _no_answer(name, writing=writing)
     return error
@@ -80,18 +80,18 @@ def _canceled(reasons: Sequence[Mapping[str, Any]]) -> Exception | None:
 
 def _reason(code: str, message: str) -> Exception | None:
     if code in {"TransactionConflict", "TransactionConflictException"}:
-        return Contention("another transaction holds an item of this one")
+        return Contention("another transaction is writing one of the items")
     if code in THROTTLES:
-        return Throttled(f"AWS asks to slow down: {code}")
+        return Throttled(f"AWS throttled the call: {code}")
     if code in {"ValidationError", "ValidationException"}:
         # DynamoDB has no error code for an item that is too large, only these words.
         if "size" in message and "exceed" in message and "Expression" not in message:
-            return TooLarge("This is larger than the table holds.")
+            return TooLarge("The item is too large for the table.")
         return ValueError(message)
     return None
 
 
 def _no_answer(what: str, *, writing: bool) -> Exception:
     if writing:
-        return Ambiguous(f"AWS gave no clear answer to a write: {what}")
-    return Unavailable(f"AWS gave no answer to a read: {what}")
+        return Ambiguous(f"the outcome of a write to AWS is unknown: {what}")
+    return Unavailable(f"AWS did not answer a read: {what}")

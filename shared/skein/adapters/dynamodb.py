@@ -261,7 +261,7 @@ class DynamoTable:
         except Transient as error:
             if doubtful and not isinstance(error, Ambiguous):
                 # An earlier attempt may have taken effect, even if the last one did not.
-                raise Ambiguous("AWS gave no clear answer to a write") from error
+                raise Ambiguous("the outcome of a write to AWS is unknown") from error
             raise
 
     def _wait_seconds(self, tries: int) -> float:

@@ -108,7 +108,7 @@ class OpenAIModel:
         try:
             return _answer(completion, request)
         except (AttributeError, TypeError, ValueError) as error:  # the SDK does not validate it
-            raise Unavailable("the model's answer has another form than it should") from error
+            raise Unavailable("the model's answer has an unexpected form") from error
 
     def close(self) -> None:
         """Give up the connection after the calls in flight; the next call opens a new one."""
@@ -168,7 +168,7 @@ class OpenAIModel:
         except UnicodeEncodeError as error:
             raise KeyRefused("the API key is not ASCII") from error
         except ValueError as error:
-            raise Unavailable("the model's answer is no JSON") from error
+            raise Unavailable("the model's answer is not valid JSON") from error
 
     @contextmanager
     def _connected(self) -> Iterator[_Connection]:

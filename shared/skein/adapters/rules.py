@@ -125,7 +125,9 @@ def check_write(write: Write) -> None:
     if isinstance(write, Put):
         named = Key(write.item.get("pk", write.key.pk), write.item.get("sk", write.key.sk))
         if named != write.key:
-            raise ValueError(f"an item that says it is {named} cannot be put under {write.key}")
+            raise ValueError(
+                f"an item with the key {named} cannot be stored under the key {write.key}"
+            )
         _check_key_attributes(write.item)
     if isinstance(write, Update):
         _check_update(write)
@@ -138,20 +140,20 @@ def check_jobs(jobs: Sequence[Job], delay_seconds: int) -> None:
         ValueError: The jobs are of several kinds, or the delay is not 0 to 900 seconds.
     """
     if len({job.queue for job in jobs}) > 1:
-        raise ValueError("jobs of several kinds cannot be sent at once")
+        raise ValueError("jobs of different kinds cannot be sent together")
     if not 0 <= delay_seconds <= MAX_DELAY_SECONDS:
         raise ValueError(f"a delay is 0 to {MAX_DELAY_SECONDS} seconds, not {delay_seconds}")
 
 
 def _check_update(update: Update) -> None:
     if not update.set and not update.add:
-        raise ValueError("an update needs something to change; a Check changes nothing")
+        raise ValueError("an update must change something; use Check for a condition alone")
     if both := update.set.keys() & update.add.keys():
-        raise ValueError(f"{sorted(both)} cannot be both set and added to")
+        raise ValueError(f"{sorted(both)} cannot be both set and incremented")
     if own := {*update.set, *update.add} & {*TABLE}:
-        raise ValueError(f"{sorted(own)} is the item's own key and cannot change")
+        raise ValueError(f"{sorted(own)} is part of the item's key and cannot change")
     if numbers := update.add.keys() & _KEY_LIMITS.keys():
-        raise ValueError(f"{sorted(numbers)} is text and cannot be added to")
+        raise ValueError(f"{sorted(numbers)} is a string and cannot be incremented")
     _check_key_attributes(update.set)
 
 
@@ -162,7 +164,9 @@ def _check_key_attributes(attributes: Mapping[str, Any]) -> None:
 
 def _check_key_attribute(name: str, value: Any) -> None:
     if not isinstance(value, str) or not 0 < len(value.encode()) <= _KEY_LIMITS[name]:
-        raise ValueError(f"{name} must be text of 1 to {_KEY_LIMITS[name]} bytes: {value!r:.80}")
+        raise ValueError(
+            f"{name} must be a string of 1 to {_KEY_LIMITS[name]} bytes: {value!r:.80}"
+        )
 
 
 def _given(attributes: Mapping[str, Any], names: Iterable[str]) -> list[tuple[str, Any]]:

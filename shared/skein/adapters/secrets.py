@@ -61,14 +61,14 @@ class SecretsManager:
 
     def _read(self, name: str) -> Mapping[str, str]:
         if not name:
-            raise MissingSecret("no secret is named in the settings")
+            raise MissingSecret("the settings name no secret")
         try:
             found = self._client.get_secret_value(SecretId=name)
         except AWS_ERRORS as error:
             # A time-out has the attribute `response`, too, but its value is None.
             answer = error.response if isinstance(error, ClientError) else {}
             if answer.get("Error", {}).get("Code") in ABSENT:
-                raise MissingSecret(f"there is no secret {name!r}") from error
+                raise MissingSecret(f"secret not found: {name!r}") from error
             raise meaning_of(error, writing=False) from error
         return parsed(name, found.get("SecretString"))
 
@@ -84,5 +84,5 @@ def parsed(name: str, text: str | None) -> Mapping[str, str]:
     except ValueError:
         fields = None
     if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
-        raise MissingSecret(f"the secret {name!r} is no JSON object of texts")
+        raise MissingSecret(f"the secret {name!r} is not a JSON object of strings")
     return fields

@@ -56,5 +56,5 @@ class TwilioSignature:
         try:
             return self._secrets.get(self._secret_name).get("auth_token", "").strip()
         except MissingSecret:
-            logger.exception("no webhook can be verified")
+            logger.exception("failed to read the secret for webhook signatures")
             return ""

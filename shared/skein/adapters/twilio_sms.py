@@ -64,7 +64,7 @@ class TwilioSms:
             messages = client.messages.list(to=sms.phone, from_=sms.line, limit=LOOK_UP_TEXTS)
             found = [_sent(message) for message in messages if message.body == sms.body]
         except Exception as error:
-            raise Unavailable(f"Twilio could not be asked: {type(error).__name__}") from error
+            raise Unavailable(f"failed to ask Twilio: {type(error).__name__}") from error
         # Twilio's times are whole seconds, so an SMS of the same second counts as later.
         first = to_utc(since).replace(microsecond=0)
         return tuple(sent for sent in found if sent.created_at >= first)
@@ -74,7 +74,7 @@ class TwilioSms:
             secret = self._secrets.get(self._settings.twilio_secret)
             credentials = (secret["account_sid"], secret["auth_token"])
         except (MissingSecret, KeyError) as error:
-            raise Unavailable("the credentials for Twilio are missing") from error
+            raise Unavailable("the Twilio credentials are missing") from error
         with self._lock:
             if self._made is None or self._made[0] != credentials:
                 self._made = (credentials, _client(credentials, self._settings.twilio_api_url))
@@ -123,14 +123,14 @@ def _meaning_of(error: Exception) -> SkeinError:
 
     if isinstance(error, TwilioRestException | TwilioServiceException):
         if error.status == THROTTLED:
-            return Throttled("Twilio asks to slow down")
+            return Throttled("Twilio throttled the call")
         if error.status in CLIENT_FAULTS:
             known = error.code if error.code and error.code >= MIN_ERROR_CODE else None
             # Twilio's message may hold the phone number.
-            return SmsRejected(f"Twilio refuses the text: {error.status}, code {known}", code=known)
+            return SmsRejected(f"Twilio rejected the SMS: {error.status}, code {known}", code=known)
     if isinstance(error, requests.ConnectionError) and _never_connected(error):
-        return Unavailable("Twilio was not reached")
-    return Ambiguous(f"Twilio gave no clear answer: {type(error).__name__}")
+        return Unavailable("failed to reach Twilio")
+    return Ambiguous(f"the outcome of a call to Twilio is unknown: {type(error).__name__}")
 
 
 def _never_connected(error: Exception) -> bool:

@@ -104,7 +104,7 @@ class Actor:
         try:
             tool = TOOLS.get(asked.name)
             if tool is None or asked.name not in reading.agent.enabled_tools:
-                raise Correctable(f"you have no tool {asked.name!r}")
+                raise Correctable(f"there is no tool {asked.name!r}")
             arguments = _arguments(tool, asked)
             with refusals_told():
                 content = tool.function(call, **arguments)
@@ -114,7 +114,7 @@ class Actor:
             status = "correctable" if isinstance(error, Correctable) else "failed"
             content = f"error: {error}"[:MAX_ERROR]
             known = asked.name if asked.name in TOOLS else "unknown"  # a model can invent any name
-            logger.info("a tool refused", extra={"tool": known, "status": status})
+            logger.info("tool call failed", extra={"tool": known, "status": status})
         if asked.name == enter_chat.name:
             work.astray = status != "done"
         return ToolResult(call_id=asked.id, name=asked.name, status=status, content=content)
@@ -172,8 +172,8 @@ def _arguments(tool: Tool, call: ToolCall) -> dict[str, Any]:
     """
     if call.cut_from is not None:
         raise Correctable(
-            f"arguments: {call.cut_from:,} characters are too many; the calls of one answer hold "
-            f"about {MAX_ANSWER_BYTES:,} bytes together"
+            f"arguments: {call.cut_from:,} characters are too many; all calls of one answer "
+            f"together may have about {MAX_ANSWER_BYTES:,} bytes"
         )
     return tool.parse(call.arguments)
 
@@ -188,5 +188,9 @@ def _cut(result: ToolResult, most_bytes: int) -> ToolResult:
 
 
 def _passed_over(call: ToolCall, *, too_many: bool) -> ToolResult:
-    why = f"only {MAX_CALLS} calls are done at once" if too_many else "the run had ended"
+    why = (
+        f"only the first {MAX_CALLS} calls of an answer are executed"
+        if too_many
+        else "the run had ended"
+    )
     return ToolResult(call_id=call.id, name=call.name, status="failed", content=f"error: {why}")

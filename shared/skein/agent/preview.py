@@ -52,7 +52,7 @@ class Preview:
         try:
             reading = self.contexts.whole(run, chat, member)
         except NotFound:
-            raise NotFound("there is no such agent") from None
+            raise NotFound("agent not found") from None
         tools = [tool.spec for tool in enabled(reading.agent.enabled_tools)]
         return self.context.build(run, reading, tools).readable()
 
@@ -63,8 +63,8 @@ class Preview:
         member_key = Membership.key_of(tenant, chat_id, agent)
         found = self.table.get_many([chat_key, member_key])
         if chat_key not in found or member_key not in found:
-            raise NotFound("the agent is in no such chat")
+            raise NotFound("chat not found for this agent")
         chat, member = Chat.from_item(found[chat_key]), Membership.from_item(found[member_key])
         if not member.active or chat.discarded_at is not None:
-            raise NotFound("the agent is in no such chat")
+            raise NotFound("chat not found for this agent")
         return chat, member

@@ -63,7 +63,7 @@ LEASE_MARGIN = timedelta(seconds=2)  # by which the lease outlives the invocatio
 WRITING_SECONDS = 10  # reserved after the model call to record and post the answer
 MIN_MODEL_SECONDS = 20  # with less time left, a new invocation continues the run
 MAX_REBUILDS = 3  # per run, when people keep joining its chat
-READERS_KEEP_CHANGING = "the people who read the chat keep changing"
+READERS_KEEP_CHANGING = "the members of the chat keep changing"
 BUSY_SECONDS = 30  # the longest deferral of a run that hit the concurrency limit
 
 logger = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class Turns:
             except Exception as error:
                 self._settle(work, error)
         except LostLease:
-            logger.info("the run was taken over", extra={"run_id": job.run_id})
+            logger.info("run taken over by another worker", extra={"run_id": job.run_id})
             if work is not None and work.permit and self.leases.is_over(work.claim):
                 self._release(work)
 
@@ -131,7 +131,7 @@ class Turns:
         if isinstance(error, Busy):
             self.leases.defer(claim, str(error), longest_seconds=BUSY_SECONDS)
         elif isinstance(error, ModelDown):
-            logger.warning("a run is put off", extra={"run_id": run_id, "why": str(error)})
+            logger.warning("run deferred", extra={"run_id": run_id, "why": str(error)})
             self.apologies.late(claim)
             self.leases.defer(claim, str(error))
         elif isinstance(error, OverLimit):
@@ -143,7 +143,7 @@ class Turns:
             self.completion.end(claim, "failed", error=str(error))
         else:
             # A bug must not hold the agent's slot until the lease expires: log it, then retry.
-            logger.error("an attempt failed", extra={"run_id": run_id}, exc_info=error)
+            logger.error("run attempt failed", extra={"run_id": run_id}, exc_info=error)
             self.leases.retry_later(claim, in_our_words(error))
 
     def _carry_on_for_readers(self, work: Work, deadline: datetime, known: Known) -> None:
@@ -229,7 +229,7 @@ class Turns:
         if work.over or work.ended or work.run.activation != activation:
             return False
         if work.run.steps_taken >= MAX_STEPS:
-            logger.warning("a run took all its steps", extra={"run_id": work.run.id})
+            logger.warning("run used all its steps", extra={"run_id": work.run.id})
             work.ended = True
         return not work.ended
 
@@ -281,7 +281,7 @@ class Turns:
         if limit is None:
             return
         if not self.permits.take(work.run, limit, until=until):
-            raise Busy(f"{limit} runs of this agent are at work")
+            raise Busy(f"{limit} runs of this agent are already running")
         work.permit = True
 
     def _release(self, work: Work) -> None:
@@ -332,7 +332,7 @@ class Turns:
             ReadersChanged: The readers changed, or no held content is recorded.
         """
         if run.held is None:
-            raise ReadersChanged(f"{run.id}: nothing records what this activation holds")
+            raise ReadersChanged(f"{run.id}: the activation has no record of its held content")
         if chat is not None:
             check_readers(run.held, chat)
 

@@ -78,7 +78,7 @@ class Ports:
     def __init__(self, settings: Settings, **overrides: object) -> None:
         unknown = overrides.keys() - OVERRIDABLE
         if unknown:
-            raise TypeError(f"no such port: {', '.join(sorted(unknown))}")
+            raise TypeError(f"unknown port: {', '.join(sorted(unknown))}")
         self.settings = settings
         self.building = RLock()
         vars(self).update(overrides)  # `lazy` stores built adapters there, too

@@ -437,7 +437,7 @@ def test_while_an_agent_is_at_work_the_number_stays_where_it_is() -> None:
     seen: list[str] = []
 
     def thinks(_: object) -> str:
-        with pytest.raises(Conflict, match="at work"):
+        with pytest.raises(Conflict, match="an agent is running"):
             link(world)
         seen.append("tried")
         return "Hello!"
@@ -745,7 +745,10 @@ def test_a_text_that_is_still_to_go_to_a_number_that_was_taken_away_is_withheld(
     answered(world)
     assert len(texts_to(world)) == sent
     newest = world.deliveries(chat_id)[-1]
-    assert (newest.status, newest.error) == ("canceled", "the number is not theirs any more")
+    assert (newest.status, newest.error) == (
+        "canceled",
+        "the phone number no longer belongs to the person",
+    )
 
 
 def test_a_text_that_is_being_sent_while_its_number_is_linked_goes_out_once() -> None:

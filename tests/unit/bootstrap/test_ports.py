@@ -33,5 +33,5 @@ def test_ports_override_replaces_the_adapter() -> None:
 
 
 def test_ports_unknown_override_is_refused() -> None:
-    with pytest.raises(TypeError, match="no such port: tabel"):
+    with pytest.raises(TypeError, match="unknown port: tabel"):
         Ports(Settings(), tabel=None)

@@ -223,7 +223,10 @@ def test_deliver_parts_after_number_was_taken_away_sends_no_further_part(
     delivery = between_two_parts(world, happens)
     assert [body[0] for body in world.sms.bodies] == ["a"]
     assert parts(delivery) == [("queued", 1), ("pending", 0), ("pending", 0)]
-    assert (delivery.status, delivery.error) == ("canceled", "the number is not theirs any more")
+    assert (delivery.status, delivery.error) == (
+        "canceled",
+        "the phone number no longer belongs to the person",
+    )
     assert world.due_at(world.job_of(delivery)) is None
 
 

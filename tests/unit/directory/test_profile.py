@@ -215,8 +215,8 @@ def test_null_takes_a_field_away() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "why"),
     [
-        ("salary", "much", "you may set: goals, skill_level, recent_topics, preferences"),
-        ("name", "Eve", "you may set: goals, skill_level, recent_topics, preferences"),
+        ("salary", "much", "allowed fields: goals, skill_level, recent_topics, preferences"),
+        ("name", "Eve", "allowed fields: goals, skill_level, recent_topics, preferences"),
         ("goals", "x" * 1_001, "value: at most 1,000 characters"),
         ("goals", ["x"] * 21, "value: List should have at most 20 items"),
         ("skill_level", ["new"], "skill_level"),

@@ -59,9 +59,9 @@ def test_agents_are_named_once_and_must_be_there(world: World) -> None:
     source = jira(world)
     for agent_id in ("agt_none", "agt_gone"):
         change = ServiceChange(agent_ids=(agent_id,))
-        with pytest.raises(Unprocessable, match="no such agent"):
+        with pytest.raises(Unprocessable, match="agent not found"):
             jira(world, "agt_a", agent_id)
-        with pytest.raises(Unprocessable, match="no such agent"):
+        with pytest.raises(Unprocessable, match="agent not found"):
             world.app.sources.change(TENANT, source.id, change)
 
 

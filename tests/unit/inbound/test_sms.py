@@ -133,7 +133,7 @@ def test_one_phone_is_two_people_in_two_tenants() -> None:
         )
     )
     ours = receive(here)
-    with pytest.raises(NotFound, match="nobody answers"):  # that tenant has no such agent
+    with pytest.raises(NotFound, match="the line has no agent"):  # that tenant has no such agent
         receive(here, sid="SM2", recipient="+15005550009")
     assert here.texts(ours.message.chat_id) == ["hi"]
 
@@ -236,7 +236,7 @@ def test_a_line_whose_agent_is_gone_takes_no_new_callers() -> None:
 )
 def test_who_has_no_full_phone_number_is_refused(sender: str) -> None:
     here = world()
-    with pytest.raises(Unprocessable, match="full phone numbers"):
+    with pytest.raises(Unprocessable, match="form"):
         receive(here, sender=sender)
 
 

@@ -258,7 +258,7 @@ def test_an_answer_that_cannot_be_read_leaves_everything_as_it_is(answer: str) -
     before = remembered(world, "a")
     reflect(five_days_later(world))
     assert world.memories() == before
-    assert records(world)[0].failure == "the answer cannot be read"
+    assert records(world)[0].failure == "the answer could not be parsed"
     assert world.metrics.counts["ReflectionsFailed"] == 1
 
 

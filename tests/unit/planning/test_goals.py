@@ -113,7 +113,7 @@ def test_ending_it_the_other_way_is_refused() -> None:
     world = World()
     set_goal(world)
     world.app.goals.complete(OWNER.reach, "goal_1")
-    with pytest.raises(Conflict, match="completed already"):
+    with pytest.raises(Conflict, match="already completed"):
         world.app.goals.abandon(OWNER.reach, "goal_1")
 
 

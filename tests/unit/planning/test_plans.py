@@ -73,7 +73,7 @@ def test_exactly_one_of_the_three_times_is_needed(fields: dict[str, Any]) -> Non
     ("fields", "why"),
     [
         ({"run_after": "soon"}, "run_after must look like"),
-        ({"scheduled_at": "2026-02-18T11:59:59Z"}, "must lie in the future"),
+        ({"scheduled_at": "2026-02-18T11:59:59Z"}, "must be in the future"),
         ({"scheduled_at": "noon"}, "scheduled_at must be"),
         ({"cron": "@daily"}, "five fields"),
         ({"cron": "0 0 31 2 *"}, "cron"),

@@ -223,7 +223,7 @@ def test_what_is_said_after_somebody_joined_is_theirs_as_well() -> None:
     settle(house.world)
     new, old = house.told_last()
     assert "Welcome" in new
-    assert old.startswith("error: what was said there is private")
+    assert old.startswith("error: that chat is private")
 
 
 def test_goals_and_plans_from_before_somebody_joined_are_shown_to_them_nowhere() -> None:

@@ -234,7 +234,7 @@ def test_it_is_told_nowhere_else_whoever_asks(spied: Spied, chat_id: str, who: s
     asker = _owner(spied.world, phones[who]) if who in phones else DESIGNER
     found = spied.ask(chat_id, asker)
     assert "what is Ann's secret?" in found
-    assert "what was said there is private" in found or "you are in no chat" in found
+    assert "that chat is private" in found or "chat not found" in found
     assert _leaks(found) == []
 
 

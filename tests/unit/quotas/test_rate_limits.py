@@ -432,7 +432,7 @@ def test_whose_tokens_are_spent_the_model_is_not_asked_for() -> None:
     assert not world.model.requests
     run = the_run(world)
     assert run.status == "canceled"
-    assert run.error == "over a limit: what models may spend in a day is spent"
+    assert run.error == "over a limit: the daily token limit is used up"
     assert world.membership(COACH).running_run is None
     assert world.membership(COACH).seen_seq == 0
     [notice] = notices(world, "chat_1")
@@ -607,7 +607,7 @@ def test_run_of_a_plan_over_the_limit_is_canceled_with_a_reason_and_no_notice() 
     [run] = plan_runs(world)
     assert (run.status, run.error) == (
         "canceled",
-        "over a limit: what models may spend in a day is spent",
+        "over a limit: the daily token limit is used up",
     )
     assert not world.model.requests
     assert world.messages() == []

@@ -35,7 +35,7 @@ SARAH = person("usr_sarah", "Sarah")
 PRIVATE: dict[str, Any] = {"visibility": "private"}
 DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct"}
 REFUSED = f"error: {PRIVATE_ELSEWHERE}"
-NOT_IN_IT = "error: you are in no chat with this id"
+NOT_IN_IT = "error: chat not found: you are not a member of a chat with this id"
 
 
 def _house(*script: Any) -> World:
@@ -329,7 +329,7 @@ def test_a_plans_run_sees_open_things_only_but_its_own_instruction() -> None:
     prompt = world.model.requests[0].messages[0].content
     assert "Order the secret cake" in prompt
     assert "Husam and Coach" not in prompt
-    assert "error: what was said there is private" in results_of(world, run)[0].content
+    assert "error: that chat is private" in results_of(world, run)[0].content
     assert "chat_husam" not in results_of(world, run)[1].content
 
 

@@ -381,7 +381,7 @@ def test_a_model_that_is_down_for_hours_fails_the_run_in_the_end() -> None:
     world.drain()
     [run] = world.runs()
     assert run.status == "failed"
-    assert "put off for too long" in (run.error or "")
+    assert "deferred for too long" in (run.error or "")
     assert run.ended_at is not None
     assert timedelta(hours=6) < run.ended_at - run.created_at < timedelta(hours=7)
 

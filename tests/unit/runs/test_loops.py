@@ -216,7 +216,7 @@ def test_a_run_over_the_limit_is_put_off_and_that_is_no_attempt() -> None:
         world.take(job_of(second))
         late = stored(world, second)
         assert (late.attempts, late.put_offs, late.steps_taken) == (0, 1, 0)
-        assert late.error == "1 runs of this agent are at work"
+        assert late.error == "1 runs of this agent are already running"
         return END
 
     world.model.script.append(meanwhile)

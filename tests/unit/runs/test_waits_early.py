@@ -253,7 +253,7 @@ def test_a_run_waits_at_most_ten_times() -> None:
         settle(world)
     run = the_run(world)
     assert (run.status, run.waits, run.activation) == ("done", MAX_WAITS, MAX_WAITS + 1)
-    assert world.model.told == [f"error: a run waits at most {MAX_WAITS} times"]
+    assert world.model.told == [f"error: a run may wait at most {MAX_WAITS} times"]
     assert results_of(world, run)[-2].status == "failed"
 
 
@@ -263,7 +263,7 @@ def test_only_one_run_of_an_agent_waits_in_a_chat() -> None:
     settle(world)
     first, second = world.runs()
     assert (first.status, second.status) == ("waiting", "done")
-    assert world.model.told == ["error: another run of yours waits in this chat already"]
+    assert world.model.told == ["error: another of your runs already waits in this chat"]
     assert world.texts().count("Shall I?") == 1
 
 

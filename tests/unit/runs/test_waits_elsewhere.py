@@ -227,7 +227,7 @@ def test_a_discarded_home_ends_the_run_that_waits_in_it() -> None:
     world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     settle(world)
     run = the_run(world)
-    assert (run.status, run.error) == ("canceled", "the chat was discarded")
+    assert (run.status, run.error) == ("canceled", "the chat is discarded")
     assert slots(world) == FREE
 
 
@@ -249,7 +249,7 @@ def test_a_deleted_agents_wait_ends_with_its_time() -> None:
     world.clock.advance(300)
     world.run_ready()
     run = the_run(world)
-    assert (run.status, run.error) == ("canceled", "the agent is gone")
+    assert (run.status, run.error) == ("canceled", "agent not found")
     assert slots(world) == FREE
 
 

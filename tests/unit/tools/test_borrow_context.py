@@ -131,14 +131,14 @@ def test_what_came_without_words_is_named() -> None:
 @pytest.mark.parametrize(
     ("chat_id", "why"),
     [
-        ("chat_9", "you are in no chat with this id"),
-        ("no id at all", "you are in no chat with this id"),
-        ("chat_1", "this is the chat you are in"),
-        ("chat_3", "you are in no chat with this id"),
-        ("chat_4", "nothing has been said"),
-        ("chat_5", "what was said there is private"),
-        ("chat_6", "this chat was discarded"),
-        ("chat_7", "you are in no chat with this id"),
+        ("chat_9", "chat not found: you are not a member of a chat with this id"),
+        ("no id at all", "chat not found: you are not a member of a chat with this id"),
+        ("chat_1", "this is the active chat"),
+        ("chat_3", "chat not found: you are not a member of a chat with this id"),
+        ("chat_4", "that chat has no messages"),
+        ("chat_5", "that chat is private"),
+        ("chat_6", "this chat is discarded"),
+        ("chat_7", "chat not found: you are not a member of a chat with this id"),
     ],
 )
 def test_what_cannot_be_borrowed_is_politely_refused(chat_id: str, why: str) -> None:
@@ -165,7 +165,7 @@ def test_a_chat_in_which_only_keywords_were_sent_is_empty() -> None:
     world = _world(borrow("chat_2"))
     _say(world, "STOP", kind="keyword")
     _ask(world)
-    assert _result(world)[1].startswith("error: nothing has been said")
+    assert _result(world)[1].startswith("error: that chat has no messages")
 
 
 def test_it_is_asked_for_the_chat_that_is_active_now_and_not_for_the_one_that_was_shown() -> None:
@@ -175,7 +175,7 @@ def test_it_is_asked_for_the_chat_that_is_active_now_and_not_for_the_one_that_wa
     world.chat(HUSAM, COACH, chat_id="chat_3", respond="manual", **DIRECT)
     world.post("My secret", HUSAM, chat_id="chat_3")
     _ask(world)
-    assert _result(world)[1].startswith("error: what was said there is private")
+    assert _result(world)[1].startswith("error: that chat is private")
     assert _staged(world, "chat_2") is None
 
 

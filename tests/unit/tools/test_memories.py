@@ -79,7 +79,7 @@ def test_what_is_remembered_already_is_said_to_be() -> None:
     first, again = _asked(world, _saving("Husam likes tea"), _saving("husam likes TEA!", "journal"))
     [memory] = _remembered(world)
     assert first == f"remembered, id: {memory.id}"
-    assert again == f"you remember that already, id: {memory.id}"
+    assert again == f"this memory already exists, id: {memory.id}"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_search_tells_id_kind_and_day_of_what_it_finds() -> None:
         + json.dumps('Husam said:\n"More tea!"'),
     ]
     assert _asked(world, _searching("tea", limit=1))[0].count("\n") == 0
-    assert _asked(world, _searching("wine")) == ["you remember nothing of that"]
+    assert _asked(world, _searching("wine")) == ["no memories found"]
 
 
 def test_a_search_finds_what_belongs_to_whoever_is_there_and_no_more() -> None:
@@ -180,7 +180,7 @@ def test_what_has_faded_or_was_forgotten_is_not_found() -> None:
     gone = add(world, "Gone tea", owner=owner)
     world.app.memories.remove(owner.reach, gone.id)
     world.clock.advance(7 * 86_400)
-    assert _asked(world, _searching("tea")) == ["you remember nothing of that"]
+    assert _asked(world, _searching("tea")) == ["no memories found"]
 
 
 def test_a_long_memory_is_cut_in_what_is_found() -> None:
@@ -195,6 +195,6 @@ def test_tenants_are_never_searched_together() -> None:
     world = _group()
     add(world, "Foreign tea", owner=OWNER.model_copy(update={"tenant": "globex"}))
     assert live(world) == []
-    assert _asked(world, _searching("tea")) == ["you remember nothing of that"]
+    assert _asked(world, _searching("tea")) == ["no memories found"]
     assert world.stored_chat("chat_1").tenant == TENANT
     assert world.clock.now() >= NOON

@@ -126,8 +126,8 @@ def test_a_run_cannot_stop_itself_nor_one_that_has_ended() -> None:
     world.post("Stop", HUSAM)
     world.drain()
     assert world.model.told == [
-        "error: this run has ended already",
-        "error: this is the run you are in: end_run ends it",
+        "error: this run has already ended",
+        "error: this is the current run; end it with end_run",
     ]
 
 

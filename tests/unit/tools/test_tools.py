@@ -86,8 +86,8 @@ def test_several_calls_of_one_answer_are_carried_out_in_order() -> None:
         ({"text": ""}, "text: Field required"),
         ({"text": "Hi", "shout": True}, "shout: Extra inputs are not permitted"),
         ({"text": "Hi", "reply_to": "the first"}, "reply_to: Input should be a number"),
-        ({"text": "Hi", "reply_to": 99}, "reply_to names no message"),
-        ({"text": " "}, "a message needs text"),
+        ({"text": "Hi", "reply_to": 99}, "reply_to is not a message"),
+        ({"text": " "}, "a message must have text"),
         ({"text": "x" * 20_001}, "at most 20,000 characters"),
         ("{", "Invalid JSON"),
         ('{"text": "\\ud800"}', "Invalid JSON"),
@@ -114,14 +114,14 @@ def test_a_correctable_error_is_what_the_next_question_repeats() -> None:
 def test_a_tool_that_does_not_exist_can_be_corrected(name: str) -> None:
     world = _asked(calls((name, {})), END)
     [(status, content), _] = _told(world)
-    assert (status, content) == ("correctable", f"error: you have no tool {name or 'unknown'!r}")
+    assert (status, content) == ("correctable", f"error: there is no tool {name or 'unknown'!r}")
     assert the_run(world).status == "done"
 
 
 def test_a_tool_that_is_not_enabled_is_neither_offered_nor_carried_out() -> None:
     world = _asked(says("Hi"), END, enabled_tools=("get_my_runs", "end_run"))
     assert [tool.name for tool in world.model.requests[0].tools] == ["get_my_runs", "end_run"]
-    assert _told(world)[0] == ("correctable", "error: you have no tool 'send_message'")
+    assert _told(world)[0] == ("correctable", "error: there is no tool 'send_message'")
     assert world.texts() == ["Hello"]
 
 
@@ -228,7 +228,10 @@ def test_more_calls_at_once_than_are_allowed_are_refused_one_by_one() -> None:
     many = [("send_message", {"text": str(n)}) for n in range(25)]
     world = _asked(calls(*many), END)
     assert world.texts()[1:] == [str(n) for n in range(20)]
-    assert _told(world)[24] == ("failed", "error: only 20 calls are done at once")
+    assert _told(world)[24] == (
+        "failed",
+        "error: only the first 20 calls of an answer are executed",
+    )
 
 
 def test_results_fit_into_their_step_however_much_is_read() -> None:
@@ -443,7 +446,7 @@ def test_an_agent_neither_sees_nor_stops_the_runs_of_another() -> None:
     world.drain()
     told = [result.content for result in results_of(world, the_run(world))]
     assert foreign not in told[0]
-    assert told[1] == "error: you have no run with this id"
+    assert told[1] == "error: run not found: you have no run with this id"
 
 
 def test_setting_goals_and_plans_and_letting_them_go() -> None:
@@ -493,7 +496,10 @@ def test_an_agent_that_has_left_another_chat_reaches_it_no_more() -> None:
         )
         world.post("Go", HUSAM)
         world.drain()
-        assert world.model.told == ["error: you are in no chat with this id"] * 2
+        assert (
+            world.model.told
+            == ["error: chat not found: you are not a member of a chat with this id"] * 2
+        )
         assert world.texts(chat_id) == []
 
 

@@ -301,7 +301,7 @@ def test_a_skill_that_is_not_shown_is_read_by_its_name() -> None:
     (one, text), (other, why) = told(world)
     assert (one, other) == ("done", "failed")
     assert text.startswith("  [planning]\n    Say first")
-    assert why.startswith("error: there is no such skill; there are: core, ")
+    assert why.startswith("error: skill not found; there are: core, ")
 
 
 @settings(max_examples=40, deadline=None)

@@ -26,7 +26,7 @@ EARLIER = Reach(tenant=TENANT, agent_id=AGENT, scopes=(None, SCOPE), place=ALONE
 LATER = EARLIER.model_copy(update={"place": BOTH, "content": BOTH})
 TEAM = Folder(tenant=TENANT, agent_id=AGENT, scope=SCOPE)
 OF_CHAT = Folder(tenant=TENANT, chat_id="chat_1")
-FULL = "nothing more can be kept here"
+FULL = "the storage for this chat, person or agent is full"
 
 
 def planned(world: World, owner: Owner, reach: Reach, name: str = "Report") -> Plan:
@@ -203,5 +203,5 @@ def test_size_of_shown_threads_has_a_limit_of_its_own() -> None:
             world.app.threads.create(BEFORE, {"concern": f"{n}", **texts}, reach=EARLIER)
         for n in range(7):
             world.app.threads.create(SINCE, {"concern": f"{n}", **texts}, reach=LATER)
-        with pytest.raises(TooLarge, match="shorten one or end one"):
+        with pytest.raises(TooLarge, match="shorten or end one"):
             world.app.threads.create(SINCE, {"concern": "One more", **texts}, reach=LATER)

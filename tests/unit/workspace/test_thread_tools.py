@@ -119,7 +119,7 @@ def test_what_is_unknown_or_has_ended_is_not_taken_up(end: Any) -> None:
     run = asked(world)
     assert told(world, run)[:2] == [
         f"error: this thread is {end}",
-        "error: there is no such thread",
+        "error: thread not found",
     ]
     assert run.active_thread_id is None
 
@@ -232,7 +232,7 @@ def test_another_threads_document_is_glanced_at_without_taking_that_thread_up() 
     shown, wrong, unknown, *_ = told(world, run)
     assert shown == "=== q4.csv (text/csv, v1) ===\n| month,revenue\n| oct,12"
     assert wrong == "error: this thread has q4.csv"
-    assert unknown == "error: there is no such thread"
+    assert unknown == "error: thread not found"
     assert run.active_thread_id is None
 
 
@@ -242,7 +242,7 @@ def test_a_fourth_thread_is_refused_with_what_to_do() -> None:
         begin(world, "x")
     world.model.script.extend([calls(("create_thread", {"concern": "One more"})), END])
     assert told(world, asked(world))[0] == (
-        "error: 3 threads are open already; complete or archive one first"
+        "error: 3 threads are already open; complete or archive one first"
     )
 
 

@@ -104,7 +104,7 @@ def test_documents_and_skills_must_be_there() -> None:
 def test_a_fourth_open_thread_is_refused_until_one_ends() -> None:
     world = World()
     threads = [begin(world) for _ in range(3)]
-    with pytest.raises(Conflict, match="3 threads are open already"):
+    with pytest.raises(Conflict, match="3 threads are already open"):
         begin(world)
     world.app.threads.change(REACH, threads[0].id, changes.ended("archived", NOON))
     begin(world)
@@ -128,7 +128,7 @@ def test_create_thread_with_index_full_of_hidden_threads_is_refused_without_a_nu
     owner = HERS.model_copy(update={"scope": "chat:chat_1"})
     with pytest.raises(Conflict) as refused:
         world.app.threads.create(owner, {"concern": "x"}, reach=reach)
-    assert str(refused.value) == "nothing more can be kept here"
+    assert str(refused.value) == "the storage for this chat, person or agent is full"
 
 
 def test_values_that_do_not_fit_are_refused() -> None:
@@ -146,7 +146,7 @@ def test_more_text_than_an_item_holds_is_refused_clearly() -> None:
     full |= {"goal": "\U0001f642" * 1_000, "deliverable": "\U0001f642" * 1_000, "owner": owner}
     for _ in range(9):
         begin(world, "\U0001f642" * 300, **full)
-    with pytest.raises(TooLarge, match="shorten one or end one"):
+    with pytest.raises(TooLarge, match="shorten or end one"):
         begin(world, "\U0001f642" * 300, **full)
 
 
@@ -282,7 +282,7 @@ def test_a_thread_that_is_taken_up_belongs_to_the_chat_and_knows_the_run() -> No
 
 
 def test_an_unknown_thread_is_not_taken_up() -> None:
-    with pytest.raises(NotFound, match="no such thread"):
+    with pytest.raises(NotFound, match="thread not found"):
         World().app.threads.switch(REACH, "thr_nowhere")
 
 

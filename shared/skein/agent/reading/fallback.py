@@ -66,11 +66,11 @@ def read_alone(
         [agent_key, stack_key, *keys_of_settings(run.tenant, chat), *payer_keys(run), *keys]
     )
     if agent_key not in found or found[agent_key].get("deleted_at"):
-        raise NotFound("the agent is gone")
+        raise NotFound("agent not found")
     messages = [Message.from_item(found[key]) for key in keys if key in found]
     me = MemberRef(kind="agent", id=run.agent_id)
     if current is not None and current not in {message.seq for message in messages}:
-        raise NotFound("the message is gone")
+        raise NotFound("message not found")
     shown = _asked(messages, asked_from, current, me)
     agent = Agent.from_item(found[agent_key])
     line, tenant = found_settings(run.tenant, chat, found)

@@ -88,7 +88,7 @@ class ContextLoader:
             reading = read_alone(
                 self.table, run, chat, member, now=self.clock.now(), settings=self.settings
             )
-            logger.warning("a context could not be read", extra={"run_id": run.id}, exc_info=error)
+            logger.warning("failed to read the context", extra={"run_id": run.id}, exc_info=error)
             self.metrics.count("ContextDegraded")
             return reading
 
@@ -134,4 +134,4 @@ class ContextLoader:
         try:
             return self.clock.within(self.settings.context_read_seconds, read)
         except TimeoutError:
-            raise Unavailable("reading the context took too long") from None
+            raise Unavailable("reading the context timed out") from None

@@ -278,7 +278,7 @@ class Reader:
         more = workspace.more_keys(found)
         found |= self.table.get_many(more) if more else {}
         if agent_key not in found or found[agent_key].get("deleted_at"):
-            raise NotFound("the agent is gone")
+            raise NotFound("agent not found")
         home, trigger = found_trigger(run, chat, messages, found)
         if trigger is not None and home is chat and trigger not in messages:
             messages.insert(0, trigger)

@@ -26,13 +26,11 @@ def borrow_context(
     run = call.work.run
     here = run.active_chat_id
     if call.work.astray:
-        raise Correctable(
-            "you could not enter that chat, so nothing is borrowed for the one before"
-        )
+        raise Correctable("enter_chat failed, so no context was borrowed for the previous chat")
     if here is None:
-        raise Correctable("no chat is active: enter the chat first for which you borrow")
+        raise Correctable("no chat is active: first enter the chat that needs the context")
     if chat_id == here:
-        raise Correctable("this is the chat you are in; read_messages shows its messages")
+        raise Correctable("this is the active chat; read_messages shows its messages")
     chat, _ = own_chat(call, chat_id)
     place = _readers_of(call, here)
     messages, audience = call.tool_services.own_chats.newest_messages(
@@ -40,7 +38,7 @@ def borrow_context(
     )
     call.work.hold(audience, by_others=said_by_others(messages, audience))
     if not messages:
-        raise Failed("nothing has been said in that chat yet")
+        raise Failed("that chat has no messages yet")
     borrowed = Borrowed(
         tenant=run.tenant,
         chat_id=here,

@@ -126,10 +126,10 @@ class ToolContext:
         if chat_id is not None:
             return chat_id
         if self.work.astray:
-            raise Correctable("you could not enter that chat, so nothing is done in the one before")
+            raise Correctable("enter_chat failed, so nothing was done in the previous chat")
         active = self.work.run.active_chat_id
         if active is None:
-            raise Correctable("no chat is active: name a chat_id, or enter a chat first")
+            raise Correctable("no chat is active: give a chat_id, or enter a chat first")
         return active
 
 
@@ -151,7 +151,7 @@ def own_scope(call: ToolContext) -> str | None:
     """
     scope = call.reading.scope
     if scope is None and not content_of(call).open:
-        raise Failed("this run was started in private, so it can keep nothing outside a chat")
+        raise Failed("this run has private content and no chat, so it cannot store anything")
     return scope
 
 

@@ -222,7 +222,7 @@ def _home(call: ToolContext, *, in_chat: bool) -> Folder:
         return Folder(tenant=run.tenant, agent_id=run.agent_id, scope=own_scope(call))
     active = call.target(None)
     if reading.chat is None or active != reading.chat.id:
-        raise Failed("documents can be given only to the chat in which you have been woken")
+        raise Failed("a chat document can be created only in the chat that triggered this run")
     _check_chat(call, reading.chat)
     return Folder(tenant=run.tenant, chat_id=reading.chat.id)
 
@@ -238,7 +238,7 @@ def _place(reach: DocumentReach, after: str | None) -> tuple[int, str] | None:
     folder, _, document_id = after.partition(":")
     known = {str(number): number for number in range(len(reach.folders))}
     if folder not in known or not ID_PATTERN.fullmatch(document_id):
-        raise Correctable("after: give what the list said, as it stands there")
+        raise Correctable("after: copy the value exactly as the list shows it")
     return known[folder], document_id
 
 

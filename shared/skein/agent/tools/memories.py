@@ -38,7 +38,7 @@ def save_memory(
             span=(messages[0].seq, messages[-1].seq) if messages else None,
             guard=call.work.claim.guard,
         )
-    said = "you remember that already" if known else "remembered"
+    said = "this memory already exists" if known else "remembered"
     until = f"; it fades on {memory.fades_at:%Y-%m-%d}" if memory.fades_at else ""
     return f"{said}, id: {memory.id}{until}"
 
@@ -61,7 +61,7 @@ def search_memories(
 ) -> str:
     """Search all that you remember and that may be known here, the best first."""
     found = call.tool_services.memory_search.search(reach_at(call), query, limit=limit)
-    return "\n".join(map(_told, found)) or "you remember nothing of that"
+    return "\n".join(map(_told, found)) or "no memories found"
 
 
 def _told(memory: Memory) -> str:

@@ -27,12 +27,12 @@ def update_profile(
     run, reading = call.work.run, call.reading
     person = person_at(reading.chat)
     if person is None or reading.chat is None or reading.chat.id != run.chat_id:
-        raise Failed("this is no direct chat with a person, so there is nobody's profile to change")
+        raise Failed("this is not a direct chat with a person, so there is no profile to change")
     if not may_change(content_of(call), profile_audience(person.id)):
         raise Failed(NOT_FROM_HERE)
     allowed = reading.agent.profile_fields
     if field not in allowed:
-        raise Correctable(f"you may set: {', '.join(allowed) or 'nothing'}")
+        raise Correctable(f"allowed fields: {', '.join(allowed) or 'nothing'}")
     try:
         call.tool_services.profiles.note(
             run.tenant,

@@ -39,14 +39,14 @@ def stop_run(
     """Stop another of your runs: at work, waiting or queued."""
     run = call.work.run
     if run_id == run.id:
-        raise Correctable("this is the run you are in: end_run ends it")
+        raise Correctable("this is the current run; end it with end_run")
     why = f"stopped by {run.id}"
     try:
         other = call.tool_services.own_runs.get(
             run.tenant, run.agent_id, run_id, place=call.reading.destination
         )
         if not may_affect(run, other.audience):
-            raise Failed("a run in private may stop only runs of the same people")
+            raise Failed("a private run may stop only runs for the same people")
         if (other.status, other.error) != ("canceled", why):  # else an earlier attempt stopped it
             call.tool_services.completion.cancel(other, error=why, guard=call.work.claim.guard)
     except (NotFound, Conflict) as error:

@@ -63,11 +63,13 @@ def send_message(
     try:
         if wait and call.may_wait:
             return _ask(call, new)
-        return _say(call, new) + ("; another question of this step is waited for" if wait else "")
+        return _say(call, new) + (
+            "; this run already waits for another question of the same step" if wait else ""
+        )
     except ExtraWriteFailed as error:
         raise LostLease(run.id) from error
     except NotFound:
-        raise Failed("you are in no chat with this id") from None
+        raise Failed("chat not found: you are not a member of a chat with this id") from None
     except (Conflict, Forbidden) as error:
         raise Failed(str(error)) from None
     except Unprocessable as error:

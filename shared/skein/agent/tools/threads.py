@@ -111,7 +111,7 @@ def switch_thread(call: ToolContext, thread_id: ThreadId) -> str:
             reach_at(call), thread_id, author=author_of(call)
         )
         if thread is None:
-            raise NotFound("there is no such thread")
+            raise NotFound("thread not found")
     call.work.claim = call.work.claim.with_run(active_thread_id=thread.id)
     return (
         "From now on this is your active thread, whatever the prompt above shows as such.\n"
@@ -236,7 +236,7 @@ def _chosen(call: ToolContext, thread_id: str | None) -> str:
     """
     chosen = thread_id or call.work.run.active_thread_id
     if chosen is None:
-        raise Correctable("no thread is active: name a thread_id, or take one up first")
+        raise Correctable("no thread is active: give a thread_id, or switch to a thread first")
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""How the API shows who read or changed what."""
+"""Resources of the HTTP API: the audit log."""
 
 from typing import Self
 
@@ -8,7 +8,7 @@ from skein.models.privacy.audit import AuditEntry, AuditKind, AuditScope, AuditV
 
 
 class AuditResource(Resource):
-    """One entry of the audit: who did what to what, and when."""
+    """One entry of the audit log: an access to data of a person or an agent."""
 
     id: str
     at: Instant
@@ -22,12 +22,12 @@ class AuditResource(Resource):
 
     @classmethod
     def of(cls, entry: AuditEntry) -> Self:
-        """As it is shown."""
+        """Build the resource of an audit entry."""
         return cls.model_validate(entry, from_attributes=True)
 
 
 class AuditPage(Resource):
-    """A page of a day's entries, the newest first."""
+    """A page of the audit entries of one day, newest first."""
 
     items: tuple[AuditResource, ...]
     next_cursor: str | None

@@ -1,7 +1,7 @@
-"""What clients of the HTTP API send and get: chats and what is said in them (DESIGN section 7).
+"""Requests and resources of the HTTP API: chats and messages (DESIGN section 7).
 
-Requests are strict: a field that is not known is refused. Resources hold what every client may
-rely on; a value that is not there is null.
+Requests are strict: an unknown field is refused. Every field of a resource is always present; a
+missing value is null.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -35,7 +35,7 @@ class Request(JsonTypes):
     """The body of a request.
 
     Attributes:
-        clearable: In a change, the fields that null sets back; null leaves all others as they are.
+        clearable: The fields of a change that null resets. Null leaves all other fields unchanged.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,7 +44,7 @@ class Request(JsonTypes):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The fields that a change really changes, with their new values."""
+        """Return the fields that the request changes, with their new values."""
         values = {name: getattr(self, name) for name in sorted(self.model_fields_set)}
         return {
             name: value
@@ -54,85 +54,89 @@ class Request(JsonTypes):
 
 
 class Resource(BaseModel):
-    """Something that the API shows."""
+    """A response body of the API, or a part of one."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class ErrorDetail(Resource):
-    """What went wrong."""
+    """The error of a failed request."""
 
-    code: Annotated[str, Field(description="For programs; stays the same.")]
-    message: Annotated[str, Field(description="For people.")]
-    details: Annotated[dict[str, Any], Field(description="Particulars, by code.")]
+    code: Annotated[str, Field(description="Stable code for programs.")]
+    message: Annotated[str, Field(description="Explanation for people; its wording may change.")]
+    details: Annotated[dict[str, Any], Field(description="Details that depend on the code.")]
 
 
 class ErrorEnvelope(Resource):
-    """The body of every answer from 400 on."""
+    """The body of every response with a status of 400 or higher."""
 
     error: ErrorDetail
 
 
 class Health(Resource):
-    """The service is there."""
+    """The API is up."""
 
     status: Literal["ok"] = "ok"
 
 
 class MemberRequest(Request):
-    """Somebody, by id."""
+    """A person or an agent, by kind and id."""
 
     kind: MemberKind
     id: EntityId
 
     @property
     def ref(self) -> MemberRef:
-        """The same, as the services name it."""
+        """Return the reference that services use."""
         return MemberRef(kind=self.kind, id=self.id)
 
 
 class NewChat(Request):
-    """A chat to be opened; the caller is a member without being named."""
+    """A new chat. The caller becomes a member and need not be listed."""
 
     client_id: Annotated[
         str | None,
         Field(
             min_length=1,
             max_length=128,
-            description="The caller's own id of it: the same one again is the same chat.",
+            description="Idempotency key of the caller: a repeated key returns the same chat.",
         ),
     ] = None
     title: Annotated[Name | None, Field(description="1 to 200 characters.")] = None
-    kind: Annotated[ChatKind, Field(description="`direct` has exactly two members.")]
+    kind: Annotated[ChatKind, Field(description="A `direct` chat has exactly two members.")]
     visibility: Annotated[
         Visibility | None,
-        Field(description="For good. By default groups are `open`, direct chats `private`."),
+        Field(
+            description="Cannot be changed. Default: `open` for groups, `private` for direct chats."
+        ),
     ] = None
     respond: Annotated[
         Respond, Field(description="Whether agents answer `every` message, a `mention`, or none.")
     ] = "every"
     consolidate: Annotated[
         bool | None,
-        Field(description="Whether idle stretches become memories. By default only in groups."),
+        Field(
+            description="Whether agents consolidate the chat into memories. Default: only groups."
+        ),
     ] = None
     members: Annotated[
         tuple[MemberRequest, ...],
-        Field(description="At most 100, of whom 20 agents.", max_length=100),
+        Field(description="At most 100 members, at most 20 of them agents.", max_length=100),
     ] = ()
 
 
 class ChatChange(Request):
-    """What of a chat is to change. What is left out stays, and so does null but for the title."""
+    """Changes to a chat. Omitted fields stay unchanged; null removes the title only."""
 
     clearable = frozenset({"title"})
 
-    title: Annotated[Name | None, Field(description="Null takes it away.")] = None
+    title: Annotated[Name | None, Field(description="Null removes the title.")] = None
     respond: Respond | None = None
     consolidate: bool | None = None
 
 
 class NewChatMessage(Request):
-    """A message to be posted."""
+    """A new message."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
     client_id: Annotated[
@@ -140,22 +144,22 @@ class NewChatMessage(Request):
         Field(
             min_length=1,
             max_length=128,
-            description="The sender's own id of it: the same one again is the same message.",
+            description="Idempotency key of the sender: a repeated key returns the same message.",
         ),
     ]
     reply_to: Annotated[
-        int | None, Field(ge=1, le=MAX_SEQ, description="A `seq` of this chat.")
+        int | None, Field(ge=1, le=MAX_SEQ, description="The `seq` of a message in this chat.")
     ] = None
 
 
 class ReadReceipt(Request):
-    """Up to where the caller has read."""
+    """The newest message that the caller has read."""
 
     seq: Seq
 
 
 class RespondNow(Request):
-    """Who is to respond now: one agent, or all of them, one after another."""
+    """The agents that respond now: one agent, or all agents in turn."""
 
     agent_id: EntityId | None = None
     all: Literal[True] | None = None
@@ -163,12 +167,12 @@ class RespondNow(Request):
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if (self.agent_id is None) == (self.all is None):
-            raise ValueError("give either agent_id or all")
+            raise ValueError("give either agent_id or all, not both")
         return self
 
 
 class MemberResource(Resource):
-    """A member as the others see them."""
+    """A member of a chat."""
 
     kind: MemberKind
     id: str
@@ -176,7 +180,7 @@ class MemberResource(Resource):
 
     @classmethod
     def of(cls, member: NamedMember) -> Self:
-        """The resource of a member."""
+        """Build the resource of a member."""
         return cls.model_validate(member, from_attributes=True)
 
 
@@ -190,7 +194,7 @@ class ChatResource(Resource):
     respond: Respond
     consolidate: bool
     summary: Annotated[
-        str | None, Field(description="What was said, in short; null until it is made.")
+        str | None, Field(description="The chat summary; null if the chat has none.")
     ]
     last_seq: int
     last_message_at: Instant | None
@@ -200,9 +204,9 @@ class ChatResource(Resource):
 
     @classmethod
     def of(cls, chat: Chat, **more: Any) -> Self:
-        """The resource of a chat.
+        """Build the resource of a chat.
 
-        Where somebody has joined a private chat, its summary of before is not shown any more.
+        The summary of a private chat is omitted if a reader was not present for its content.
         """
         record = (
             chat.record if chat.record and may_show(chat.record.audience, chat.readers) else None
@@ -218,7 +222,7 @@ class ChatResource(Resource):
 
 
 class LastMessageResource(Resource):
-    """The newest message of a chat, its text cut at 200 characters."""
+    """The newest message of a chat. The text is cut after 200 characters."""
 
     seq: int
     text: str
@@ -227,14 +231,16 @@ class LastMessageResource(Resource):
 
     @classmethod
     def of(cls, last: LastMessage) -> Self:
-        """The resource of a preview."""
+        """Build the resource of a preview."""
         return cls.model_validate(last, from_attributes=True)
 
 
 class OwnChatResource(ChatResource):
-    """A chat as one of its members sees it."""
+    """A chat as the caller sees it."""
 
-    unread: Annotated[int, Field(description="Messages after the last one the caller has seen.")]
+    unread: Annotated[
+        int, Field(description="Number of messages after the last one that the caller has read.")
+    ]
     last_message: LastMessageResource | None
 
 
@@ -257,8 +263,8 @@ class MessageResource(Resource):
     client_id: Annotated[
         str,
         Field(
-            description="As the person who sent it has posted it. Of an agent's message an opaque "
-            "text, always the same."
+            description="The idempotency key with which a person posted the message. For an "
+            "agent's message, an opaque, stable string."
         ),
     ]
     reply_to: int | None
@@ -266,18 +272,18 @@ class MessageResource(Resource):
     run_id: Annotated[
         str | None,
         Field(
-            description="The run that said it, if the run belongs to this chat. Null for a "
-            "person's message, and for a run of another chat, a plan or a service."
+            description="The run that posted the message, if the run belongs to this chat. Null "
+            "for a person's message, and for a run of another chat, a plan or a service."
         ),
     ]
     created_at: Instant
 
     @classmethod
     def of(cls, message: Message) -> Self:
-        """The resource of a message, as the members of its chat may see it.
+        """Build the resource of a message, as the members of its chat may see it.
 
-        The id of a run holds the id of its home, and an agent's stored `client_id` holds the id of
-        its run. Both would reveal a private chat in which the agent was told to say this.
+        A run id contains the id of the run's home, and an agent's stored `client_id` contains the
+        run id. Both could reveal a private chat in which the agent was asked to post the message.
         """
         made = {
             "sender": MemberResource.of(message.sender),
@@ -291,14 +297,14 @@ class MessageResource(Resource):
 
 
 class MessagePage(Resource):
-    """A page of messages, the oldest first."""
+    """A page of messages, oldest first."""
 
     items: tuple[MessageResource, ...]
     next_cursor: str | None
 
 
 class ReadState(Resource):
-    """Up to where the caller has read, and what is left."""
+    """The newest message that the caller has read, and the number of unread messages."""
 
     seen_seq: int
     unread: int

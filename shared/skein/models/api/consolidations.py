@@ -1,4 +1,4 @@
-"""The consolidation of chats as the HTTP API shows it."""
+"""Resources of the HTTP API: consolidations of chats."""
 
 from typing import Annotated, Self
 
@@ -11,41 +11,46 @@ from skein.models.runs.completion import TokenUsage
 
 
 class RequestedResource(Resource):
-    """What is going to be remembered."""
+    """A requested consolidation."""
 
     chat_id: str
-    to_seq: Annotated[int, Field(description="The newest message that is taken in.")]
-    agents: Annotated[int, Field(description="How many agents have something to remember there.")]
+    to_seq: Annotated[int, Field(description="The newest message that the consolidation covers.")]
+    agents: Annotated[int, Field(description="Number of agents that have messages to consolidate.")]
 
 
 class ConsolidationResource(Resource):
-    """What one chunk of a chat gave one agent."""
+    """The consolidation of one chunk of a chat by one agent."""
 
     id: str
     agent_id: str
     from_seq: int
     to_seq: int
     messages: int
-    core: Annotated[int, Field(description="Core memories that were made.")]
-    journal: Annotated[int, Field(description="Journal entries that were made.")]
-    superseded: Annotated[int, Field(description="Older memories that gave way to them.")]
-    doubles: Annotated[int, Field(description="What the agent remembered already.")]
+    core: Annotated[int, Field(description="Number of new core memories.")]
+    journal: Annotated[int, Field(description="Number of new journal entries.")]
+    superseded: Annotated[
+        int, Field(description="Number of older memories that the new ones replaced.")
+    ]
+    doubles: Annotated[int, Field(description="Number of duplicates of existing memories.")]
     usage: TokenUsage
     passed_over: Annotated[
-        bool, Field(description="Nobody who was there for it is still there; no model was asked.")
+        bool,
+        Field(description="True if nobody who was present is still a member; no model was called."),
     ]
-    failure: Annotated[str | None, Field(description="Why nothing came of it.")]
+    failure: Annotated[
+        str | None, Field(description="Why the consolidation failed; null if it succeeded.")
+    ]
     at: Instant
 
     @classmethod
     def of(cls, record: ConsolidationRecord) -> Self:
-        """The resource of a record."""
+        """Build the resource of a record."""
         values = dict(record) | dict(record.kept)
         return cls(**{name: values[name] for name in cls.model_fields})
 
 
 class ConsolidationPage(Resource):
-    """Some of a chat's consolidations."""
+    """A page of a chat's consolidations, newest first."""
 
     items: tuple[ConsolidationResource, ...]
     next_cursor: str | None

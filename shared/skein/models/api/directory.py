@@ -1,4 +1,4 @@
-"""What operators send to the HTTP API and get from it: agents, people and lines (DESIGN 7)."""
+"""Requests and resources of the HTTP API: agents, users and lines (DESIGN section 7)."""
 
 from typing import Annotated, Any, Self
 from zoneinfo import ZoneInfo
@@ -25,23 +25,23 @@ _E164: TypeAdapter[str] = TypeAdapter(E164)
 
 
 def iana_time_zone(name: str) -> str:
-    """`name`, if it is an IANA time zone such as `Europe/Berlin`.
+    """Return `name` if it is an IANA time zone such as `Europe/Berlin`.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The name is not an IANA time zone.
     """
     try:
         ZoneInfo(name)
-    except (KeyError, OSError, ValueError):  # what zoneinfo raises for odd names of all sorts
+    except (KeyError, OSError, ValueError):  # zoneinfo raises each of these for some invalid names
         raise ValueError("not an IANA time zone") from None
     return name
 
 
 def e164(phone: str) -> str:
-    """A phone number with its country code in the one form in which it is stored: +15005550006.
+    """Return a phone number in E.164 form, such as +15005550006.
 
     Raises:
-        ValueError: No phone number can look like this.
+        ValueError: The text is not a possible phone number with a country code.
     """
     try:
         number = phonenumbers.parse(phone, None)
@@ -63,31 +63,38 @@ SummaryInstruction = Annotated[
     str,
     Field(
         max_length=10_000,
-        description="What its notes on its chats are to say; null or blank: the default.",
+        description="Instruction for its agent summaries; null or blank: the default.",
     ),
 ]
 PromptTokens = Annotated[int, Field(ge=1_000, le=1_000_000)]
 ToolNames = Annotated[tuple[ToolName, ...], Field(max_length=64)]
 Overridden = Annotated[
     ChatOverridesChange,
-    Field(description="Settings that it decides itself; a null in it leaves one to others again."),
+    Field(description="Settings of its own. Null in a field removes the setting."),
 ]
 ConcurrentRuns = Annotated[
-    int, Field(ge=1, le=1_000, description="Its runs at work at once; null: the deployment's.")
+    int,
+    Field(
+        ge=1,
+        le=1_000,
+        description="Concurrency limit of the agent's runs; null: the deployment's limit.",
+    ),
 ]
 
 
 class NewAgent(Request):
-    """An agent to be made."""
+    """A new agent."""
 
     name: Name
     system_prompt: SystemPrompt = ""
-    model: Annotated[ModelName | None, Field(description="Null: the deployment's default.")] = None
+    model: Annotated[
+        ModelName | None, Field(description="Null: the deployment's default model.")
+    ] = None
     reply_mode: Annotated[
-        ReplyMode | None, Field(description="Null: as the chat's kind has it.")
+        ReplyMode | None, Field(description="Null: depends on the kind of chat.")
     ] = None
     history_format: Annotated[
-        HistoryFormat | None, Field(description="Null: as the chat's kind has it.")
+        HistoryFormat | None, Field(description="Null: depends on the kind of chat.")
     ] = None
     enabled_tools: ToolNames = DEFAULT_TOOLS
     summary_instruction: SummaryInstruction | None = None
@@ -99,10 +106,10 @@ class NewAgent(Request):
 
 
 class AgentChange(Request):
-    """What of an agent is to change; left out, a field stays.
+    """Changes to an agent. Omitted fields stay unchanged.
 
-    Null sets `model`, `reply_mode`, `history_format`, `summary_instruction`,
-    `max_prompt_tokens` and `max_concurrent_runs` back, and leaves the others as they are.
+    Null resets `model`, `reply_mode`, `history_format`, `summary_instruction`,
+    `max_prompt_tokens` and `max_concurrent_runs`. Null leaves the other fields unchanged.
     """
 
     clearable = frozenset(
@@ -150,38 +157,38 @@ class AgentResource(Resource):
 
     @classmethod
     def of(cls, agent: Agent) -> Self:
-        """The resource of an agent."""
+        """Build the resource of an agent."""
         values = {name: getattr(agent, name) for name in cls.model_fields}
         return cls(**values | {"settings": agent.settings.said})
 
 
 class AgentPage(Resource):
-    """A page of agents, the oldest first."""
+    """A page of agents, oldest first."""
 
     items: tuple[AgentResource, ...]
     next_cursor: str | None
 
 
 class NewUser(Request):
-    """A person to be made."""
+    """A new user."""
 
     id: Annotated[
         EntityId | None,
-        Field(description="The `sub` of their sign-in; null for one that is made up."),
+        Field(description="The `sub` of the user's token; null: Skein generates an id."),
     ] = None
     name: Name
     phones: Annotated[
         tuple[Phone, ...],
-        Field(description="With their country codes.", max_length=MAX_PHONES),
+        Field(description="Phone numbers with country codes.", max_length=MAX_PHONES),
     ] = ()
     time_zone: Annotated[TimeZone | None, Field(description="IANA name.")] = None
     profile: Profile = Field(default_factory=dict)
 
 
 class UserChange(Request):
-    """What of a person is to change; left out, a field stays. Null takes the time zone away.
+    """Changes to a user. Omitted fields stay unchanged; null removes the time zone.
 
-    Fields of the profile that are left out stay, too; null takes one away.
+    The same holds for the fields of the profile: null removes a field.
     """
 
     clearable = frozenset({"time_zone"})
@@ -193,7 +200,7 @@ class UserChange(Request):
 
 
 class UserResource(Resource):
-    """A person."""
+    """A user."""
 
     id: str
     name: str
@@ -203,27 +210,27 @@ class UserResource(Resource):
 
     @classmethod
     def of(cls, user: User, **more: Any) -> Self:
-        """The resource of a person."""
+        """Build the resource of a user."""
         shared = {name: getattr(user, name) for name in UserResource.model_fields}
         return cls(**shared, **more)
 
 
 class Myself(UserResource):
-    """The person who is signed in."""
+    """The user who is signed in."""
 
     tenant: str
     scopes: tuple[str, ...]
 
 
 class UserPage(Resource):
-    """A page of people, by id."""
+    """A page of users, ordered by id."""
 
     items: tuple[UserResource, ...]
     next_cursor: str | None
 
 
 class NewLine(Request):
-    """A phone number on which an agent is to be reached."""
+    """A new line: a phone number that belongs to an agent."""
 
     phone: Phone
     agent_id: EntityId
@@ -231,14 +238,14 @@ class NewLine(Request):
 
 
 class LineChange(Request):
-    """What of a line is to change; left out or null, a field stays."""
+    """Changes to a line. Omitted and null fields stay unchanged."""
 
     agent_id: EntityId | None = None
     settings: Overridden | None = None
 
 
 class LineResource(Resource):
-    """A phone number on which an agent is reached."""
+    """A line: a phone number that belongs to an agent."""
 
     phone: str
     agent_id: str
@@ -246,16 +253,16 @@ class LineResource(Resource):
 
     @classmethod
     def of(cls, line: Line) -> Self:
-        """The resource of a line."""
+        """Build the resource of a line."""
         return cls(phone=line.phone, agent_id=line.agent_id, settings=line.settings.said)
 
 
 class LinePage(Resource):
-    """A page of lines, by number."""
+    """A page of lines, ordered by phone number."""
 
     items: tuple[LineResource, ...]
     next_cursor: str | None
 
 
 class SettingsResource(TenantOverrides):
-    """What a tenant says of its settings; null is left to the deployment."""
+    """The settings of a tenant. Null means that the deployment decides."""

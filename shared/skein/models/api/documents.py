@@ -1,4 +1,4 @@
-"""Documents and skills as the HTTP API shows them (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: documents and skills (DESIGN section 7)."""
 
 from typing import Annotated, Self
 
@@ -17,13 +17,15 @@ from skein.models.workspace.skill import (
 )
 
 ForVersion = Annotated[
-    int | None, Field(ge=1, description="Refused (409) where the document is at another version.")
+    int | None, Field(ge=1, description="Fails with 409 if the document has another version.")
 ]
-Global = Annotated[bool, Field(alias="global", description="Shown to the agent whatever it is at.")]
+Global = Annotated[
+    bool, Field(alias="global", description="Whether prompts always show the document.")
+]
 
 
 class NewDocument(Request):
-    """A document for an agent or a chat."""
+    """A new document of an agent or a chat."""
 
     name: DocumentName
     media_type: MediaType = DEFAULT_MEDIA_TYPE
@@ -32,7 +34,7 @@ class NewDocument(Request):
 
 
 class DocumentText(Request):
-    """A new text for a document; a media type that is left out or null stays."""
+    """The new text of a document. An omitted or null media type stays unchanged."""
 
     text: Annotated[str, Field(description="At most 256 KiB of UTF-8.")]
     media_type: MediaType | None = None
@@ -41,13 +43,13 @@ class DocumentText(Request):
 
 
 class DocumentChange(Request):
-    """What of a document is to change; left out or null, a field stays."""
+    """Changes to a document. Omitted and null fields stay unchanged."""
 
-    append: Annotated[str | None, Field(description="Goes to the end of the text.")] = None
+    append: Annotated[str | None, Field(description="Text to append to the document.")] = None
     find: Annotated[
-        str | None, Field(min_length=1, description="Stands in the text exactly once.")
+        str | None, Field(min_length=1, description="Text to replace; must occur exactly once.")
     ] = None
-    replace: Annotated[str | None, Field(description="What takes its place.")] = None
+    replace: Annotated[str | None, Field(description="Text that replaces `find`.")] = None
     media_type: MediaType | None = None
     on_show: Annotated[bool | None, Field(alias="global")] = None
     version: ForVersion = None
@@ -55,27 +57,29 @@ class DocumentChange(Request):
     @model_validator(mode="after")
     def _whole_edit(self) -> Self:
         if (self.find is None) != (self.replace is None):
-            raise ValueError("find and replace go together")
+            raise ValueError("find and replace must be given together")
         return self
 
 
 class DocumentHead(Resource):
     """A document without its text."""
 
-    id: Annotated[str, Field(description="Follows from the name.")]
+    id: Annotated[str, Field(description="Derived from the name.")]
     name: str
     media_type: str
     version: int
     on_show: Global
     characters: int
-    source_chat_id: Annotated[str | None, Field(description="Where it was last written.")]
-    source_run_id: Annotated[str | None, Field(description="The run that wrote it last.")]
+    source_chat_id: Annotated[
+        str | None, Field(description="The chat in which the document was last written.")
+    ]
+    source_run_id: Annotated[str | None, Field(description="The run that last wrote the document.")]
     created_at: Instant
     updated_at: Instant
 
     @classmethod
     def of(cls, document: Document) -> Self:
-        """The resource of a document."""
+        """Build the resource of a document."""
         names = cls.model_fields.keys() - {"on_show", "characters"}
         values = {name: getattr(document, name) for name in names}
         return cls(**values, **{"global": document.on_show}, characters=len(document.text))
@@ -88,51 +92,55 @@ class DocumentResource(DocumentHead):
 
 
 class DocumentPage(Resource):
-    """A page of documents, in an order that stays."""
+    """A page of documents, in a stable order."""
 
     items: tuple[DocumentHead, ...]
     next_cursor: str | None
 
 
 class SkillBody(Request):
-    """What a skill says, and when it is given to a thread."""
+    """The text of a skill, and the threads whose prompts include it."""
 
     description: SkillDescription = ""
-    tags: Annotated[SkillLabels, Field(description="A thread with one of these is given it.")] = ()
-    modes: Annotated[SkillLabels, Field(description="So is a thread in one of these.")] = ()
+    tags: Annotated[
+        SkillLabels, Field(description="Threads with one of these tags get the skill.")
+    ] = ()
+    modes: Annotated[
+        SkillLabels, Field(description="Threads in one of these modes get the skill.")
+    ] = ()
     text: SkillText
 
 
 class NewSkill(SkillBody):
-    """A skill of the tenant's own."""
+    """A new skill of the tenant."""
 
-    name: Annotated[SkillName, Field(description="It takes the place of ours of this name.")]
+    name: Annotated[SkillName, Field(description="Replaces the shipped skill with the same name.")]
 
 
 class SkillLine(Resource):
-    """A skill in a list."""
+    """A skill without its text."""
 
     name: str
     description: str
     tags: tuple[str, ...]
     modes: tuple[str, ...]
-    shipped: Annotated[bool, Field(description="It comes with Skein.")]
+    shipped: Annotated[bool, Field(description="Whether the skill is part of Skein.")]
 
     @classmethod
     def listed(cls, head: SkillHead, *, shipped: bool) -> Self:
-        """A line of a list."""
+        """Build one entry of a list."""
         return cls(**dict(head), shipped=shipped)
 
 
 class SkillResource(SkillLine):
-    """A skill."""
+    """A skill with its text."""
 
     text: str
     version: int
 
     @classmethod
     def of(cls, skill: Skill) -> Self:
-        """The resource of a skill."""
+        """Build the resource of a skill."""
         return cls(
             **dict(skill.head),
             shipped=skill.tenant is None,
@@ -142,7 +150,7 @@ class SkillResource(SkillLine):
 
 
 class SkillList(Resource):
-    """All skills by name; there are at most a few hundred, so they make one page."""
+    """All skills, ordered by name, in one page; there are at most a few hundred."""
 
     items: tuple[SkillLine, ...]
     next_cursor: str | None = None

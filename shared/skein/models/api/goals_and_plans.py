@@ -1,4 +1,4 @@
-"""Goals and plans as the HTTP API shows them (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: goals and plans (DESIGN section 7)."""
 
 from typing import Annotated, Self
 
@@ -14,15 +14,15 @@ SaidTime = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class NewGoal(Request):
-    """A goal for an agent."""
+    """A new goal of an agent."""
 
     text: GoalText
-    priority: Annotated[GoalPriority, Field(description="1 comes first.")] = 2
+    priority: Annotated[GoalPriority, Field(description="1 is the most important.")] = 2
     long_term: bool = False
 
 
 class GoalChange(Request):
-    """What of a goal is to change; left out or null, a field stays."""
+    """Changes to a goal. Omitted and null fields stay unchanged."""
 
     text: GoalText | None = None
     priority: GoalPriority | None = None
@@ -31,21 +31,21 @@ class GoalChange(Request):
 
 
 class GoalResource(Resource):
-    """What an agent is after."""
+    """A goal: an aim of an agent."""
 
     id: str
     text: str
     priority: int
     long_term: bool
     status: GoalStatus
-    source_chat_id: Annotated[str | None, Field(description="The chat it comes from.")]
-    source_run_id: Annotated[str | None, Field(description="The run that set it.")]
+    source_chat_id: Annotated[str | None, Field(description="The chat in which the goal was set.")]
+    source_run_id: Annotated[str | None, Field(description="The run that set the goal.")]
     created_at: Instant
     ended_at: Instant | None
 
     @classmethod
     def of(cls, goal: Goal) -> Self:
-        """The resource of a goal."""
+        """Build the resource of a goal."""
         return cls.model_validate(goal, from_attributes=True)
 
 
@@ -57,24 +57,30 @@ class GoalPage(Resource):
 
 
 class NewPlan(Request):
-    """A plan for an agent, with exactly one of `run_after`, `scheduled_at` and `cron`."""
+    """A new plan of an agent, with exactly one of `run_after`, `scheduled_at` and `cron`."""
 
-    name: Annotated[PlanName, Field(description="The plan of this name is replaced.")]
-    instruction: Annotated[PlanInstruction, Field(description="What the agent is to do then.")]
-    run_after: Annotated[SaidTime | None, Field(description="For example `2 hours`.")] = None
+    name: Annotated[PlanName, Field(description="A plan with the same name is replaced.")]
+    instruction: Annotated[
+        PlanInstruction, Field(description="What the agent does when the plan is due.")
+    ]
+    run_after: Annotated[SaidTime | None, Field(description="A delay, for example `2 hours`.")] = (
+        None
+    )
     scheduled_at: Annotated[
-        SaidTime | None, Field(description="RFC 3339, or a local time of the time zone.")
+        SaidTime | None, Field(description="An RFC 3339 time, or a local time in the time zone.")
     ] = None
-    cron: Annotated[SaidTime | None, Field(description="Five fields, in the time zone.")] = None
-    time_zone: Annotated[TimeZone | None, Field(description="Null: the agent's.")] = None
+    cron: Annotated[SaidTime | None, Field(description="Five cron fields, in the time zone.")] = (
+        None
+    )
+    time_zone: Annotated[TimeZone | None, Field(description="Null: the agent's time zone.")] = None
     chat_id: Annotated[
         EntityId | None,
-        Field(description="A chat of the agent that its run may write to, a private one included."),
+        Field(description="A chat of the agent, also a private one, that the run may write to."),
     ] = None
 
 
 class PlanResource(Resource):
-    """What will wake an agent; one of `run_after`, `scheduled_at` and `cron` is not null."""
+    """A plan of an agent. Exactly one of `run_after`, `scheduled_at` and `cron` is not null."""
 
     id: str
     name: str
@@ -83,16 +89,18 @@ class PlanResource(Resource):
     scheduled_at: Instant | None
     cron: str | None
     time_zone: str
-    next_at: Annotated[Instant | None, Field(description="Null once the plan is over.")]
+    next_at: Annotated[
+        Instant | None, Field(description="When the plan is due next; null after it has ended.")
+    ]
     status: PlanStatus
-    source_chat_id: Annotated[str | None, Field(description="The chat it comes from.")]
-    source_run_id: Annotated[str | None, Field(description="The run that set it.")]
+    source_chat_id: Annotated[str | None, Field(description="The chat in which the plan was made.")]
+    source_run_id: Annotated[str | None, Field(description="The run that made the plan.")]
     created_at: Instant
     ended_at: Instant | None
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
-        """The resource of a plan."""
+        """Build the resource of a plan."""
         return cls.model_validate(plan, from_attributes=True)
 
 

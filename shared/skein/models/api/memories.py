@@ -1,4 +1,4 @@
-"""Memories of agents as the HTTP API shows them (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: memories of agents (DESIGN section 7)."""
 
 from typing import Annotated, Self
 
@@ -10,27 +10,33 @@ from skein.models.memory.memory import MadeBy, Memory, MemoryKind, MemoryText
 
 
 class NewMemory(Request):
-    """A memory for an agent, which it may tell everybody."""
+    """A new open memory of an agent: the agent may disclose it to everyone in the tenant."""
 
     kind: MemoryKind
     text: MemoryText
     constitutional: Annotated[
         bool,
-        Field(description="Neither the agent nor consolidation removes it; core memories only."),
+        Field(
+            description="Neither the agent nor a consolidation can remove it; core memories only."
+        ),
     ] = False
 
 
 class MemorySource(Resource):
-    """Where a memory comes from; all of it is null for what operators made."""
+    """The origin of a memory. All fields are null if an operator made the memory."""
 
     chat_id: str | None
-    from_seq: Annotated[int | None, Field(description="The first message that it rests on.")]
-    to_seq: Annotated[int | None, Field(description="The last one.")]
-    run_id: Annotated[str | None, Field(description="The run whose tool made it.")]
+    from_seq: Annotated[
+        int | None, Field(description="The first message that the memory was made from.")
+    ]
+    to_seq: Annotated[
+        int | None, Field(description="The last message that the memory was made from.")
+    ]
+    run_id: Annotated[str | None, Field(description="The run that made the memory with a tool.")]
 
 
 class MemoryResource(Resource):
-    """Something that an agent remembers, or once did."""
+    """An active or former memory of an agent."""
 
     id: str
     kind: MemoryKind
@@ -38,18 +44,20 @@ class MemoryResource(Resource):
     created_at: Instant
     expires_at: Annotated[
         Instant | None,
-        Field(description="From then on a journal entry is not shown, restored or not."),
+        Field(
+            description="When a journal entry fades. After this, even a restored entry is hidden."
+        ),
     ]
     source: MemorySource
     made_by: MadeBy
     constitutional: bool
     superseded_by: Annotated[
-        str | None, Field(description="The memory that took its place; null once restored.")
+        str | None, Field(description="The memory that replaced it; null after a restore.")
     ]
     promoted_from: Annotated[
-        str | None, Field(description="The journal entry that a reflection made it from.")
+        str | None, Field(description="The journal entry from which a reflection made it.")
     ]
-    deleted_at: Annotated[Instant | None, Field(description="When it was removed.")]
+    deleted_at: Annotated[Instant | None, Field(description="When the memory was removed.")]
 
     @classmethod
     def of(cls, memory: Memory) -> Self:
@@ -66,7 +74,7 @@ class MemoryResource(Resource):
 
 
 class MemoryPage(Resource):
-    """A page of memories: live ones first, constitutional, core, then the journal."""
+    """A page of memories: active before ended ones; constitutional, core, then journal."""
 
     items: tuple[MemoryResource, ...]
     next_cursor: str | None

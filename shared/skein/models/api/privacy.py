@@ -1,4 +1,4 @@
-"""What operators get of erasures and exports."""
+"""Resources of the HTTP API: erasures and exports."""
 
 from typing import Annotated, Any, Self
 
@@ -13,37 +13,37 @@ from skein.models.privacy.erasure import BACKUP_DAYS, Erasure, ErasureStage
 
 BACKUPS = (
     f"Backups for point-in-time recovery keep copies for at most {BACKUP_DAYS} days after the end "
-    "of the erasure; a table that is put back to a time before it must be erased again."
+    "of the erasure. If the table is restored from an earlier time, erase the user again."
 )
 
 
 class SweepResource(Resource):
-    """What one sweep has come upon."""
+    """The result of one sweep."""
 
-    counts: Annotated[dict[str, int], Field(description="Things that were erased, by kind.")]
+    counts: Annotated[dict[str, int], Field(description="Number of erased items, by kind.")]
     ended_at: Instant | None
 
 
 class ErasureResource(Resource):
-    """An erasure, at work or done; once it is done, this is its report."""
+    """An erasure. After it is done, the resource is its report."""
 
     id: str
     user_id: str
     requested_by: str
     requested_at: Instant
     stage: Annotated[
-        ErasureStage, Field(description="What is being done; `resting` between two sweeps.")
+        ErasureStage, Field(description="The current stage; `resting` between two sweeps.")
     ]
     sweeps: tuple[SweepResource, ...]
     sweep_again_at: Annotated[
-        Instant | None, Field(description="When the next sweep begins, if one is to come.")
+        Instant | None, Field(description="When the next sweep begins; null if there is none.")
     ]
     finished_at: Instant | None
-    backups: Annotated[str, Field(description="How long backups keep copies.")]
+    backups: Annotated[str, Field(description="How long backups keep copies of the data.")]
 
     @classmethod
     def of(cls, erasure: Erasure) -> Self:
-        """The resource of an erasure."""
+        """Build the resource of an erasure."""
         values = dict(erasure)
         own = {name: values[name] for name in cls.model_fields if name not in {"sweeps", "backups"}}
         sweeps = tuple(
@@ -53,24 +53,27 @@ class ErasureResource(Resource):
 
 
 class PlaceResource(Resource):
-    """A chat that the person is in, or has left."""
+    """A current or former chat of the person."""
 
     chat_id: str
     title: str | None
     kind: ChatKind
     visibility: Visibility
-    name: Annotated[str, Field(description="As they are called there.")]
-    joined_seq: Annotated[int, Field(description="The last message before they joined.")]
-    left_seq: Annotated[int | None, Field(description="The last message before they left.")]
+    name: Annotated[str, Field(description="The person's name in this chat.")]
+    joined_seq: Annotated[int, Field(description="The last message before the person joined.")]
+    left_seq: Annotated[int | None, Field(description="The last message before the person left.")]
     seen_seq: int
-    phone: Annotated[str | None, Field(description="Where answers go, if by text message.")]
+    phone: Annotated[
+        str | None, Field(description="The phone number that gets the answers; null without SMS.")
+    ]
     line: str | None
 
     @classmethod
     def of(cls, chat: Chat, place: Membership) -> Self:
-        """The resource of a chat and a place in it.
+        """Build the resource of a chat and a membership.
 
-        A private chat that was left has no title here: it may have got another one since.
+        The title of a private chat that the person has left is omitted, because the title may have
+        changed since.
         """
         knows_title = place.active or chat.visibility == "open"
         return cls(
@@ -88,11 +91,11 @@ class PlaceResource(Resource):
 
 
 class DeliveryResource(Resource):
-    """A text to the person."""
+    """An SMS to the person."""
 
     id: str
     chat_id: str
-    seq: Annotated[int, Field(description="The message that was delivered.")]
+    seq: Annotated[int, Field(description="The `seq` of the message that was delivered.")]
     phone: str
     line: str
     status: DeliveryStatus
@@ -102,7 +105,7 @@ class DeliveryResource(Resource):
 
     @classmethod
     def of(cls, delivery: Delivery) -> Self:
-        """The resource of a delivery."""
+        """Build the resource of a delivery."""
         return cls(
             id=delivery.id,
             chat_id=delivery.chat_id,
@@ -117,21 +120,21 @@ class DeliveryResource(Resource):
 
 
 class KeptResource(Resource):
-    """Something that an agent keeps for the person alone."""
+    """An item that an agent stores for this person only."""
 
     agent_id: str
-    kind: Annotated[str, Field(description="`memory`, `goal`, `plan` and the like.")]
-    attributes: Annotated[dict[str, Any], Field(description="All that is on record of it.")]
+    kind: Annotated[str, Field(description="The kind of item, such as `memory`, `goal` or `plan`.")]
+    attributes: Annotated[dict[str, Any], Field(description="All stored attributes of the item.")]
 
 
 class ExportResource(Resource):
-    """A page of all that is on record of a person; read on until there is no cursor."""
+    """A page of all data of a person. Read pages until `next_cursor` is null."""
 
     user: UserResource
     chats: tuple[PlaceResource, ...]
     messages: Annotated[
         tuple[MessageResource, ...],
-        Field(description="Theirs and, of direct chats, the agent's answers."),
+        Field(description="The person's messages and, in direct chats, the agent's answers."),
     ]
     deliveries: tuple[DeliveryResource, ...]
     kept: tuple[KeptResource, ...]

@@ -1,4 +1,4 @@
-"""Reflections of agents as the HTTP API shows them."""
+"""Resources of the HTTP API: reflections of agents."""
 
 from typing import Annotated, Self
 
@@ -11,27 +11,30 @@ from skein.models.runs.completion import TokenUsage
 
 
 class ReflectionResource(Resource):
-    """One question about journal entries that were about to fade."""
+    """One decision about journal entries that were about to fade."""
 
     id: str
     considered: Annotated[
-        tuple[str, ...], Field(description="Ids of the journal entries in question.")
+        tuple[str, ...], Field(description="Ids of the journal entries that the agent considered.")
     ]
     promoted: Annotated[
-        tuple[str, ...], Field(description="Ids of the core memories that were made of some.")
+        tuple[str, ...],
+        Field(description="Ids of the core memories that the agent made from them."),
     ]
     usage: TokenUsage
-    failure: Annotated[str | None, Field(description="Why nothing came of it.")]
+    failure: Annotated[
+        str | None, Field(description="Why the reflection failed; null if it succeeded.")
+    ]
     at: Instant
 
     @classmethod
     def of(cls, record: ReflectionRecord) -> Self:
-        """The resource of a record."""
+        """Build the resource of a record."""
         return cls.model_validate(record, from_attributes=True)
 
 
 class ReflectionPage(Resource):
-    """Some of an agent's reflections."""
+    """A page of an agent's reflections, oldest first."""
 
     items: tuple[ReflectionResource, ...]
     next_cursor: str | None

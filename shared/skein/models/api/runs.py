@@ -1,4 +1,4 @@
-"""Runs as the HTTP API shows them (DESIGN section 7)."""
+"""Resources of the HTTP API: runs and prompts (DESIGN section 7)."""
 
 from typing import Annotated, Self
 
@@ -13,22 +13,22 @@ from skein.models.runs.trigger import Trigger
 
 
 class ContextResource(Resource):
-    """What an agent would be shown now, section by section, with what it takes."""
+    """A preview of an agent's prompt: its sections and their size in tokens."""
 
     sections: tuple[PromptSection, ...]
     total_tokens: int
     marks: Annotated[
-        tuple[PromptMark, ...], Field(description="What to know of how it came about.")
+        tuple[PromptMark, ...], Field(description="Notes on how the prompt was built.")
     ]
 
     @classmethod
     def of(cls, prompt: PromptRecord) -> Self:
-        """The resource of a prompt."""
+        """Build the resource of a prompt."""
         return cls.model_validate(prompt, from_attributes=True)
 
 
 class StepResource(Resource):
-    """One answer of the model within a run, and what came of the tools that it called."""
+    """One answer of the model in a run, with the results of the called tools."""
 
     n: int
     activation: int
@@ -37,7 +37,7 @@ class StepResource(Resource):
     tool_calls: tuple[ToolCall, ...]
     results: Annotated[
         tuple[ToolResult, ...] | None,
-        Field(description="Of its tools; null until all of them have been carried out."),
+        Field(description="The results of the tool calls; null until all calls are executed."),
     ]
     usage: TokenUsage
     started_at: Instant
@@ -45,13 +45,13 @@ class StepResource(Resource):
 
     @classmethod
     def of(cls, step: Step) -> Self:
-        """The resource of a step."""
+        """Build the resource of a step."""
         shared = {name: getattr(step, name) for name in cls.model_fields if name != "results"}
         return cls(results=step.results if step.tool_calls else (), **shared)
 
 
 class RunResource(Resource):
-    """A run. In lists `prompt` is null and `steps` empty; they are shown one run at a time."""
+    """A run. In lists, `prompt` is null and `steps` is empty; get a single run to read them."""
 
     id: str
     agent_id: str
@@ -61,13 +61,13 @@ class RunResource(Resource):
     chain_depth: int
     attempts: int
     prompt: Annotated[
-        PromptRecord | None, Field(description="What the newest activation was given.")
+        PromptRecord | None, Field(description="The prompt of the newest activation.")
     ]
     steps: tuple[StepResource, ...]
     usage: TokenUsage
     marks: Annotated[
         tuple[PromptMark, ...],
-        Field(description="What was noted of its prompts, e.g. that something was left out."),
+        Field(description="Notes on how the prompts were built, e.g. that content was left out."),
     ]
     error: str | None
     created_at: Instant
@@ -78,7 +78,7 @@ class RunResource(Resource):
     def of(
         cls, run: Run, *, steps: tuple[Step, ...] = (), prompt: PromptRecord | None = None
     ) -> Self:
-        """The resource of a run."""
+        """Build the resource of a run."""
         shared = {
             name: getattr(run, name) for name in cls.model_fields if name not in {"prompt", "steps"}
         }
@@ -86,10 +86,10 @@ class RunResource(Resource):
 
     @classmethod
     def for_members(cls, run: Run) -> Self:
-        """The resource of a run of a chat, as the members of the chat may see it.
+        """Build the resource of a run of a chat, as the members of the chat may see it.
 
-        Another chat's run may have ended this one, which `error` says, and a person who is not a
-        member may stand behind an agent's message.
+        `error` and `traced_to` are omitted: `error` can name a run of another chat, and `traced_to`
+        a person who is not a member.
         """
         trigger = run.trigger.model_copy(update={"traced_to": None})
         return cls.of(run.model_copy(update={"error": None, "trigger": trigger}))

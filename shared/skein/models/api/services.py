@@ -1,4 +1,4 @@
-"""Services that wake agents, as the HTTP API shows them (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: webhook services (DESIGN section 7)."""
 
 from typing import Annotated, Self
 
@@ -15,27 +15,31 @@ def _each_once(ids: tuple[str, ...]) -> tuple[str, ...]:
 
 AgentIds = Annotated[
     tuple[EntityId, ...],
-    Field(min_length=1, max_length=MAX_SOURCE_AGENTS, description="Who is woken."),
+    Field(
+        min_length=1,
+        max_length=MAX_SOURCE_AGENTS,
+        description="The agents whose runs the service starts.",
+    ),
     AfterValidator(_each_once),
 ]
 
 
 class NewService(Request):
-    """A service to be registered."""
+    """A new webhook service."""
 
     name: Name
     agent_ids: AgentIds
 
 
 class ServiceChange(Request):
-    """What of a service is to change; left out or null, a field stays."""
+    """Changes to a service. Omitted and null fields stay unchanged."""
 
     name: Name | None = None
     agent_ids: AgentIds | None = None
 
 
 class ServiceResource(Resource):
-    """A service that wakes agents by webhooks."""
+    """A webhook service, whose signed webhooks start runs of agents."""
 
     id: str
     name: str
@@ -44,20 +48,21 @@ class ServiceResource(Resource):
 
     @classmethod
     def of(cls, source: Source) -> Self:
-        """The resource of a service."""
+        """Build the resource of a service."""
         return cls.model_validate(source, from_attributes=True)
 
 
 class ServiceWithSecret(ServiceResource):
-    """A service with a new secret, which is shown this once."""
+    """A service with a new secret. The secret is shown only once."""
 
     secret: Annotated[
-        str, Field(description="Sign with it: hex HMAC-SHA256 of `t.body`, as its text stands.")
+        str,
+        Field(description="Key, as plain text, of the signature: hex HMAC-SHA256 of `t.body`."),
     ]
 
 
 class ServicePage(Resource):
-    """A page of services, the oldest first."""
+    """A page of services, oldest first."""
 
     items: tuple[ServiceResource, ...]
     next_cursor: str | None

@@ -1,4 +1,4 @@
-"""Threads as the HTTP API shows them (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: threads (DESIGN section 7)."""
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -22,22 +22,24 @@ from skein.models.workspace.thread import (
     ThreadStatus,
 )
 
-Priority = Annotated[ThreadPriority, Field(description="1 comes first.")]
+Priority = Annotated[ThreadPriority, Field(description="1 is the most important.")]
 Documents = Annotated[ThreadDocuments, Field(description="Names of the agent's documents.")]
-Mode = Annotated[SkillLabel, Field(description="Skills of this mode come with it.")]
-Tags = Annotated[SkillLabels, Field(description="Skills with these tags come with it.")]
-Bound = Annotated[BoundSkills, Field(description="Names of skills that it has in any case.")]
+Mode = Annotated[
+    SkillLabel, Field(description="The mode of work; prompts include the skills of this mode.")
+]
+Tags = Annotated[SkillLabels, Field(description="Prompts include the skills with these tags.")]
+Bound = Annotated[BoundSkills, Field(description="Names of skills that prompts always include.")]
 
 
 class NewThread(Request):
-    """A unit of work for an agent."""
+    """A new thread of an agent."""
 
-    concern: Annotated[Concern, Field(description="What it is about.")]
+    concern: Annotated[Concern, Field(description="What the thread is about.")]
     goal: Aim | None = None
     deliverable: Aim | None = None
     kind: ThreadKind = "exploratory"
     documents: Documents = ()
-    mode: Annotated[Mode | None, Field(description="Null: follows from the documents.")] = None
+    mode: Annotated[Mode | None, Field(description="Null: derived from the documents.")] = None
     skill_tags: Tags = ()
     bound_skills: Bound = ()
     priority: Priority = 2
@@ -45,7 +47,7 @@ class NewThread(Request):
 
 
 class ThreadChange(Request):
-    """What of a thread is to change; left out, a field stays, and null takes a text away."""
+    """Changes to a thread. Omitted fields stay unchanged; null removes a text."""
 
     clearable: ClassVar[frozenset[str]] = frozenset(
         {"goal", "deliverable", "mode", "approach", "progress", "blocking"}
@@ -63,22 +65,24 @@ class ThreadChange(Request):
     approach: ThreadNote | None = None
     progress: ThreadNote | None = None
     blocking: Blocking | None = None
-    active: Annotated[bool | None, Field(description="Make it the active one, or no longer.")] = (
+    active: Annotated[bool | None, Field(description="Whether the thread is the active one.")] = (
         None
     )
     status: Annotated[
-        Literal["completed", "archived"] | None, Field(description="End it, for good.")
+        Literal["completed", "archived"] | None,
+        Field(description="End the thread; this cannot be undone."),
     ] = None
     evidence: Annotated[
-        Finding | None, Field(description="How it can be told that it is done; with `status`.")
+        Finding | None, Field(description="How to tell that the work is done; only with `status`.")
     ] = None
     learned: Annotated[
-        Finding | None, Field(description="What came of it besides; with `status`.")
+        Finding | None,
+        Field(description="What the agent learned beyond the work; only with `status`."),
     ] = None
 
 
 class ThreadResource(Resource):
-    """A unit of work of an agent."""
+    """A thread: a unit of work of an agent."""
 
     id: str
     concern: str
@@ -94,18 +98,28 @@ class ThreadResource(Resource):
     progress: str | None
     blocking: str | None
     status: ThreadStatus
-    active: Annotated[bool, Field(description="Runs begin with it, unless a chat pins another.")]
+    active: Annotated[
+        bool,
+        Field(description="Whether runs begin with this thread, unless the chat pins another."),
+    ]
     evidence: str | None
     learned: str | None
-    chat_ids: Annotated[tuple[str, ...], Field(description="The chats it belongs to.")]
-    source_chat_id: Annotated[str | None, Field(description="The chat it comes from.")]
+    chat_ids: Annotated[tuple[str, ...], Field(description="The chats that the thread belongs to.")]
+    source_chat_id: Annotated[
+        str | None, Field(description="The chat in which the thread was created.")
+    ]
     started_at: Instant
     completed_at: Instant | None
     archived_at: Instant | None
 
     @classmethod
     def of(cls, thread: Thread, active_id: str | None) -> Self:
-        """The resource of a thread, where this one is active."""
+        """Build the resource of a thread.
+
+        Args:
+            thread: The thread.
+            active_id: The id of the active thread of the same scope, if any.
+        """
         stored = set(cls.model_fields) - {"active"}
         values = {name: getattr(thread, name) for name in stored}
         return cls(**values, active=thread.status == "open" and thread.id == active_id)
@@ -119,47 +133,51 @@ class ThreadPage(Resource):
 
 
 class TrainingUnit(Resource):
-    """A completed thread on one line, as APIs for fine-tuning take it."""
+    """A completed thread as one line of training data, in the format of fine-tuning APIs."""
 
     messages: Annotated[
         tuple[dict[str, Any], ...],
-        Field(description="With `role`, `content`, `tool_calls` and `tool_call_id`."),
+        Field(description="Messages with `role`, `content`, `tool_calls` and `tool_call_id`."),
     ]
     tools: Annotated[
-        tuple[dict[str, Any], ...], Field(description="Those that are called; left out if none.")
+        tuple[dict[str, Any], ...],
+        Field(description="The tools that the messages call; omitted if there are none."),
     ] = ()
 
 
 class Pinning(Request):
-    """What an agent begins with in one chat."""
+    """The thread with which an agent begins its runs in one chat."""
 
     pinned_thread_id: Annotated[
-        EntityId | None, Field(description="An open thread of the agent's; null unpins.")
+        EntityId | None,
+        Field(description="An open thread of the agent; null unpins the current one."),
     ]
 
 
 class NoteResource(Resource):
-    """An agent's own note on where a chat stands."""
+    """An agent summary: the agent's own view of where a chat stands."""
 
     text: str
-    from_seq: Annotated[int, Field(description="The first message that it rests on.")]
-    seq: Annotated[int, Field(description="The newest message that it covers.")]
+    from_seq: Annotated[int, Field(description="The first message that the summary covers.")]
+    seq: Annotated[int, Field(description="The newest message that the summary covers.")]
     at: Instant
 
 
 class AgentInChatResource(Resource):
-    """An agent's place in one chat."""
+    """An agent's membership of one chat."""
 
     chat_id: str
     agent_id: str
     pinned_thread_id: str | None
-    joined_seq: Annotated[int, Field(description="The chat's `last_seq` when it joined.")]
-    seen_seq: Annotated[int, Field(description="The newest message that it was shown.")]
-    summary: Annotated[NoteResource | None, Field(description="Null until it has made one.")]
+    joined_seq: Annotated[int, Field(description="The chat's `last_seq` when the agent joined.")]
+    seen_seq: Annotated[int, Field(description="The newest message that the agent was shown.")]
+    summary: Annotated[
+        NoteResource | None, Field(description="The agent summary; null if there is none.")
+    ]
 
     @classmethod
     def of(cls, place: Membership) -> Self:
-        """The resource of an agent's membership."""
+        """Build the resource of an agent's membership."""
         note = place.summary
         return cls(
             chat_id=place.chat_id,

@@ -1,4 +1,4 @@
-"""How the API shows what a tenant's agents have used."""
+"""Resources of the HTTP API: usage of models."""
 
 from datetime import date
 from typing import Self
@@ -8,7 +8,7 @@ from skein.models.quotas.usage import DayUsage
 
 
 class UsageResource(Resource):
-    """The answers of models on one day (UTC), and their tokens."""
+    """The number of model answers and tokens of one day (UTC)."""
 
     day: date
     answers: int
@@ -18,5 +18,5 @@ class UsageResource(Resource):
 
     @classmethod
     def of(cls, usage: DayUsage) -> Self:
-        """As it is shown."""
+        """Build the resource of a day's usage."""
         return cls.model_validate(usage, from_attributes=True)

@@ -51,7 +51,7 @@ class SmsAddress(Value):
 
 
 class Media(Value):
-    """A picture, sound or film that came with a message; only its reference is kept."""
+    """An image, audio or video of a message. Only the reference is stored."""
 
     url: Annotated[str, Field(max_length=2048)]
     content_type: Annotated[str, Field(max_length=200)]
@@ -396,9 +396,9 @@ def check_text(text: str, client_id: str, *, has_media: bool) -> None:
         Unprocessable: The text is empty, too long or not Unicode.
     """
     if not text.strip() and not has_media:
-        raise Unprocessable("a message needs text or media")
+        raise Unprocessable("a message must have text or media")
     if len(text) > MAX_TEXT:
-        raise Unprocessable(f"a message holds at most {MAX_TEXT:,} characters")
+        raise Unprocessable(f"a message may have at most {MAX_TEXT:,} characters")
     try:
         f"{text}{client_id}".encode()
     except UnicodeEncodeError:

@@ -22,7 +22,7 @@ def to_utc(moment: datetime) -> datetime:
         ValueError: `moment` has no time zone.
     """
     if moment.tzinfo is None:
-        raise ValueError("a time needs a time zone")
+        raise ValueError("a time must have a time zone")
     moment = moment.astimezone(UTC)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
@@ -69,7 +69,7 @@ class Stored(BaseModel):
 
 
 class MemberRef(Value):
-    """Who: a person or an agent, by id."""
+    """A reference to a person or an agent, by kind and id."""
 
     kind: MemberKind
     id: Identifier

@@ -40,7 +40,7 @@ def _described(profile: dict[str, Any]) -> dict[str, Any]:
     """
     for name in OWN_FIELDS:
         if name in profile:
-            raise ValueError(f"{name} is a field of the person, not of the profile")
+            raise ValueError(f"{name} is a field of the user, not of the profile")
     _KNOWN_FIELDS.validate_python(profile)
     return profile
 
@@ -50,7 +50,7 @@ def _check_value(value: Any, depth: int) -> None:
         raise ValueError(f"nested more than {MAX_FIELDS_DEPTH} deep")
     if isinstance(value, dict):
         if "" in value:
-            raise ValueError("a field without a name")
+            raise ValueError("a field has no name")
         for inner in value.values():
             _check_value(inner, depth - 1)
     elif isinstance(value, list):
@@ -63,10 +63,10 @@ def _check_value(value: Any, depth: int) -> None:
 def _check_number(number: float) -> None:
     if isinstance(number, int):  # compared as an int, since a large int does not fit a float
         if abs(number) > 2**63:
-            raise ValueError("a number that is too large to keep")
+            raise ValueError("a number is too large to store")
         return
     if not isfinite(number) or abs(number) > LARGEST_NUMBER or 0 < abs(number) < 1 / LARGEST_NUMBER:
-        raise ValueError("a number that is too large or too small to keep")
+        raise ValueError("a number is too large or too small to store")
 
 
 Fields = Annotated[dict[str, Any], AfterValidator(_storable)]
@@ -75,15 +75,15 @@ Profile = Annotated[
     AfterValidator(_storable),
     AfterValidator(_described),
     Field(
-        description="Free fields, up to 16 KiB in all. `goals` and `recent_topics` are a text or a "
-        "list of texts, `skill_level` is a text or a whole number."
+        description="Free fields of up to 16 KiB. `goals` and `recent_topics` are a string or "
+        "a list of strings, `skill_level` is a string or an integer."
     ),
 ]
 ProfileFieldNames = Annotated[
     tuple[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")], ...],
     Field(
         max_length=50,
-        description="What it may note about a person with `update_profile`; "
-        "`name` and `time_zone`, too, if they stand here.",
+        description="Fields that the agent may set with `update_profile`; "
+        "they may include `name` and `time_zone`.",
     ),
 ]

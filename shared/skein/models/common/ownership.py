@@ -41,7 +41,7 @@ def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> 
         ValueError: Both ids are given.
     """
     if user_id is not None and chat_id is not None:
-        raise ValueError("a scope is a person's or a chat's")
+        raise ValueError("a scope belongs to either a person or a chat")
     if user_id is not None:
         return f"user:{user_id}"
     return None if chat_id is None else f"chat:{chat_id}"

@@ -47,19 +47,21 @@ class ContextOverrides(Overrides):
     message_history_limit: Annotated[
         int | None,
         Field(
-            description="Messages of the session that a prompt holds, the current one included; "
-            "up to twice as many while no summary stands for those before.",
+            description="Messages of the session in a prompt, including the current one; "
+            "up to twice as many while no summary covers the earlier ones.",
             ge=2,
             le=200,
         ),
     ] = None
     include_system_messages: Annotated[
         bool | None,
-        Field(description="Whether keywords such as STOP, and notices, are shown to the agent."),
+        Field(description="Whether prompts show keywords such as STOP, and notices."),
     ] = None
     max_context_tokens: Annotated[
         int | None,
-        Field(description="Tokens of history and summary.", ge=100, le=1_000_000),
+        Field(
+            description="Maximum tokens of history and summary in a prompt.", ge=100, le=1_000_000
+        ),
     ] = None
     reserved_response_tokens: Annotated[
         int | None,
@@ -68,31 +70,31 @@ class ContextOverrides(Overrides):
     tokenizer_model: Annotated[
         str | None,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
-        Field(description="Model whose tokens are counted."),
+        Field(description="Model whose tokenizer counts tokens."),
     ] = None
     conversation_gap_minutes: Annotated[
         int | None,
-        Field(
-            description="Silence, in minutes, after which a new session begins.", ge=1, le=525_600
-        ),
+        Field(description="Minutes of silence after which a new session begins.", ge=1, le=525_600),
     ] = None
     context_reset_phrases: Annotated[
         ResetPhrases | None,
-        Field(description="Whole messages, in any case, that begin a new session."),
+        Field(description="Messages that begin a new session, compared without case."),
     ] = None
     context_caching: Annotated[
         bool | None,
-        Field(description="Whether a container keeps what changes rarely."),
+        Field(description="Whether containers cache data that changes rarely."),
     ] = None
     context_cache_seconds: Annotated[
-        int | None, Field(description="How long it keeps that.", ge=1, le=86_400)
+        int | None, Field(description="Maximum age of cached data in seconds.", ge=1, le=86_400)
     ] = None
     auto_summary: Annotated[
-        bool | None, Field(description="Whether the chat is summed up by itself.")
+        bool | None, Field(description="Whether summaries of the chat are made automatically.")
     ] = None
     summary_message_threshold: Annotated[
         int | None,
-        Field(description="Messages from which on the chat has a shared summary.", ge=1, le=10_000),
+        Field(
+            description="Number of messages from which a chat has a chat summary.", ge=1, le=10_000
+        ),
     ] = None
 
 
@@ -101,15 +103,19 @@ class ReplyOverrides(Overrides):
 
     reply_debounce_seconds: Annotated[
         int | None,
-        Field(description="How long an answer waits for another message.", ge=0, le=900),
+        Field(
+            description="Debounce: seconds that an answer waits for another message.", ge=0, le=900
+        ),
     ] = None
     reply_debounce_max_seconds: Annotated[
         int | None,
-        Field(description="How long it waits in all, however many come.", ge=0, le=900),
+        Field(
+            description="Maximum debounce in seconds, however many messages arrive.", ge=0, le=900
+        ),
     ] = None
     apology: Annotated[
         bool | None,
-        Field(description="Whether a person is told, once, that the answer is late."),
+        Field(description="Whether a person gets one notice that the answer is late."),
     ] = None
 
 
@@ -121,24 +127,27 @@ class TenantLimits(Overrides):
     """Rate limits and token limits of a tenant; 0 means no limit."""
 
     user_messages_per_minute: Annotated[
-        int | None, Field(description="Messages of one person in a minute.", ge=0)
+        int | None, Field(description="Messages per person and minute.", ge=0)
     ] = None
     user_tokens_per_day: Annotated[
-        int | None, Field(description="Model tokens on behalf of one person in a day.", ge=0)
+        int | None, Field(description="Model tokens per person and day.", ge=0)
     ] = None
     user_chat_changes_per_hour: Annotated[
         int | None,
-        Field(description="Chats opened and members changed by one person in an hour.", ge=0),
+        Field(description="Opened chats and member changes per person and hour.", ge=0),
     ] = None
     tenant_messages_per_minute: Annotated[
-        int | None, Field(description="Messages of all people in a minute.", ge=0)
+        int | None, Field(description="Messages of all people per minute.", ge=0)
     ] = None
     tenant_tokens_per_day: Annotated[
-        int | None, Field(description="Model tokens of all runs in a day.", ge=0)
+        int | None, Field(description="Model tokens of all runs per day.", ge=0)
     ] = None
     background_tokens_per_day: Annotated[
         int | None,
-        Field(description="Model tokens of summaries and memories in a day (UTC).", ge=0),
+        Field(
+            description="Model tokens of summaries and memories per day (UTC).",
+            ge=0,
+        ),
     ] = None
 
 
@@ -146,10 +155,10 @@ class Retention(Overrides):
     """The retention of messages and runs; None means without limit."""
 
     message_days: Annotated[
-        int | None, Field(description="Days that messages are kept.", ge=1, le=36_500)
+        int | None, Field(description="Retention of messages in days.", ge=1, le=36_500)
     ] = None
     run_days: Annotated[
-        int | None, Field(description="Days that runs are kept.", ge=1, le=36_500)
+        int | None, Field(description="Retention of runs in days.", ge=1, le=36_500)
     ] = None
 
 
@@ -161,12 +170,15 @@ class RolloutOverride(Overrides):
     """Overrides of the roll-out of context."""
 
     context_enabled: Annotated[
-        bool | None, Field(description="Whether prompts hold more than the current message.")
+        bool | None,
+        Field(description="Whether prompts contain context; otherwise, only the current message."),
     ] = None
     context_rollout_percent: Annotated[
         Percentage | None,
         Field(
-            description="For how many of the people, in percent, to the hundredth.", ge=0, le=100
+            description="Percentage of people whose prompts contain context, with two decimals.",
+            ge=0,
+            le=100,
         ),
     ] = None
 
@@ -180,7 +192,7 @@ class StackOverrides(RolloutOverride):
 
 
 class ChatOverridesChange(JsonTypes, ChatOverrides):
-    """What an agent or a line is to say: left out, a field stays; null, it is said no more."""
+    """Changes to the settings of an agent or line. Omitted fields stay; null removes a setting."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -190,7 +202,7 @@ class ChatOverridesChange(JsonTypes, ChatOverrides):
 
 
 class TenantOverridesChange(JsonTypes, TenantOverrides):
-    """What a tenant is to say: left out, a field stays; null, it is said no more."""
+    """Changes to a tenant's settings. Omitted fields stay; null removes a setting."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -19,10 +19,10 @@ ModelText = Annotated[str, AfterValidator(well_formed)]
 
 
 class TokenUsage(Value):
-    """What a call cost, in tokens, as the provider counted them.
+    """The tokens of a model call, as the provider counted them.
 
     Attributes:
-        cached_tokens: How many of the input its prefix cache served; most charge less for those.
+        cached_tokens: Input tokens that the provider's prefix cache served; often cheaper.
     """
 
     input_tokens: int = 0
@@ -38,10 +38,10 @@ class TokenUsage(Value):
 
 
 class ToolCall(Value):
-    """The model asks for a tool; `arguments` is JSON text, as the model wrote it, unchecked.
+    """A tool call of the model; `arguments` is the unchecked JSON text of the model.
 
     Attributes:
-        cut_from: How many characters the arguments had, if only their beginning is recorded. Such a
+        cut_from: The original number of characters, if the recorded arguments were cut. Such a
             call is refused.
     """
 

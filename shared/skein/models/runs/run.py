@@ -173,7 +173,7 @@ class Run(Stored):
         """
         match = RUN_ID.fullmatch(run_id)
         if match is None:
-            raise ValueError("not the id of a run")
+            raise ValueError("not a run id")
         return match["home"]
 
     @staticmethod

@@ -22,7 +22,7 @@ STEP = "#STEP#"  # between the sort key of a run and the number of its step
 
 
 class PromptSection(Value):
-    """One section of a prompt as it was given: its name, its size and its words."""
+    """One section of a prompt: its name, its size in tokens and its text."""
 
     name: str
     tokens: int
@@ -30,24 +30,23 @@ class PromptSection(Value):
 
 
 class HistoryTurn(Value):
-    """One message of the chat, where the history stands as roles."""
+    """One message of the history, with a role of the chat-completion API."""
 
     role: Literal["user", "assistant"]
     text: str
 
 
 class PromptRecord(Value):
-    """What a model was given.
+    """The prompt of an activation, as the model got it.
 
     Attributes:
-        sections: In order; where the history stands as `turns`, its section holds no text.
-        total_tokens: Of all sections together, the blank lines between them included.
-        stable: How many of the sections stand before the `turns`.
-        turns: The history as roles; None where it is part of the sections.
-        current: Position among the turns of the message that is to be answered; after them all,
-            if there is none.
-        nudge: The last message, where nobody else's stands there.
-        marks: What an operator should know of how it came about, e.g. that something was left out.
+        sections: The sections in order. If the history is in `turns`, its section has no text.
+        total_tokens: Tokens of all sections, including the blank lines between them.
+        stable: Number of sections before the `turns`.
+        turns: The history as messages with roles; null if the history is a section.
+        current: Position in `turns` of the message to answer; the end if there is none.
+        nudge: The text of the final user message, if no message to answer comes last.
+        marks: Notes on how the prompt was built, e.g. that content was left out.
     """
 
     sections: tuple[PromptSection, ...]
@@ -133,7 +132,7 @@ def _joined(sections: tuple[PromptSection, ...]) -> str:
 
 
 class ToolResult(Value):
-    """What a tool gave back; `content` is what the model was shown."""
+    """The result of a tool call; `content` is the text that the model was shown."""
 
     call_id: str
     name: str

@@ -58,4 +58,4 @@ def _shortened(value: Any) -> Any:
 
 def _named_once(members: list[tuple[str, Any]]) -> None:
     if len({name for name, _ in members}) < len(members):
-        raise ValueError("a member is named twice")
+        raise ValueError("a field appears twice")

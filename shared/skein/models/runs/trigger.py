@@ -10,10 +10,10 @@ ResumeStatus = Literal["reply", "timeout"]
 
 
 class PlanTrigger(Value):
-    """A plan came due.
+    """The plan that triggered a run.
 
     Attributes:
-        chat_id: The chat in which it was set, where what it is about belongs.
+        chat_id: The chat in which the plan was made.
     """
 
     id: Identifier
@@ -24,11 +24,11 @@ class PlanTrigger(Value):
 
 
 class ServiceTrigger(Value):
-    """An outside service reported something.
+    """The webhook service that triggered a run.
 
     Attributes:
-        payload: Its JSON as it came.
-        chat_id: The chat that the payload names, to whose people the service reports.
+        payload: The JSON of the webhook, unchanged.
+        chat_id: The chat that the payload names; the service reports to its members.
     """
 
     id: Identifier
@@ -38,17 +38,17 @@ class ServiceTrigger(Value):
 
 
 class Trigger(Value):
-    """Why a run was started.
+    """The trigger of a run.
 
     Attributes:
-        type: What kind of thing woke the agent.
-        seq: The message that the prompt marks: the newest by a person, else the newest.
-        from_seq: The first of the messages that this run is to answer.
-        by: Who wrote that message, or asked for the run.
-        traced_to: The person that an agent's message or a plan traces back to; None for a person's
-            own message, and where no person stands behind the trigger.
-        plan: Of a plan's run: what it is to do.
-        service: Of a service's run: what it was told.
+        type: The kind of trigger.
+        seq: The message that the prompt marks: the newest of a person, or else the newest.
+        from_seq: The first message that the run answers.
+        by: The author of the message `seq`, or the person who requested the run.
+        traced_to: The person that an agent's message or a plan traces back to; null for a person's
+            own message, and if there is no such person.
+        plan: The plan, if a plan triggered the run.
+        service: The service and its payload, if a webhook triggered the run.
     """
 
     type: TriggerType

@@ -32,9 +32,9 @@ def _name(text: str) -> str:
         ValueError: The name is not printable, or looks like a document id.
     """
     if not text.isprintable():
-        raise ValueError("a name is one line of characters that can be seen")
+        raise ValueError("a name must be one line of visible characters")
     if ID_PATTERN.fullmatch(text):
-        raise ValueError("a name may not look like a document's id")
+        raise ValueError("a name must not look like a document id")
     return text
 
 
@@ -65,7 +65,7 @@ class Folder(Value):
     @model_validator(mode="after")
     def _one_owner(self) -> Self:
         if (self.agent_id is None) == (self.chat_id is None):
-            raise ValueError("documents are an agent's or a chat's")
+            raise ValueError("a document belongs to either an agent or a chat")
         return self
 
     @property

@@ -42,7 +42,7 @@ def succeed(table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMemb
         return []
     for agent in snapshot.agents:
         if agent.running_run or agent.resuming or agent.wait:
-            raise Conflict("an agent is at work in a chat of this number; try again in a minute")
+            raise Conflict("an agent is running in a chat of this number; try again in a minute")
     chat, write = _chat_with(snapshot.chat, old, new)
     return [
         write,

@@ -68,7 +68,9 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
         except ConditionFailed as failure:
             if 0 not in failure.failed:
                 raise
-            logger.warning("a thing of this name was there already", extra={"agent_id": agent_id})
+            logger.warning(
+                "item dropped in a merge: its name is already taken", extra={"agent_id": agent_id}
+            )
             table.write(gone)
     for name in names:
         table.write(Delete(home.renamed_key(name)))

@@ -75,7 +75,9 @@ class Numbers:
             try:
                 self._move_rest(merge)
             except SkeinError as error:  # the tick completes the merge later
-                logger.warning("the rest moves later", extra={"why": type(error).__name__})
+                logger.warning(
+                    "user merge incomplete; a retry continues", extra={"why": type(error).__name__}
+                )
         return user
 
     def unlink(self, tenant: str, user_id: str, phone: str) -> User:
@@ -121,15 +123,15 @@ class Numbers:
         user_key, owner_key = User.key_of(tenant, user_id), PhoneOwner.key_of(tenant, phone)
         found = self.table.get_many([user_key, owner_key])
         if user_key not in found:
-            raise NotFound("there is no such person")
+            raise NotFound("user not found")
         user = User.from_item(found[user_key])
         if user.erasure_id is not None:
-            raise NotFound("there is no such person")
+            raise NotFound("user not found")
         owner = PhoneOwner.from_item(found[owner_key]) if owner_key in found else None
         if owner is not None and owner.user_id == user_id:
             return user, None
         if len(user.phones) >= MAX_PHONES:
-            raise Conflict(f"a person has at most {MAX_PHONES} numbers")
+            raise Conflict(f"a user may have at most {MAX_PHONES} phone numbers")
         if owner is None:
             new = PhoneOwner(tenant=tenant, phone=phone, user_id=user_id)
             linked, write = revise(user, {"phones": (*user.phones, phone)})
@@ -142,7 +144,7 @@ class Numbers:
         former = User.from_item(item) if item else None
         if former is None or not former.by_phone or former.phones != (owner.phone,):
             details = {"phones": [owner.phone]}
-            raise Conflict("a phone number is somebody else's", details=details)
+            raise Conflict("the phone number belongs to another user", details=details)
         return former
 
     def _merge(self, user: User, former: User, phone: str) -> tuple[User, Merge]:
@@ -176,14 +178,14 @@ class Numbers:
         for chat_id in {PhoneChat.from_item(item).chat_id for item in page.items}:
             writes.extend(self._succession(user, former.as_member.ref, chat_id))
         if len(writes) > MAX_TRANSACTION_ITEMS:
-            raise Conflict("the number leads to too many chats to move them at once")
+            raise Conflict("the phone number has too many chats to move in one request")
         self.table.transact(writes)
         return merged, merge
 
     def _unlink_once(self, tenant: str, user_id: str, phone: str) -> User:
         item = self.table.get(User.key_of(tenant, user_id))
         if item is None:
-            raise NotFound("there is no such person")
+            raise NotFound("user not found")
         user = User.from_item(item)
         if phone not in user.phones:
             return user

@@ -33,7 +33,7 @@ class ChatSnapshot(NamedTuple):
             NotFound: `ref` is not a member, so the chat must look as if it did not exist.
         """
         if self.member(ref) is None:
-            raise NotFound("there is no such chat")
+            raise NotFound("chat not found")
         return self
 
     @property
@@ -58,7 +58,7 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
     first = Membership.LEFT_PREFIX if closed else Membership.PREFIX
     page = table.query(chat_partition(tenant, chat_id), first=first, last=META)
     if not page.items or page.items[-1]["sk"] != META:
-        raise NotFound("there is no such chat")
+        raise NotFound("chat not found")
     *members, chat = page.items
     return ChatSnapshot(Chat.from_item(chat), tuple(Membership.from_item(item) for item in members))
 

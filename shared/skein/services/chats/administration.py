@@ -163,7 +163,7 @@ class ChatAdministration:
             writes.extend(released)
             jobs.extend(following)
             if agent.queued_run is not None:
-                writes.append(_canceled(agent, now, "the chat was discarded"))
+                writes.append(_canceled(agent, now, "the chat is discarded"))
             if agent.queued_run is not None or agent.wait is not None:
                 change = {"queued_run": None, "wait": None}
                 writes.append(Update(agent.key, change, condition=slots_unchanged(agent)))
@@ -343,11 +343,11 @@ def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
     """
     refs = tuple(dict.fromkeys([by.ref, *(member.ref for member in new.members)]))
     if new.kind == "direct" and len(refs) != DIRECT_MEMBERS:
-        raise Unprocessable("a direct chat has exactly two members, the caller among them")
+        raise Unprocessable("a direct chat must have exactly two members, including the caller")
     if len(refs) > MAX_MEMBERS:
-        raise Unprocessable(f"a chat has at most {MAX_MEMBERS} members")
+        raise Unprocessable(f"a chat may have at most {MAX_MEMBERS} members")
     if sum(member.kind == "agent" for member in refs) > MAX_AGENTS:
-        raise Unprocessable(f"a chat has at most {MAX_AGENTS} agents")
+        raise Unprocessable(f"a chat may have at most {MAX_AGENTS} agents")
     return refs
 
 
@@ -368,7 +368,7 @@ def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> E
         return Earlier(None, chat_id)
     chat = Chat.from_item(item)
     if all(member.ref != by for member in chat.roster):
-        raise Conflict("a chat was opened under this client_id before, and the caller has left it")
+        raise Conflict("this client_id belongs to a chat that the caller has left")
     return Earlier(chat, chat.id)
 
 
@@ -468,7 +468,7 @@ def _check_open(chat: Chat) -> None:
 def _check_changeable(chat: Chat) -> None:
     _check_open(chat)
     if chat.kind == "direct":
-        raise Conflict("the members of a direct chat do not change")
+        raise Conflict("the members of a direct chat cannot change")
 
 
 def _canceled(agent: Membership, now: datetime, why: str) -> Update:

@@ -40,12 +40,12 @@ class OwnChats:
         try:
             snapshot = self.snapshot(tenant, chat_id)
         except NotFound:
-            raise NotFound("you are in no chat with this id") from None
+            raise NotFound("chat not found: you are not a member of a chat with this id") from None
         member = snapshot.member(agent)
         if member is None:
-            raise NotFound("you are in no chat with this id")
+            raise NotFound("chat not found: you are not a member of a chat with this id")
         if snapshot.chat.discarded_at is not None:
-            raise Conflict("this chat was discarded")
+            raise Conflict("this chat is discarded")
         return snapshot.chat, member
 
     def newest_messages(
@@ -78,7 +78,9 @@ class OwnChats:
         messages = [message for message in read if message.kind == "text"][-limit:]
         audience = audience_of(chat, since_seq=messages[0].seq if messages else chat.last_seq)
         if place is not None and not may_show(audience, place):
-            raise Forbidden("what was said there is private, and must not be told here")
+            raise Forbidden(
+                "that chat is private; its messages must not be shown to the members of this chat"
+            )
         return messages, audience
 
     def stage(self, borrowed: Borrowed, claim: Claim) -> None:

@@ -130,7 +130,7 @@ class Commit:
     def log(self, message: Message) -> None:
         """Log a message with its runs and deliveries, so that logs can be followed."""
         logger.info(
-            "a message was posted",
+            "message posted",
             extra={
                 "chat_id": message.chat_id,
                 "seq": message.seq,
@@ -198,7 +198,7 @@ class Chats:
         if sender is None or snapshot.chat.discarded_at is not None:
             return Posted(self._posted_while_open(new, sender), created=False)
         if new.reply_to is not None and not 1 <= new.reply_to <= snapshot.chat.last_seq:
-            raise Unprocessable("reply_to names no message of this chat")
+            raise Unprocessable("reply_to is not a message of this chat")
 
         now = self.clock.now()
         snapshot = brought_up(self.table, snapshot, sender, new.overrides)
@@ -227,7 +227,7 @@ class Chats:
         if earlier is not None:
             return earlier
         if sender is None:
-            raise NotFound("there is no such chat")
+            raise NotFound("chat not found")
         raise Conflict("the chat is discarded")
 
     def _commit(

@@ -148,10 +148,10 @@ class ChatViews:
         place_key = Membership.key_of(tenant, chat_id, person)
         found = self.table.get_many([chat_key, place_key])
         if chat_key not in found or place_key not in found:
-            raise NotFound("there is no such chat")
+            raise NotFound("chat not found")
         own = OwnChat(Chat.from_item(found[chat_key]), Membership.from_item(found[place_key]))
         if not own.place.active:
-            raise NotFound("there is no such chat")
+            raise NotFound("chat not found")
         return own
 
     def messages(

@@ -129,7 +129,7 @@ class CircuitBreaker:
                 return
             self._failures.clear()
             self._opened_at = now
-        logger.error("a circuit opened", extra={"dependency": self._dependency})
+        logger.error("circuit breaker opened", extra={"dependency": self._dependency})
         self._metrics.count("CircuitsOpened")
 
     def _succeed(self, *, probes: bool) -> None:
@@ -137,7 +137,7 @@ class CircuitBreaker:
             return
         with self._lock:
             self._opened_at, self._probed_at = None, None
-        logger.info("a circuit closed", extra={"dependency": self._dependency})
+        logger.info("circuit breaker closed", extra={"dependency": self._dependency})
 
     def _forget(self, *, probes: bool) -> None:
         """Release the probe without an outcome, so that the next call can be the probe."""

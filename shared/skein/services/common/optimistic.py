@@ -63,7 +63,7 @@ def optimistic(clock: Clock, attempt: Callable[[], Result]) -> Result:
     try:
         return retrying(attempt)
     except RetryError as error:
-        raise Contention(f"an optimistic write lost {MAX_TRIES} times") from error
+        raise Contention(f"an optimistic lock failed {MAX_TRIES} times") from error
 
 
 def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:

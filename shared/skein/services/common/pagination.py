@@ -24,8 +24,8 @@ DEFAULT_PAGE = 50
 ROWS = 100  # of a relation in one query; a batch of reads holds as many
 MAX_CURSOR_CHARACTERS = 1_000
 HIGHEST = "\U0010ffff"  # sorts after every character that people may put into a key
-FULL = "nothing more can be kept here"
-FOREIGN = "the cursor is not one that this list gave"
+FULL = "the storage for this chat, person or agent is full"
+FOREIGN = "the cursor is not a cursor of this list"
 MAX_PAGE_BYTES = 2_500_000  # a Lambda response holds 6 MB, in which quotes count double
 
 # The form of a sort key in a cursor.

@@ -49,7 +49,7 @@ def after_a_while(text: str, now: datetime) -> datetime:
         )
     seconds = int(match["n"]) * _SECONDS[match["unit"]]
     if seconds > FARTHEST.total_seconds():
-        raise Unprocessable("run_after must not mean more than ten years")
+        raise Unprocessable("run_after must not be longer than ten years")
     return now + timedelta(seconds=seconds)
 
 
@@ -65,7 +65,7 @@ def moment_of(text: str, zone: ZoneInfo, now: datetime) -> datetime:
     form = text.strip().upper()
     try:
         if _MOMENT.fullmatch(form) is None:
-            raise ValueError("not of this form")  # noqa: TRY301 - one answer to every bad time
+            raise ValueError("not a valid time")  # noqa: TRY301 - one answer to every bad time
         named = datetime.fromisoformat(form)
         moment = to_utc(named if named.tzinfo else named.replace(tzinfo=zone))
     except (ValueError, OverflowError):
@@ -74,9 +74,9 @@ def moment_of(text: str, zone: ZoneInfo, now: datetime) -> datetime:
             "plan's time zone"
         ) from None
     if moment <= now:
-        raise Unprocessable("scheduled_at must lie in the future")
+        raise Unprocessable("scheduled_at must be in the future")
     if moment > now + FARTHEST:
-        raise Unprocessable("scheduled_at must not lie more than ten years ahead")
+        raise Unprocessable("scheduled_at must be at most ten years in the future")
     return moment
 
 

@@ -49,7 +49,7 @@ class Lookup:
             )
             free = self._unowned(delivery, index, found)
         except Transient as error:
-            logger.warning("an unclear post could not be looked up: %s", error)
+            logger.warning("failed to look up an SMS with unknown outcome: %s", error)
             patient = may_look_up_again(posted_at, now)
             hold.save_part(index, (lambda p: looked_at_later(p, later)) if patient else given_up)
             return True

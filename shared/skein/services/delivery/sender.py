@@ -98,7 +98,7 @@ class SmsSender:
         try:
             found = self._book.read(job.tenant, job.chat_id, job.delivery_id)
         except NotFound:
-            logger.warning("a job names no delivery", extra={"delivery_id": job.delivery_id})
+            logger.warning("delivery of a job not found", extra={"delivery_id": job.delivery_id})
             return
         follow(found.followed_by)
         now = self._clock.now()
@@ -122,7 +122,7 @@ class SmsSender:
         try:
             self._carry_on(hold, recipient, job, deadline)
         except (LostLease, NotFound):
-            logger.info("a delivery was taken over", extra={"delivery_id": found.id})
+            logger.info("delivery taken over by another worker", extra={"delivery_id": found.id})
 
     @correlated()
     def report(self, report: StatusReport) -> None:
@@ -135,11 +135,11 @@ class SmsSender:
         delivery = self._book.read(report.tenant, report.chat_id, report.delivery_id)
         follow(delivery.followed_by)
         logger.info(
-            "Twilio reports on a text",
+            "SMS status received from Twilio",
             extra={"status": report.status, "delivery_id": delivery.id, "part": report.part},
         )
         if report.part >= len(delivery.parts):
-            raise NotFound("there is no such part of this delivery")
+            raise NotFound("delivery part not found")
         now = self._clock.now()
 
         def change(delivery: Delivery) -> Delivery:
@@ -171,7 +171,7 @@ class SmsSender:
         its job is sent again with a delay of 2 seconds.
         """
         user_id = hold.delivery.user_id
-        give_up = _canceled("the number is not theirs any more")
+        give_up = _canceled("the phone number no longer belongs to the person")
         hold.save(lambda found: give_up(found) if found.user_id == user_id else _released(found))
         if not hold.delivery.settled:
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
@@ -185,7 +185,7 @@ class SmsSender:
             return
         recipient: Recipient | None = known
         if not hold.delivery.parts:
-            hold.save(_canceled("there is nothing to send"))
+            hold.save(_canceled("the message has no text to send"))
         posted = False
         while (index := next_part(hold.delivery)) is not None and not hold.delivery.settled:
             part = hold.delivery.parts[index]
@@ -227,18 +227,18 @@ class SmsSender:
         try:
             sent = self._sms.send(outgoing(hold.delivery, index, self._settings))
         except Ambiguous as error:
-            logger.warning("a post is unclear: %s", error)
+            logger.warning("outcome of an SMS to Twilio unknown: %s", error)
             self._metrics.count("PostsUnclear")
         except SmsRejected as error:
-            logger.warning("a text was refused: %s", error)
+            logger.warning("SMS rejected by Twilio: %s", error)
             self._refused(hold, index, error.code)
         except (Throttled, Unavailable) as error:
-            logger.warning("a text was not taken: %s", error)
+            logger.warning("SMS not accepted by Twilio, will retry: %s", error)
             hold.save_part(index, lambda part: not_taken(part, self._clock.now()))
         else:
             hold.save_part(index, lambda part: answered(part, sent, self._clock.now()))
             logger.info(
-                "Twilio took a text", extra={"delivery_id": hold.delivery.id, "part": index}
+                "SMS accepted by Twilio", extra={"delivery_id": hold.delivery.id, "part": index}
             )
             self._metrics.count("SegmentsSent", hold.delivery.parts[index].segments)
 

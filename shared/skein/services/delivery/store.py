@@ -67,7 +67,7 @@ class DeliveryStore:
         """
         item = self.table.get(Delivery.key_of(tenant, chat_id, delivery_id))
         if item is None:
-            raise NotFound("there is no such delivery")
+            raise NotFound("delivery not found")
         return Delivery.from_item(item)
 
     def save(self, known: Delivery, change: Change, *, owned: bool) -> Delivery:
@@ -130,7 +130,7 @@ class DeliveryStore:
         try:
             self.table.write(Update(place_key(delivery), set=change, condition=Exists()))
         except ConditionFailed:
-            logger.warning("an opt-out came for somebody who is gone")
+            logger.warning("opt-out ignored: user not found")
 
     def _reread(self, known: Delivery) -> Delivery:
         return self.read(known.tenant, known.chat_id, known.id)
@@ -167,7 +167,7 @@ class DeliveryStore:
     def _count(self, before: Delivery, after: Delivery) -> None:
         if after.status == "failed" and before.status != "failed":
             codes = [part.error_code for part in after.parts if part.lost]
-            logger.error("a text failed", extra={"delivery_id": after.id, "codes": codes})
+            logger.error("SMS delivery failed", extra={"delivery_id": after.id, "codes": codes})
             self.metrics.count("DeliveriesFailed")
 
 

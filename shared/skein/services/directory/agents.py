@@ -49,7 +49,7 @@ class Agents:
         """
         agent = self._find(tenant, agent_id)
         if agent.deleted_at is not None:
-            raise NotFound("there is no such agent")
+            raise NotFound("agent not found")
         return agent
 
     def reach(
@@ -74,9 +74,9 @@ class Agents:
             keys.append(Chat.key_of(tenant, chat_id))
         found = self.table.get_many(keys)
         if keys[0] not in found or Agent.from_item(found[keys[0]]).deleted_at is not None:
-            raise NotFound("there is no such agent")
+            raise NotFound("agent not found")
         if any(key not in found for key in keys):
-            raise NotFound("there is no such chat" if chat_id else "there is no such person")
+            raise NotFound("chat not found" if chat_id else "user not found")
         scope = private_scope(user_id=user_id, chat_id=chat_id)
         return Reach(tenant=tenant, agent_id=agent_id, scopes=(scope,))
 
@@ -142,7 +142,7 @@ class Agents:
     def _find(self, tenant: str, agent_id: str) -> Agent:
         item = self.table.get(Agent.key_of(tenant, agent_id))
         if item is None:
-            raise NotFound("there is no such agent")
+            raise NotFound("agent not found")
         return Agent.from_item(item)
 
 

@@ -56,14 +56,14 @@ def named_members(
         and (keys[member] not in found or Agent.from_item(found[keys[member]]).deleted_at)
     ]
     if unknown:
-        raise NoSuchAgent("there is no such agent", details={"agent_ids": unknown})
+        raise NoSuchAgent("agent not found", details={"agent_ids": unknown})
     strangers = [
         member.id
         for member in members
         if member.kind == "user" and member.id != caller.id and keys[member] not in found
     ]
     if strangers:
-        raise NotFound("there is no such person", details={"user_ids": strangers})
+        raise NotFound("user not found", details={"user_ids": strangers})
     named: list[NamedMember] = []
     for member in members:
         item = found.get(keys[member])
@@ -71,7 +71,7 @@ def named_members(
             named.append(Agent.from_item(found[keys[member]]).as_member)
         elif item is not None:
             if User.from_item(item).erasure_id is not None:
-                raise Conflict("this person is being erased", details={"user_id": member.id})
+                raise Conflict("this user is being erased", details={"user_id": member.id})
             named.append(User.from_item(item).as_member)
         else:
             user = User(tenant=tenant, id=caller.id, name=caller.name, created_at=now)

@@ -40,8 +40,8 @@ class Lines:
             )
         except ConditionFailed as failure:
             if 1 in failure.failed:
-                raise Unprocessable("there is no such agent") from failure
-            raise Conflict("this number is a line already") from failure
+                raise Unprocessable("agent not found") from failure
+            raise Conflict("this phone number is already a line") from failure
         return line
 
     def get(self, tenant: str, phone: str) -> Line:
@@ -52,7 +52,7 @@ class Lines:
         """
         item = self.table.get(Line.key_of(phone))
         if item is None or item["tenant"] != tenant:
-            raise NotFound("there is no such line")
+            raise NotFound("line not found")
         return Line.from_item(item)
 
     def list(
@@ -97,7 +97,7 @@ class Lines:
             self.table.transact(writes)
         except ConditionFailed as failure:
             if 1 in failure.failed:
-                raise Unprocessable("there is no such agent") from failure
+                raise Unprocessable("agent not found") from failure
             raise
         return revised
 
@@ -111,4 +111,4 @@ class Lines:
         try:
             self.table.write(Delete(line.key, Is("tenant", tenant)))
         except ConditionFailed as failure:
-            raise NotFound("there is no such line") from failure
+            raise NotFound("line not found") from failure

@@ -19,7 +19,7 @@ def e164(number: str) -> str:
         parsed = None
     if parsed is None or parsed.extension or not phonenumbers.is_possible_number(parsed):
         raise Unprocessable(
-            "only full phone numbers in international form are served",
+            "the phone number must be in E.164 form",
             details={"number": number[:64]},
         )
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)

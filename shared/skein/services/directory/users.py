@@ -52,7 +52,7 @@ class Users:
             self.table.transact([Put(user.key, user.to_item(), Missing()), *taken])
         except ConditionFailed as failure:
             if 0 in failure.failed:
-                raise Conflict("there is a person with this id already") from failure
+                raise Conflict("a user with this id already exists") from failure
             raise _number_taken(user.phones, failure) from failure
         return user
 
@@ -65,7 +65,7 @@ class Users:
         item = self.table.get(User.key_of(tenant, user_id))
         user = User.from_item(item) if item is not None else None
         if user is None or user.erasure_id is not None:
-            raise NotFound("there is no such person")
+            raise NotFound("user not found")
         return user
 
     def me(self, tenant: str, person: NamedMember) -> User:
@@ -181,7 +181,7 @@ class Profiles:
             reasons = dict.fromkeys(reason["msg"] for reason in error.errors())
             raise Unprocessable(f"{field}: {'; '.join(reasons)}") from None
         if not change.given:
-            raise Unprocessable(f"{field}: this cannot be taken away")
+            raise Unprocessable(f"{field}: this field cannot be removed")
         done = effect_key(tenant, agent_id, None, effect)
 
         def attempt() -> None:
@@ -227,4 +227,4 @@ def changes_of(user: User, change: UserChange) -> dict[str, Any]:
 def _number_taken(phones: Iterable[str], failure: ConditionFailed) -> Conflict:
     """Build the error that names the taken numbers, whose writes start at position 1."""
     taken = [phone for place, phone in enumerate(phones, 1) if place in failure.failed]
-    return Conflict("a phone number is somebody else's", details={"phones": taken})
+    return Conflict("the phone number belongs to another user", details={"phones": taken})

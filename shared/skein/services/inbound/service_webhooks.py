@@ -70,7 +70,7 @@ class WebhookServices:
         """
         item = self.table.get(Source.key_of(source_id))
         if item is None or item["tenant"] != tenant:
-            raise NotFound("there is no such service")
+            raise NotFound("service not found")
         return Source.from_item(item)
 
     def list(
@@ -133,7 +133,7 @@ class WebhookServices:
         try:
             self.table.write(Delete(source.key, Is("tenant", tenant)))
         except ConditionFailed as failure:
-            raise NotFound("there is no such service") from failure
+            raise NotFound("service not found") from failure
 
     def _write(self, write: Write, tenant: str, agent_ids: tuple[str, ...]) -> None:
         try:
@@ -141,7 +141,7 @@ class WebhookServices:
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise
-            raise Unprocessable("there is no such agent") from failure
+            raise Unprocessable("agent not found") from failure
 
     def receive(self, source_id: str, body: bytes, signature: str) -> tuple[str, ...]:
         """Receive a webhook and start one run for each of the service's agents (idempotent).
@@ -158,12 +158,12 @@ class WebhookServices:
 
         Raises:
             TooLarge: The body is longer than 64 KiB.
-            Forbidden: The service does not exist, or the signature is missing, wrong or too old.
+            Forbidden: The service does not exist, or the signature is missing, invalid or expired.
                 The error does not say which.
             Invalid: The body is not valid JSON.
         """
         if len(body) > MAX_PAYLOAD_BYTES:
-            raise TooLarge(f"the body holds more than {MAX_PAYLOAD_BYTES:,} bytes")
+            raise TooLarge(f"the body is larger than {MAX_PAYLOAD_BYTES:,} bytes")
         known = SOURCE_ID.fullmatch(source_id)
         item = self.table.get(Source.key_of(source_id)) if known else None
         source = Source.from_item(item) if item else None
@@ -172,7 +172,7 @@ class WebhookServices:
         secret = source.secret if source else NO_SECRET
         delivery = verified(secret, signature, body, now)
         if source is None or delivery is None:
-            raise Forbidden("the signature is missing, wrong or too old")
+            raise Forbidden("the signature is missing, invalid or expired")
         payload = compact_json(body)
         service = ServiceTrigger(
             id=source.id, name=source.name, payload=payload, chat_id=chat_named_in(payload)

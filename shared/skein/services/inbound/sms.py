@@ -99,7 +99,7 @@ class Ingest:
         """
         known = self._look_up(line, address.phone)
         if known.is_line:
-            logger.warning("a text from one of our own lines is ignored")
+            logger.warning("SMS ignored: its sender is a line of Skein")
             self.metrics.count("TextsFromOwnLines")
             return None
         place = _fitting(known, line=line) or self._open(line, address.phone)
@@ -108,7 +108,7 @@ class Ingest:
         try:
             try:
                 return self._post(line, address, place, sms, keyword, over)
-            except (Conflict, NotFound):  # the chat was discarded, or the person has left
+            except (Conflict, NotFound):  # the chat is discarded, or the person has left
                 place = self._open(line, address.phone, instead_of=place)
                 return self._post(line, address, place, sms, keyword, over)
         except ExtraWriteFailed:
@@ -135,7 +135,7 @@ class Ingest:
     def _line(self, phone: str) -> Line:
         item = self.table.get(Line.key_of(phone))
         if item is None:
-            raise NotFound("this number is not a line of ours")
+            raise NotFound("line not found")
         return Line.from_item(item)
 
     def _keyword(self, line: Line, place: _Place, sms: InboundSms) -> Keyword | None:
@@ -281,7 +281,7 @@ class Ingest:
         agent, user, *places = (found.get(key) for key in keys)
         there = [Membership.from_item(item) for item in places if item is not None]
         if agent is None or Agent.from_item(agent).deleted_at is not None:
-            raise NotFound("nobody answers this line")
+            raise NotFound("the line has no agent")
         return (
             Agent.from_item(agent),
             User.from_item(user) if user else None,

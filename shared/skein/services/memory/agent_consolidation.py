@@ -103,7 +103,10 @@ class AgentConsolidation:
                     self.book.fail(work, at, chunk, str(failure), spent + failure.usage)
                     return True
                 except Overtaken:
-                    logger.info("an agent's mark has moved", extra={"chat_id": chat.id})
+                    logger.info(
+                        "consolidation stopped: the agent's watermark has moved",
+                        extra={"chat_id": chat.id},
+                    )
                     return True
                 at, spent = chunk.mark, TokenUsage()
         if at.seq < until:

@@ -112,7 +112,7 @@ class ChunkCommitter:
             ]
             if len(writes) > MAX_WRITES or _size(writes) > MAX_BYTES:
                 spent = extracted.usage if extracted else TokenUsage()
-                raise TooMuch("it is more than a transaction holds", spent)
+                raise TooMuch("the memories do not fit into one transaction", spent)
             try:
                 self.table.transact(writes)
             except Ambiguous:
@@ -156,7 +156,7 @@ class ChunkCommitter:
 
         failures = optimistic(self.clock, attempt)
         logger.warning(
-            "a consolidation failed",
+            "consolidation failed",
             extra={"chat_id": work.chat.id, "agent_id": work.agent.id, "why": why},
         )
         self.metrics.count("ConsolidationsFailed")

@@ -96,8 +96,8 @@ class Extractor:
         entries = entries_in(answer.text, core)
         if entries is None:
             if answer.usage.output_tokens >= request.max_output_tokens:
-                raise TooMuch("the answer has no end", answer.usage)
-            raise ExtractionFailed("the answer cannot be read", answer.usage)
+                raise TooMuch("the answer was cut off", answer.usage)
+            raise ExtractionFailed("the answer could not be parsed", answer.usage)
         if len(entries) > MAX_ENTRIES:
             raise TooMuch(f"the answer has {len(entries)} entries", answer.usage)
         return Extracted(entries, answer.usage)

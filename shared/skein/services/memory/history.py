@@ -88,7 +88,7 @@ class ConsolidationRequests:
         """
         key = Chat.key_of(tenant, chat_id)
         if self.table.get(key) is None:
-            raise NotFound("there is no such chat")
+            raise NotFound("chat not found")
         first = ConsolidationRecord.key_of(tenant, chat_id, "").sk
         after = RowCursor.key_in(cursor, "consolidations")
         if after is not None and not after.startswith(first):

@@ -91,7 +91,7 @@ class Memories:
             LostLease: The guard does not hold.
         """
         if constitutional and kind != "core":
-            raise Unprocessable("only a core memory is constitutional")
+            raise Unprocessable("only a core memory can be constitutional")
         try:
             memory = made(
                 owner,
@@ -158,7 +158,7 @@ class Memories:
                 return memory
             check_change(reach, memory)
             if by_agent and memory.constitutional:
-                raise Conflict("this memory is constitutional: it stays")
+                raise Conflict("a constitutional memory cannot be removed")
             return self._move(memory, guard, deleted_at=self.clock.now())
 
         return optimistic(self.clock, attempt)
@@ -197,7 +197,7 @@ class Memories:
         memories = [Memory.from_item(found[key]) for key in keys if key in found]
         memory = next(filter(reach.shows, memories), None)
         if memory is None:
-            raise NotFound("there is no such memory")
+            raise NotFound("memory not found")
         return memory
 
     def live(self, reach: Reach) -> list[Memory]:

@@ -179,7 +179,7 @@ class Reflection:
         self.usage.add(job.tenant, answer.usage, spread_by=agent.id, background=True)
         chosen = promoted_in(answer.text, fading)
         if chosen is None:
-            self._failed(job, fading, "the answer cannot be read", answer.usage)
+            self._failed(job, fading, "the answer could not be parsed", answer.usage)
             return 0
         # Chosen entries over the limit keep their due pointer; the next day's job asks again.
         wanted_later = {one.id for one in chosen[most:]}
@@ -262,7 +262,7 @@ class Reflection:
     def _failed(
         self, job: ReflectionJob, fading: Sequence[Memory], why: str, usage: TokenUsage
     ) -> None:
-        logger.warning("a reflection failed", extra={"agent_id": job.agent_id, "why": why})
+        logger.warning("reflection failed", extra={"agent_id": job.agent_id, "why": why})
         self.metrics.count("ReflectionsFailed")
         record_id = f"ref_{self.ids.ulid()}"
         self.table.write(self._record(job, fading, usage, record_id, failure=why))

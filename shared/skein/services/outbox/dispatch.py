@@ -33,5 +33,5 @@ class Dispatch:
             try:
                 self.queues.send(batch, delay_seconds=delay_seconds)
             except Transient:
-                logger.warning("jobs not sent", extra={"queue": queue, "jobs": len(batch)})
+                logger.warning("failed to send jobs", extra={"queue": queue, "jobs": len(batch)})
                 self.metrics.count("JobsNotSent", len(batch))

@@ -172,7 +172,7 @@ class DueScanner:
             return None
         except Exception:
             # A broken item must not stop the other items.
-            logger.exception("a due item could not be sent", extra={"key": str(key_of(item))})
+            logger.exception("failed to dispatch a due item", extra={"key": str(key_of(item))})
             self.metrics.count("DueFailed")
             return None
 
@@ -185,7 +185,7 @@ def shards_of(event: Mapping[str, Any]) -> Sequence[int]:
     """
     shards = event.get("shards", ALL_SHARDS)
     if not set(shards) <= set(ALL_SHARDS):
-        raise ValueError(f"there are no such shards: {shards}")
+        raise ValueError(f"unknown shards: {shards}")
     return tuple(shards)
 
 
@@ -217,4 +217,4 @@ def move_on(
     try:
         table.write(Update(key_of(item), set=mark, condition=still_due(item)))
     except Ambiguous:
-        logger.warning("a mark may not have moved", extra={"key": str(key_of(item))})
+        logger.warning("outcome of moving a due pointer unknown", extra={"key": str(key_of(item))})

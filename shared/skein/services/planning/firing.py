@@ -58,7 +58,7 @@ class Firing:
         watched = self._watched(plan, now)
         if watched is None:
             self.table.transact(moved(plan, ended(plan, "canceled", now)))
-            logger.info("a plan ended: its person is away", extra={"agent_id": plan.agent_id})
+            logger.info("plan ended: its person was inactive", extra={"agent_id": plan.agent_id})
             self.metrics.count("PlansLapsed")
             return None
         trigger = PlanTrigger(

@@ -89,7 +89,7 @@ class Goals:
         return goal
 
     def _check_room(self, reach: Reach) -> None:
-        told = f"there are {MAX_GOALS} active goals already; end one first"
+        told = f"there are already {MAX_GOALS} active goals; end one first"
         check_room(self.table, reach, Goal.PREFIX, Goal.from_item, most=MAX_GOALS, told=told)
 
     def complete(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
@@ -119,7 +119,7 @@ class Goals:
             if goal.status == status:
                 return goal
             if goal.status != "active":
-                raise Conflict(f"this goal is {goal.status} already")
+                raise Conflict(f"this goal is already {goal.status}")
             return self._revise(goal, {"status": status}, guard)
 
         return optimistic(self.clock, attempt)
@@ -174,7 +174,7 @@ class Goals:
         """
         goal = self._find(reach, goal_id)
         if goal is None:
-            raise NotFound("there is no such goal")
+            raise NotFound("goal not found")
         return goal
 
     def _find(self, reach: Reach, goal_id: str) -> Goal | None:

@@ -65,7 +65,7 @@ def first_time(kind: str, text: str, time_zone: str, now: datetime) -> datetime:
         return moment_of(text, zone, now)
     at = next_time(text, zone, now)
     if at is None:
-        raise Unprocessable("cron names no time within the next 50 years")
+        raise Unprocessable("cron matches no time in the next 50 years")
     return at
 
 
@@ -224,7 +224,7 @@ class Plans:
         plan = plan.model_copy(update={"id": standing.id, "generation": standing.generation})
         earlier = standing.plan
         if standing.active is None:
-            told = f"there are {MAX_PLANS} active plans already; cancel one first"
+            told = f"there are already {MAX_PLANS} active plans; cancel one first"
             check_room(self.table, reach, Plan.PREFIX, Plan.from_item, most=MAX_PLANS, told=told)
         if earlier is not None:
             plan = plan.model_copy(
@@ -390,7 +390,7 @@ def _shown(reach: Reach, found: list[_Found]) -> Plan:
     plans = [each.active for each in found] + [each.over for each in found]
     shown = [plan for plan in plans if plan is not None and reach.shows(plan)]
     if not shown:
-        raise NotFound("there is no such plan")
+        raise NotFound("plan not found")
     return min(shown, key=lambda plan: (plan.status != "active", not reach.changes(plan)))
 
 

@@ -36,7 +36,7 @@ from skein.services.runs.completion import RunCompletion
 from skein.services.runs.slots import slots_unchanged
 
 FORGOTTEN: dict[str, None] = {"summary": None, "summary_state": None}
-WHY = "somebody who was in this chat is being erased"
+WHY = "a former member of this chat is being erased"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

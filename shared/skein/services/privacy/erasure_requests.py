@@ -52,13 +52,13 @@ class Erasures:
         """
         item = self.table.get(Erasure.key_of(tenant, erasure_id))
         if item is None:
-            raise NotFound("there is no such erasure")
+            raise NotFound("erasure not found")
         return Erasure.from_item(item)
 
     def _request_once(self, tenant: str, user_id: str, by: str, erasure_id: str) -> Erasure:
         item = self.table.get(User.key_of(tenant, user_id))
         if item is None:
-            raise NotFound("there is no such person")
+            raise NotFound("user not found")
         user, now = User.from_item(item), self.clock.now()
         if user.erasure_id is not None:
             return self.get(tenant, user.erasure_id)

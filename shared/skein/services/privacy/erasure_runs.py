@@ -27,7 +27,7 @@ from skein.ports import Table
 from skein.services.privacy.erasure_sweep import ROWS, Sweep, epoch_raised
 from skein.services.runs.completion import RunCompletion
 
-WHY = "somebody whose words it was shown is being erased"
+WHY = "a person whose words the run was shown is being erased"
 SENDING = "send_message"
 
 

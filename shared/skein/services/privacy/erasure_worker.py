@@ -82,7 +82,9 @@ class Eraser:
             if erasure is not None:
                 self._work(erasure, job, deadline)
         except (ConditionFailed, LostLease):
-            logger.info("another worker erases", extra={"erasure_id": job.erasure_id})
+            logger.info(
+                "erasure taken over by another worker", extra={"erasure_id": job.erasure_id}
+            )
 
     # ------------------------------------------------------------------ claiming
 
@@ -199,7 +201,7 @@ class Eraser:
                 Delete(bare, Is("erasure_id", erasure.id)),
             ]
         )
-        logger.info("a person is erased", extra={"erasure_id": erasure.id, "at": rfc3339(now)})
+        logger.info("erasure done", extra={"erasure_id": erasure.id, "at": rfc3339(now)})
 
     # ------------------------------------------------------------------ working records
 

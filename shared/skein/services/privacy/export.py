@@ -112,7 +112,7 @@ class Exports:
         item = self.table.get(User.key_of(tenant, user_id))
         user = User.from_item(item) if item is not None else None
         if user is None or user.erasure_id is not None:
-            raise NotFound("there is no such person")
+            raise NotFound("user not found")
         page = Export(user, [], [], [], [], None)
         size = 0
         before = at

@@ -39,8 +39,8 @@ SHARD_MESSAGES = 600  # per minute: 10 writes per second, well below the limit o
 SHARD_TOKENS = 100_000_000  # per day: about one answer per second
 
 WORDS: dict[What, str] = {
-    "messages": "messages come too fast",
-    "tokens": "what models may spend in a day is spent",
+    "messages": "too many messages",
+    "tokens": "the daily token limit is used up",
 }
 
 logger = logging.getLogger(__name__)
@@ -189,14 +189,14 @@ class RateLimiter:
         if wait:
             self.metrics.count("OverLimit")
             raise RateLimited(
-                "chats are opened, and members changed, too fast",
+                "too many chats opened or members changed",
                 retry_after_seconds=max(1, ceil(wait.total_seconds())),
             )
         full_at = rate.after(allowance.changes_full_at, 1, now)
         try:
             self.table.write(allowance.becoming(now, changes_full_at=full_at)[1])
         except Ambiguous:
-            logger.warning("it is not clear whether a change was counted")
+            logger.warning("outcome of counting a change against a rate limit unknown")
 
     def admit_text(
         self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None
@@ -292,7 +292,7 @@ class RateLimiter:
                 self.table.write(allowance.becoming(now, messages_full_at=full_at)[1])
             except Ambiguous:
                 # A message that may not have been counted is admitted anyway.
-                logger.warning("it is not clear whether a message was counted")
+                logger.warning("outcome of counting a message against a rate limit unknown")
         return refusal
 
     def _allowance(self, tenant: str, owner: str) -> Allowance:

@@ -91,7 +91,8 @@ class TokenBudget:
             except Transient:
                 owner = purse.allowance.owner.partition(":")[0]
                 logger.warning(
-                    "tokens not charged", extra={"tenant": purse.allowance.tenant, "owner": owner}
+                    "failed to charge tokens",
+                    extra={"tenant": purse.allowance.tenant, "owner": owner},
                 )
 
     def _take(self, purse: _Bucket, tokens: int) -> None:
@@ -118,7 +119,9 @@ class TokenBudget:
         rate = purse.rates.tokens
         used = rate.used(purse.allowance.tokens_full_at, self.clock.now())
         if used >= NEARLY * rate.size > used - tokens:
-            logger.warning("a tenant nears its limit", extra={"tenant": purse.allowance.tenant})
+            logger.warning(
+                "tenant has used 80 % of its daily tokens", extra={"tenant": purse.allowance.tenant}
+            )
             self.metrics.count("TenantTokensNearLimit")
 
 

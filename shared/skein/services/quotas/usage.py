@@ -70,7 +70,7 @@ class UsageCounters:
             self.table.write(Update(key, add=counts))
         except Transient:
             counts.pop("background_tokens", None)
-            logger.warning("usage not counted", extra={"tenant": tenant, **counts})
+            logger.warning("failed to count usage", extra={"tenant": tenant, **counts})
             self.metrics.count("UsageLost")
 
     def of_day(self, tenant: str, day: date | None = None) -> DayUsage:
@@ -114,9 +114,12 @@ class Budget:
             OverBudget: The budget of the day is used up.
         """
         if self.spent(tenant):
-            logger.warning("background work waits", extra={"tenant": tenant})
+            logger.warning(
+                "background work postponed: the tenant's budget is used up",
+                extra={"tenant": tenant},
+            )
             self.metrics.count("BackgroundOverBudget")
-            raise OverBudget(f"{tenant} has used its background tokens of the day")
+            raise OverBudget(f"{tenant} has used its daily budget of background tokens")
 
     def next_day(self) -> datetime:
         """Return when the budget of the next day begins."""

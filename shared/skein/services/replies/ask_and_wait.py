@@ -86,7 +86,7 @@ class Asking:
             Rejected: As in `post_message`.
         """
         if claim.run.waits >= MAX_WAITS:
-            raise Conflict(f"a run waits at most {MAX_WAITS} times")
+            raise Conflict(f"a run may wait at most {MAX_WAITS} times")
         self._check_readers(claim)
         self.completion.mark_seen(claim)
         asked = Asked(claim, 0, waiting=True)
@@ -140,11 +140,11 @@ class Asking:
         run = claim.run
         place = snapshot.member(claim.agent)
         if place is None:
-            raise ValueError("the sender was in the chat a moment ago")
+            raise ValueError("the agent has just left the chat")
         if place.wait is not None:
             if place.wait.run_id == run.id:
                 raise LostLease(run.id)
-            raise Conflict("another run of yours waits in this chat already")
+            raise Conflict("another of your runs already waits in this chat")
         reply = self._reply(claim, snapshot, place, sent)
         told = with_results(claim, ["send_message"], sent).run
         changes: dict[str, Any] = {

@@ -116,7 +116,9 @@ class Notices:
         except ExtraWriteFailed as error:
             raise LostLease(run.id) from error
         except (NotFound, Conflict):
-            logger.info("nobody is there to be told", extra={"run_id": run.id})
+            logger.info(
+                "notice skipped: the chat or its recipient is gone", extra={"run_id": run.id}
+            )
 
 
 def in_words(wait: timedelta) -> str:
@@ -190,7 +192,7 @@ class Apologies:
         except ExtraWriteFailed as error:
             raise LostLease(run.id) from error
         except (Rejected, Transient) as error:
-            logger.warning("an apology was not said", extra={"run_id": run.id}, exc_info=error)
+            logger.warning("failed to post an apology", extra={"run_id": run.id}, exc_info=error)
             return
         if posted.created:
             self.metrics.count("Apologies")

@@ -172,7 +172,7 @@ class Activations:
         if place is not None and member is not None and member.key == place.key:
             changed = replace(changed, member=place.model_copy(update=joined.place_changes))
         self.metrics.count("RunsRebuilt")
-        logger.info("an activation was dropped", extra={"run_id": run.id, "reason": "readers"})
+        logger.info("activation dropped", extra={"run_id": run.id, "reason": "readers"})
         return changed
 
     def _with_fresh_chat(

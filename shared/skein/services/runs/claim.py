@@ -104,7 +104,7 @@ def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Clai
         left = table.get(Membership.left_key_of(job.tenant, home, agent))
         found |= {keys[1]: left} if left is not None else {}
     if any(key not in found for key in keys):
-        logger.warning("a job names no run", extra={"run_id": job.run_id})
+        logger.warning("run of a job not found", extra={"run_id": job.run_id})
         return None
     run, *place = (found[key] for key in keys)
     known = {key: found.get(key) for key in beside}

@@ -122,7 +122,7 @@ class RunCompletion:
     def _cancel_once(self, run: Run, error: str, guard: Check | None) -> None:
         found = read_claim(self.table, run.job)
         if found is None or found.run.ended:
-            raise Conflict("this run has ended already")
+            raise Conflict("this run has already ended")
         self.mark_seen(found)
         self._end_once(found, "canceled", error, guard=guard)
 

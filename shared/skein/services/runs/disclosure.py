@@ -10,7 +10,7 @@ from skein.models.common.audience import Audience, may_show
 from skein.models.runs.run import Held, Run
 from skein.services.chat_state.snapshot import ChatSnapshot
 
-PRIVATE_ELSEWHERE = "this would carry private content to people who were not present for it"
+PRIVATE_ELSEWHERE = "this would disclose private content to people who were not present for it"
 
 
 class NotWritable(NotFound):
@@ -33,7 +33,7 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
     if not may_write(run, chat):
         raise NotWritable("the run may not write to this private chat")
     if run.held is None:
-        raise ReadersChanged(f"{run.id}: nothing records what this activation holds")
+        raise ReadersChanged(f"{run.id}: the activation has no record of its held content")
     if chat.id == run.held.chat_id:
         check_readers(run.held, chat)
     elif not may_tell(run, chat.readers, {each.id for each in chat.roster if each.kind == "user"}):

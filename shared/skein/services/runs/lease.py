@@ -91,7 +91,7 @@ class RunLeases:
         if not self._may_begin(found, place, job, now):
             return None
         if run.attempts >= self.settings.max_attempts:
-            last = run.error or "the worker vanished each time"
+            last = run.error or "the worker crashed in every attempt"
             reason = f"gave up after {run.attempts} attempts: {last}"
             self.completion.end(found, "failed", error=reason)
             return None
@@ -172,7 +172,7 @@ class RunLeases:
             writes.append(here)
             member = member.model_copy(update=change | {"resuming": tuple(left or ())})
         self.table.transact(writes)
-        logger.info("a run is at work", extra={"run_id": run.id, "attempt": taken.attempts})
+        logger.info("run claimed", extra={"run_id": run.id, "attempt": taken.attempts})
         return replace(found, run=taken, member=member)
 
     def is_over(self, claim: Claim) -> bool:
@@ -208,7 +208,7 @@ class RunLeases:
         run = claim.run
         waited = self.clock.now() - (run.joined_at or run.created_at)
         if waited > timedelta(seconds=self.settings.max_put_off_seconds):
-            self.completion.end(claim, "failed", error=f"put off for too long: {reason}")
+            self.completion.end(claim, "failed", error=f"deferred for too long: {reason}")
             return
         longest = longest_seconds or self.settings.model_retry_max_seconds
         wait = min(self.settings.retry_base_seconds * 2**run.put_offs, longest)
@@ -241,7 +241,7 @@ def _why_pointless(found: Claim) -> str | None:
     if found.member is not None and not found.member.active:
         return "the agent has left the chat"
     if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":
-        return "the chat was discarded"
+        return "the chat is discarded"
     return None
 
 

@@ -51,7 +51,7 @@ class Respond:
             self.dispatch.send([enqueued.job])
         item = self.table.get(Run.key_of(tenant, enqueued.run_id))
         if item is None:
-            raise NotFound("the run is gone")
+            raise NotFound("run not found")
         return Run.from_item(item)
 
     def _enqueue_once(
@@ -59,16 +59,16 @@ class Respond:
     ) -> Enqueued:
         snapshot = read_snapshot(self.table, tenant, chat_id)
         if snapshot.member(by) is None:
-            raise NotFound("there is no such chat")
+            raise NotFound("chat not found")
         if snapshot.chat.discarded_at is not None:
             raise Conflict("the chat is discarded")
         agents = sorted(snapshot.agents, key=lambda member: member.member.id)
         if agent_id is not None:
             agents = [member for member in agents if member.member.id == agent_id]
             if not agents:
-                raise NotFound("there is no such agent in the chat")
+                raise NotFound("agent not found in this chat")
         if not agents:
-            raise Unprocessable("there is no agent in the chat")
+            raise Unprocessable("the chat has no agents")
         first, *rest = agents
         enqueued = enqueue(
             first,

@@ -48,10 +48,10 @@ class RunViews:
         try:
             key = Run.key_of(tenant, run_id)
         except ValueError:
-            raise NotFound("there is no such run") from None
+            raise NotFound("run not found") from None
         page = self.table.query(key.pk, first=key.sk, last=Step.prefix_of(key).last)
         if not page.items or page.items[0]["sk"] != key.sk:
-            raise NotFound("there is no such run")
+            raise NotFound("run not found")
         run = Run.from_item(page.items[0])
         steps = tuple(Step.from_item(item) for item in page.items[1:])
         packed = next((step.prompt for step in reversed(steps) if step.prompt is not None), None)
@@ -81,7 +81,7 @@ class RunViews:
             Invalid: The cursor is not one of this list.
         """
         if self.table.get(Agent.key_of(tenant, agent_id)) is None:
-            raise NotFound("there is no such agent")
+            raise NotFound("agent not found")
         return list_relation(
             self.table,
             runs_relation(tenant, agent_id, day or self.clock.now().date()),
@@ -168,7 +168,7 @@ class OwnRuns:
             item = None
         run = Run.from_item(item) if item else None
         if run is None or run.agent_id != agent_id or not may_show(run.audience, place):
-            raise NotFound("you have no run with this id")
+            raise NotFound("run not found: you have no run with this id")
         return run
 
 

@@ -157,5 +157,5 @@ def _job(member: Membership) -> RunJob:
 
 def _wait_of(member: Membership) -> Wait:
     if member.wait is None:
-        raise ValueError("nothing is waited for here")
+        raise ValueError("the run does not wait for a reply")
     return member.wait

@@ -143,7 +143,9 @@ class AgentSummaries:
         try:
             self.table.write(Update(member.key, set=change, condition=mine))
         except ConditionFailed:
-            logger.info("a note came too late", extra={"chat_id": chat.id})
+            logger.info(
+                "agent summary discarded: a newer one is stored", extra={"chat_id": chat.id}
+            )
 
 
 def said(chat: Chat, items: Iterable[Item]) -> list[Message]:

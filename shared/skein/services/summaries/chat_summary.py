@@ -107,7 +107,9 @@ class ChatSummaries:
             # Compared as stored, because the table keeps milliseconds and the clock has more.
             mine = stored_state(fresh.record_state) == stored_state(claimed)
             if not mine or fresh.epoch != chat.epoch:
-                logger.info("a chat's summary came too late", extra={"chat_id": chat.id})
+                logger.info(
+                    "chat summary discarded: a newer one is stored", extra={"chat_id": chat.id}
+                )
                 return
             change: dict[str, Any] = {"record_state": stored_state(settled)}
             if record is not None:
@@ -119,12 +121,12 @@ class ChatSummaries:
         try:
             optimistic(self.clock, attempt)
         except NotFound:
-            logger.info("the chat is gone", extra={"chat_id": chat.id})
+            logger.info("chat summary skipped: chat not found", extra={"chat_id": chat.id})
 
     def _read(self, tenant: str, chat_id: str) -> Chat:
         item = self.table.get(Chat.key_of(tenant, chat_id))
         if item is None:
-            raise NotFound("there is no such chat")
+            raise NotFound("chat not found")
         return Chat.from_item(item)
 
     def _write(self, chat: Chat, change: dict[str, Any], *, record_state: SummaryState) -> Chat:

@@ -93,12 +93,12 @@ class Summarizer:
         self.usage.add(job.tenant, answer.usage, spread_by=job.chat_id, background=True)
         summary = fit(answer.text)
         if summary is None:
-            self._failed(job, "the answer was unfit")
+            self._failed(job, "the answer was unusable")
         return summary
 
     def _failed(self, job: SummaryJob, why: str) -> None:
         logger.warning(
-            "a summary failed",
+            "summary failed",
             extra={"chat_id": job.chat_id, "agent_id": job.agent_id, "why": why},
         )
         self.metrics.count("SummariesFailed")

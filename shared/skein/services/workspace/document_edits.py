@@ -102,7 +102,7 @@ def new_document(
         Unprocessable: A value is invalid.
     """
     if revision.version is not None:
-        raise Conflict("there is no version of this document")
+        raise Conflict("the document does not exist, so no version matches")
     check_size(text)
     try:
         return Document(
@@ -162,7 +162,7 @@ def chats_of(before: tuple[str, ...], author: Author) -> tuple[str, ...]:
     if chat_id is None or chat_id in before:
         return before
     if len(before) >= MAX_SOURCES:
-        raise Conflict(f"{MAX_SOURCES} chats have a part in this document; begin a new one")
+        raise Conflict(f"{MAX_SOURCES} chats already contribute to this document; create a new one")
     return (*before, chat_id)
 
 
@@ -176,7 +176,7 @@ def revised_text(text: str, revision: Revision) -> str:
         count = text.count(revision.find) if revision.find else 0
         if count != 1:
             raise Unprocessable(
-                "what is to be replaced does not stand in the document; it must match exactly"
+                "the text to replace was not found; it must match the document exactly"
                 if count == 0
                 else f"what is to be replaced stands in the document {count:,} times; "
                 "give more of what stands around it"
@@ -205,10 +205,10 @@ def check_size(text: str) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        raise Unprocessable("text: it holds half a character") from None
+        raise Unprocessable("text: it contains an unpaired surrogate") from None
     if size > MAX_DOCUMENT_BYTES:
         raise TooLarge(
-            f"a document holds at most {MAX_DOCUMENT_BYTES:,} bytes of UTF-8, not {size:,}"
+            f"a document may have at most {MAX_DOCUMENT_BYTES:,} bytes of UTF-8, not {size:,}"
         )
 
 
@@ -317,7 +317,7 @@ class DocumentEdit(NamedTuple):
         """Return the write that lists or unlists the document on its chat."""
         item = self.found.get(chat_key(self.home))
         if item is None or item.get("discarded_at"):
-            raise NotFound("there is no such chat")
+            raise NotFound("chat not found")
         chat = Chat.from_item(item)
         ids = listed_with(self._given_way(chat.documents), document_id, listed=listed)
         if ids == chat.documents:

@@ -30,7 +30,7 @@ def under_free_name(table: Table, document: Document, folder: Folder, *, first: 
         for name in names:
             if folder.key(name) not in found:
                 return document.model_copy(update={"scope": folder.scope, "name": name})
-    raise Conflict("no name is free for this document; choose another one")
+    raise Conflict("this document name and its numbered variants are taken; choose another name")
 
 
 def numbered(name: str, number: int) -> str:

@@ -28,7 +28,7 @@ from skein.services.workspace.document_edits import (
 from skein.services.workspace.document_names import threads_renamed, under_free_name
 
 ROWS = 10  # per query; a document can be 256 KiB
-TAKEN = "there is a document of this name already"
+TAKEN = "a document with this name already exists"
 
 
 class ListPosition(NamedTuple):
@@ -97,7 +97,7 @@ class Documents:
         found = self.table.get_many([folder.key(name) for folder in reach.folders])
         document = _first(found, reach, name)
         if document is None:
-            raise NotFound("there is no such document")
+            raise NotFound("document not found")
         return document
 
     def of_chat(self, tenant: str, chat_id: str) -> Folder:
@@ -108,7 +108,7 @@ class Documents:
         """
         folder = Folder(tenant=tenant, chat_id=chat_id)
         if self.table.get(chat_key(folder)) is None:
-            raise NotFound("there is no such chat")
+            raise NotFound("chat not found")
         return folder
 
     def list(
@@ -204,7 +204,7 @@ class Documents:
 
         def make(before: Document | None, folder: Folder) -> Document:
             if before is None:
-                raise NotFound("there is no such document")
+                raise NotFound("document not found")
             check_version(before, revision.version)
             text = revised_text(before.text, revision)
             return changed_document(before, text, revision, author, self._stamp())
@@ -260,7 +260,7 @@ class Documents:
             before = _first(found, reach, name)
             home = before.folder if before is not None else new_in
             if home is None:
-                raise NotFound("there is no such document")
+                raise NotFound("document not found")
             if before is not None:
                 check_document_change(reach, before)
             change = DocumentEdit(home, before, make(before, home), found, shown_in(home))
@@ -280,7 +280,7 @@ class Documents:
         """Write the change, the listing and the effect's record in one transaction."""
         home, known = change.home, change.after or change.before
         if known is None:
-            raise NotFound("there is no such document")
+            raise NotFound("document not found")
         writes = [*change.writes(known), *further]
         length = len(change.after.text) if change.after is not None else 0
         done = DocumentEffect(

@@ -56,7 +56,7 @@ class Pins:
     ) -> Membership:
         chat, place = self._read(tenant, chat_id, agent_id)
         if chat.discarded_at is not None:
-            raise Conflict("this chat was discarded")
+            raise Conflict("this chat is discarded")
         if thread_id is not None:
             scopes = scopes_at(scope_of(chat))
             reach = Reach(tenant=tenant, agent_id=agent_id, scopes=scopes, place=chat.readers)
@@ -71,10 +71,10 @@ class Pins:
         agent_key = Agent.key_of(tenant, agent_id)
         found = self.table.get_many([*keys, agent_key])
         if any(key not in found for key in (*keys, agent_key)):
-            raise NotFound("the agent is in no such chat")
+            raise NotFound("chat not found for this agent")
         if Agent.from_item(found[agent_key]).deleted_at is not None:
-            raise NotFound("there is no such agent")
+            raise NotFound("agent not found")
         chat, place = Chat.from_item(found[keys[0]]), Membership.from_item(found[keys[1]])
         if not place.active:
-            raise NotFound("the agent is in no such chat")
+            raise NotFound("chat not found for this agent")
         return chat, place

@@ -60,7 +60,7 @@ class Skills:
         item = self.table.get(Skill.key_of(tenant, name))
         skill = Skill.from_item(item) if item is not None else shipped().get(name)
         if skill is None:
-            raise NotFound("there is no such skill")
+            raise NotFound("skill not found")
         return skill
 
     def list(self, tenant: str) -> tuple[Listed, ...]:
@@ -89,9 +89,9 @@ class Skills:
             catalog = SkillCatalog.found_in(found.get(catalog_key))
             before = Skill.from_item(item) if item is not None else None
             if before is not None and only_new:
-                raise Conflict("there is a skill of this name already")
+                raise Conflict("a skill with this name already exists")
             if before is None and len(catalog.heads) >= MAX_SKILLS:
-                raise Conflict(f"there are {MAX_SKILLS} skills already; remove one first")
+                raise Conflict(f"there are already {MAX_SKILLS} skills; delete one first")
             skill = Skill(
                 tenant=tenant,
                 **dict(head),
@@ -118,7 +118,7 @@ class Skills:
             found = self.table.get_many([Skill.key_of(tenant, name), SkillCatalog.key_of(tenant)])
             item = found.get(Skill.key_of(tenant, name))
             if item is None:
-                raise NotFound("there is no such skill")
+                raise NotFound("skill not found")
             catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(tenant)))
             gone = Delete(Skill.key_of(tenant, name), Is("version", item["version"]))
             self.table.transact([gone, _catalogued(tenant, catalog, catalog.without(name))])

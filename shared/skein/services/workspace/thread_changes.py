@@ -141,9 +141,9 @@ def operators(given: Mapping[str, Any], at: datetime) -> ThreadEdit | None:
     ends = {name: given[name] for name in ("status", "evidence", "learned") if name in given}
     others = {name: given[name] for name in given if name not in {*ends, "active"}}
     if ends and "status" not in ends:
-        raise Unprocessable("evidence and what was learnt are given with the status")
+        raise Unprocessable("evidence and what was learned need a status")
     if ends and given.get("active"):
-        raise Unprocessable("a thread that has ended cannot be active")
+        raise Unprocessable("an ended thread cannot be active")
     if not ends:
         return fields(others) if others else None
     end = ended(at=at, **ends)

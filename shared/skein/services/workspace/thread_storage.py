@@ -76,7 +76,7 @@ class ThreadSnapshot(NamedTuple):
         """
         thread = self.anywhere()
         if thread is None:
-            raise NotFound("there is no such thread")
+            raise NotFound("thread not found")
         return thread
 
     def open_thread(self) -> Thread:
@@ -154,7 +154,7 @@ def put(there: Reach, before: ThreadIndex, after: ThreadIndex) -> Write:
     most_shown = MAX_INDEX_BYTES if there.place is None else MAX_INDEX_BYTES // 2
     size = _size(there, after)
     if size > max(most_shown, _size(there, before)):
-        raise TooLarge("the open threads hold too much text; shorten one or end one first")
+        raise TooLarge("the open threads contain too much text; shorten or end one first")
     if _bytes(item) > MAX_INDEX_BYTES:
         raise TooLarge(FULL)
     key = ThreadIndex.key_of(there.tenant, there.agent_id, there.scopes[0])

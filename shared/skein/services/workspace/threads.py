@@ -156,7 +156,7 @@ class Threads:
     def _check_room(self, index: ThreadIndex, reach: Reach) -> None:
         shown = sum(reach.shows(thread) for thread in index.threads)
         if shown >= self.settings.max_open_threads:
-            raise Conflict(f"{shown} threads are open already; complete or archive one first")
+            raise Conflict(f"{shown} threads are already open; complete or archive one first")
         if len(index.threads) >= MAX_KEPT_OPEN_THREADS:
             raise Conflict(FULL)
 
