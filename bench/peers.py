@@ -137,8 +137,8 @@ def _make_places(name: str, session: boto3.Session, urls: Sequence[str]) -> None
         TableName=name,
         AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
         KeySchema=[
-            {"AttributeName": key, "KeyType": "RANGE" if place else "HASH"}
-            for place, key in enumerate(keys)
+            {"AttributeName": key, "KeyType": "RANGE" if position else "HASH"}
+            for position, key in enumerate(keys)
         ],
         BillingMode="PAY_PER_REQUEST",
     )

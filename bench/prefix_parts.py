@@ -82,15 +82,15 @@ def _compare(earlier: list[Line], later: list[Line], tokens: TokenCounter, found
     same = sum(1 for _ in _alike(earlier, later))
     head = sum(tokens.count(line.text) for line in later[:same])
     known = set(earlier)
-    for place, line in enumerate(later):
+    for position, line in enumerate(later):
         size = tokens.count(line.text)
         found.held[line.part] += size
-        if place == same and place < len(earlier):
-            begun = tokens.count(common(earlier[place].text, line.text))
+        if position == same and position < len(earlier):
+            begun = tokens.count(common(earlier[position].text, line.text))
             head += begun
             size -= begun
             found.ends[line.part] += 1
-        if place >= same:
+        if position >= same:
             (found.again if line in known else found.new)[line.part] += size
     found.openai += served(head)
 

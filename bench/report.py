@@ -62,7 +62,7 @@ def _cells(row: Row) -> list[str]:
 def printed(cells: Sequence[Sequence[str]]) -> str:
     """Cells in columns, for a terminal; a line that tells of a failure runs on."""
     whole = [row for row in cells if len(row) == len(cells[0])]
-    widths = [max(len(row[place]) for row in whole) for place in range(len(cells[0]))]
+    widths = [max(len(row[position]) for row in whole) for position in range(len(cells[0]))]
     lines = (
         "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=False)) for row in cells
     )

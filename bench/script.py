@@ -15,5 +15,5 @@ _WORDS = _TALK.split()
 
 def text(seq: int) -> str:
     """The text of message number `seq`, of 190 characters; no two are alike."""
-    turned = [_WORDS[(seq * 7 + place) % len(_WORDS)] for place in range(2 * len(_WORDS))]
+    turned = [_WORDS[(seq * 7 + position) % len(_WORDS)] for position in range(2 * len(_WORDS))]
     return f"Number {seq}: {' '.join(turned)}"[: TEXT_CHARACTERS - 1] + "."

@@ -209,9 +209,9 @@ class Phone(Person):
 class AppUser(Person):
     """Somebody who writes in one chat of the app, alone with the agent or among others."""
 
-    def __init__(self, place: Mapping[str, str], *args: Any, **more: Any) -> None:
+    def __init__(self, position: Mapping[str, str], *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._place = place
+        self._place = position
         self._newest = 0
 
     def _send(self, marker: str) -> tuple[int, dict[str, Any]]:
@@ -245,7 +245,7 @@ def people(
     common: dict[str, Any] = {"pause_seconds": pause_seconds, "seed": seed}
     return [
         *(Phone(f"p{n:03}", world, **common) for n in range(phones)),
-        *(AppUser(place, f"u{n:03}", world, **common) for n, place in enumerate(places)),
+        *(AppUser(position, f"u{n:03}", world, **common) for n, position in enumerate(places)),
     ]
 
 

@@ -66,7 +66,7 @@ def _percentiles(values: Sequence[float]) -> list[str]:
     if len(values) < 2:  # noqa: PLR2004 - fewer have no quantiles
         return ["", "", "", str(len(values))]
     cuts = quantiles(values, n=100, method="inclusive")
-    return [*(f"{cuts[place - 1]:.2f}" for place in (50, 95, 99)), str(len(values))]
+    return [*(f"{cuts[position - 1]:.2f}" for position in (50, 95, 99)), str(len(values))]
 
 
 def failures(outcome: Outcome) -> list[list[str]]:

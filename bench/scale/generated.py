@@ -92,8 +92,8 @@ class GeneratedTable:
             return Page(())
         after = (start["gsi2sk"], Key(start["pk"], start["sk"])) if start else None
         items, size = [], 0
-        for place in islice(self._places(pk, first, last, after), limit):
-            sort_key, key = place
+        for position in islice(self._places(pk, first, last, after), limit):
+            sort_key, key = position
             items.append({"pk": key.pk, "sk": key.sk, "gsi2pk": pk, "gsi2sk": sort_key})
             size += sum(map(len, (*items[-1], *items[-1].values())))
             if size >= PAGE_BYTES:
@@ -208,12 +208,12 @@ class GeneratedTable:
         )
         moved = self._moved.get(pk, [])
         begin = bisect_left(moved, after or (first, Key("", "")))
-        kept = (moved[place] for place in range(begin, len(moved)))
-        for place in merge(kept, *made):
-            if place[0] > last:
+        kept = (moved[position] for position in range(begin, len(moved)))
+        for position in merge(kept, *made):
+            if position[0] > last:
                 return
-            if place[0] >= first and (after is None or place > after):
-                yield place
+            if position[0] >= first and (after is None or position > after):
+                yield position
 
     def _untouched(self, crowd: Crowd, shard: int, first: str) -> Iterator[Place]:
         low = self._untouched_from[crowd, shard]

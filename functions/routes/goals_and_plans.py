@@ -138,7 +138,7 @@ def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     """It replaces the open plan of the same name; an agent has at most 100 active ones."""
     agent = services().agents.get(router.caller.tenant, agent_id)
     if new.chat_id is not None:
-        services().pins.place(agent.tenant, new.chat_id, agent.id)
+        services().pins.membership(agent.tenant, new.chat_id, agent.id)
     owner = Owner(tenant=agent.tenant, agent_id=agent.id, source_chat_id=new.chat_id)
     values = new.model_dump(exclude={"chat_id"})
     values["time_zone"] = new.time_zone or agent.time_zone

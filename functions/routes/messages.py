@@ -95,7 +95,7 @@ def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     """The mark never moves back, and never past the last message."""
     caller = router.caller
     own = services().views.read(caller.tenant, caller.user_id, chat_id, receipt.seq)
-    return ReadState(seen_seq=own.place.seen_seq, unread=own.unread)
+    return ReadState(seen_seq=own.membership.seen_seq, unread=own.unread)
 
 
 @router.post(

@@ -62,7 +62,7 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     page = services().exports.page(router.caller.tenant, user_id, cursor=cursor)
     return ExportResource(
         user=UserResource.of(page.user),
-        chats=tuple(PlaceResource.of(own.chat, own.place) for own in page.chats),
+        chats=tuple(PlaceResource.of(own.chat, own.membership) for own in page.chats),
         messages=tuple(map(MessageResource.of, page.messages)),
         deliveries=tuple(map(DeliveryResource.of, page.deliveries)),
         kept=tuple(KeptResource(**kept._asdict()) for kept in page.kept),

@@ -152,8 +152,8 @@ def export_thread(
 def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInChatResource:
     """The agent's runs that are triggered there begin with it, whatever it is at elsewhere."""
     wanted = pinning.pinned_thread_id
-    place = services().pins.pin(router.caller.tenant, chat_id, agent_id, wanted)
-    return AgentInChatResource.of(place)
+    membership = services().pins.pin(router.caller.tenant, chat_id, agent_id, wanted)
+    return AgentInChatResource.of(membership)
 
 
 @router.get(
@@ -165,4 +165,6 @@ def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInC
 )
 def get_agent_in_chat(chat_id: ChatId, agent_id: AgentId) -> AgentInChatResource:
     """What it has seen, its own note on the chat, and the thread that is pinned."""
-    return AgentInChatResource.of(services().pins.place(router.caller.tenant, chat_id, agent_id))
+    return AgentInChatResource.of(
+        services().pins.membership(router.caller.tenant, chat_id, agent_id)
+    )

@@ -38,10 +38,10 @@ def in_our_words(error: BaseException) -> str:
     if isinstance(error, SkeinError) and not isinstance(error, ToolError):
         return f"{kind}: {error}"
     frames = _frames(error)
-    place = next((each for each in reversed(frames) if each.filename.startswith(PACKAGE)), None)
-    if place is None:
+    frame = next((each for each in reversed(frames) if each.filename.startswith(PACKAGE)), None)
+    if frame is None:
         return kind
-    return f"{kind} in {place.filename.removeprefix(PACKAGE)}, line {place.lineno}"
+    return f"{kind} in {frame.filename.removeprefix(PACKAGE)}, line {frame.lineno}"
 
 
 def traceback_without_words(error: BaseException) -> str:

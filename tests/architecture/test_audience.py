@@ -190,9 +190,9 @@ def test_a_tool_says_where_it_shows_what_it_asks_for() -> None:
     assert reaches
     assert looks
     for call in (*reaches, *looks):
-        [place] = [keyword.value for keyword in call.keywords if keyword.arg == "place"]
+        [place] = [keyword.value for keyword in call.keywords if keyword.arg == "readers"]
         said = ast.unparse(place)
-        assert said.endswith("reading.destination") or said == "place_at(call)"
+        assert said.endswith("reading.destination") or said == "readers_of(call)"
 
 
 def test_who_was_there_is_asked_in_one_way() -> None:

@@ -68,9 +68,11 @@ def rows(text: str) -> list[Row]:
         for line in text.splitlines()
         if line.startswith("|")
     ]
-    heads = {place - 1 for place, row in enumerate(cells) if set(row[0]) == {"-"}}
+    heads = {position - 1 for position, row in enumerate(cells) if set(row[0]) == {"-"}}
     return [
-        row for place, row in enumerate(cells) if place not in {*heads, *(h + 1 for h in heads)}
+        row
+        for position, row in enumerate(cells)
+        if position not in {*heads, *(h + 1 for h in heads)}
     ]
 
 

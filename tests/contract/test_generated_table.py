@@ -94,12 +94,12 @@ def test_pages_and_items_are_those_of_the_table_in_memory() -> None:
 
 def test_they_are_still_when_marks_were_moved_cleared_and_moved_again() -> None:
     generated, memory = tables()
-    for place, number in enumerate((0, 1, 2, 50, 120, 149)):
+    for position, number in enumerate((0, 1, 2, 50, 120, 149)):
         key = CROWDS[0].key(number)
         for table in (generated, memory):
             item = table.get(key)
             assert item is not None
-            move(table, item, place - 3)
+            move(table, item, position - 3)
     for key, after in ((CROWDS[0].key(50), {"due_tries": 2}), (CROWDS[1].key(3), {"gsi2sk": None})):
         for table in (generated, memory):
             item = table.get(key)

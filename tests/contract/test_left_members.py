@@ -36,9 +36,9 @@ def test_migration_moves_closed_memberships_and_can_be_resumed_and_repeated(
         )
         table.write(Put(chat.key, chat.to_item()))
         for who in people:
-            place = Membership(tenant=TENANT, chat_id=chat.id, member=who)
+            position = Membership(tenant=TENANT, chat_id=chat.id, member=who)
             left = {"left_seq": 0, "kept": who.id} if who is not people[0] else {}
-            table.write(Put(place.key, place.to_item(chat) | left))
+            table.write(Put(position.key, position.to_item(chat) | left))
     monkeypatch.setattr(left_members, "PAGE_ITEMS", 4)
 
     said: list[str] = []
@@ -63,7 +63,7 @@ def test_migration_moves_closed_memberships_and_can_be_resumed_and_repeated(
         assert len(read_snapshot(table, TENANT, f"chat_{number}").members) == 1
         everybody = read_snapshot(table, TENANT, f"chat_{number}", closed=True).members
         assert len(everybody) == 5
-        assert not any(place.unmoved for place in everybody)
+        assert not any(position.unmoved for position in everybody)
         item = table.get(Membership.left_key_of(TENANT, f"chat_{number}", everybody[0].member))
         assert item is not None
         assert item["kept"] == everybody[0].member.id

@@ -116,7 +116,7 @@ def indexed(page: Page) -> dict[str, list[tuple[Any, ...]]]:
     places: dict[str, list[tuple[Any, ...]]] = {}
     for item in page.items:
         places.setdefault(item["gsi1sk"], []).append(tuple(sorted(item.items())))
-    return {place: sorted(items) for place, items in places.items()}
+    return {position: sorted(items) for position, items in places.items()}
 
 
 def sorted_items(page: Page) -> list[Any]:

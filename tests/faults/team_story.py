@@ -115,9 +115,13 @@ class Team(Deployment):
             assert [message.text.partition(" #")[0] for message in messages] == expected
             assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
             sent += [(m.chat_id, m.seq) for m in messages if m.sender.ref == COACH.ref]
-            place = self.membership(COACH, chat_id)
-            assert (place.running_run, place.queued_run, place.wait) == (None, None, None)
-            assert place.resuming == ()
+            membership = self.membership(COACH, chat_id)
+            assert (membership.running_run, membership.queued_run, membership.wait) == (
+                None,
+                None,
+                None,
+            )
+            assert membership.resuming == ()
         run = self.the_run()
         assert (run.status, run.error) == ("done", None)
         assert sorted((s.chat_id, s.seq) for s in run.sent) == sorted(sent)

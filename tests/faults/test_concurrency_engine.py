@@ -206,10 +206,10 @@ def check_slots(world: Rivals, held: Sequence[Claim]) -> None:
     runs = world.runs(world.here)
     running = [run.id for run in runs if run.status == "running"]
     queued = [run.id for run in runs if run.status == "queued"]
-    place = world.membership(world.coach, world.here)
+    membership = world.membership(world.coach, world.here)
     assert running == [claim.run.id for claim in held]
-    assert running == ([place.running_run] if place.running_run else [])
-    assert queued == ([place.queued_run.run_id] if place.queued_run else [])
+    assert running == ([membership.running_run] if membership.running_run else [])
+    assert queued == ([membership.queued_run.run_id] if membership.queued_run else [])
     assert len(running) <= 1
     assert len(queued) <= 1
 
@@ -241,8 +241,13 @@ def test_a_reply_and_the_end_of_the_wait_at_once_resume_the_run_once(
     assert (waited.status, waited.activation) == ("done", 2)
     replied = waited.resumed is not None and waited.resumed.status == "reply"
     assert len(runs) == 1 or not replied, "the reply resumed the run and started another one"
-    place = world.membership(world.coach, world.here)
-    assert (place.wait, place.running_run, place.queued_run, place.seen_seq) == (None,) * 3 + (3,)
+    membership = world.membership(world.coach, world.here)
+    assert (
+        membership.wait,
+        membership.running_run,
+        membership.queued_run,
+        membership.seen_seq,
+    ) == (None,) * 3 + (3,)
 
 
 def test_ticks_at_once_fire_a_plan_once(world: Rivals) -> None:
@@ -286,11 +291,11 @@ def test_messages_upkeep_and_summaries_at_once_lose_none_of_each_others_writes(
         keep()
         world.run_ready()
         world.clock.advance(cooldown)
-    chat, place = world.stored_chat(world.here), world.membership(world.coach, world.here)
+    chat, membership = world.stored_chat(world.here), world.membership(world.coach, world.here)
     assert [message.seq for message in world.messages(world.here)] == list(range(1, 31))
     assert chat.record is not None
-    assert place.summary is not None
-    assert (chat.last_seq, chat.record.seq, place.summary.seq) == (30, 30, 30)
+    assert membership.summary is not None
+    assert (chat.last_seq, chat.record.seq, membership.summary.seq) == (30, 30, 30)
     assert (chat.upkeep_at, chat.listed_hour) == (None, chat.activity_hour)
 
 

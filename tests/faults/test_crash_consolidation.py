@@ -79,8 +79,8 @@ class Quiet(Deployment):
         chat = self.stored_chat()
         assert chat.consolidation_at is None
         for agent in (COACH, ANALYST):
-            place = self.membership(agent)
-            assert (place.consolidated_seq, place.consolidation_failures) == (4, 0)
+            membership = self.membership(agent)
+            assert (membership.consolidated_seq, membership.consolidation_failures) == (4, 0)
             made = self.memories(agent.id)
             words = [memory.text.rsplit(" ", 1)[0] for memory in made]
             kinds = [f"{kind} {fact}" for fact in FACTS for kind in ("core", "journal")]

@@ -31,8 +31,8 @@ def check(world: TextLine) -> None:
     run = world.runs(world.chat_id)[-1]
     assert (run.status, run.steps_taken, run.usage.output_tokens) == ("done", 1, 0)
     assert world.steps()[-1].model == FIXED_ANSWER
-    place = world.membership(COACH, world.chat_id)
-    assert (place.running_run, place.queued_run, place.seen_seq) == (None, None, 3)
+    membership = world.membership(COACH, world.chat_id)
+    assert (membership.running_run, membership.queued_run, membership.seen_seq) == (None, None, 3)
     record = world.stored_chat(world.chat_id).record
     assert record is None or record.from_seq >= 3
     assert world.at_rest

@@ -136,8 +136,8 @@ class Lending(Story):
 
     @property
     def _answered(self) -> bool:
-        place = self.membership(COACH)
-        return place.running_run is None and place.queued_run is None
+        membership = self.membership(COACH)
+        return membership.running_run is None and membership.queued_run is None
 
     @property
     def staged(self) -> Item | None:

@@ -140,8 +140,8 @@ def test_what_is_said_during_an_outage_is_answered_once_by_the_run_that_waits() 
     assert (done.status, done.attempts) == ("done", 1)
     assert (done.trigger.from_seq, done.trigger.seq) == (1, 5)
     assert {(run.status, run.error) for run in joined} == {("canceled", f"joined {done.id}")}
-    place = world.membership(COACH)
-    assert (place.seen_seq, place.running_run, place.queued_run) == (5, None, None)
+    membership = world.membership(COACH)
+    assert (membership.seen_seq, membership.running_run, membership.queued_run) == (5, None, None)
     assert not world.queues.waiting("turns")
 
 

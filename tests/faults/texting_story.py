@@ -75,12 +75,16 @@ class TextLine(Deployment):
         assert len(runs) == len(self.steps()) == len(self.deliveries(chat_id)) == answer.seq // 2
         assert (runs[-1].status, runs[-1].usage, runs[-1].steps_taken) == ("done", step.usage, 1)
         assert self.deliveries(chat_id)[-1].status == "sent"
-        place = self.membership(COACH, chat_id)
-        assert place.summary is not None
-        assert place.summary.seq == answer.seq
-        assert (place.running_run, place.queued_run, place.wait) == (None, None, None)
+        membership = self.membership(COACH, chat_id)
+        assert membership.summary is not None
+        assert membership.summary.seq == answer.seq
+        assert (membership.running_run, membership.queued_run, membership.wait) == (
+            None,
+            None,
+            None,
+        )
         mine = self.membership(user, chat_id)
-        assert (place.seen_seq, mine.seen_seq) == (asked.seq, asked.seq)
+        assert (membership.seen_seq, mine.seen_seq) == (asked.seq, asked.seq)
         chat = self.stored_chat(chat_id)
         assert (chat.last_seq, chat.activity_hour) == (answer.seq, _hour(asked.created_at))
         assert (self.table.get(mine.key) or {}).items() >= mine.relation(

@@ -227,8 +227,8 @@ def test_what_an_agent_has_seen_of_a_chat_and_noted_on_it_can_be_looked_at(
     world.post("Shall we?", person())
     world.drain()
     note = Summary(text="All agree.", from_seq=1, seq=1, audience=OPEN, at=NOON)
-    place = Membership.key_of(TENANT, "chat_1", bot())
-    world.table.write(Update(place, set={"summary": note.model_dump(mode="json")}))
+    membership = Membership.key_of(TENANT, "chat_1", bot())
+    world.table.write(Update(membership, set={"summary": note.model_dump(mode="json")}))
     shown = admin.get(PIN).body
     assert (shown["seen_seq"], shown["pinned_thread_id"]) == (1, None)
     assert shown["summary"] == {

@@ -106,7 +106,7 @@ def _own_runs(meter: Meter) -> None:
     claim = claimed(world)
     own = OwnRuns(table=world.table, clock=world.clock)
     with meter(world):
-        own.newest(TENANT, "agt_a", place=claim.run.audience, status=None, limit=10)
+        own.newest(TENANT, "agt_a", readers=claim.run.audience, status=None, limit=10)
 
 
 @patterns.named("read a tenant's settings")

@@ -240,7 +240,7 @@ def _let_go(meter: Meter) -> None:
 def _look_at_place(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.app.pins.place(TENANT, "chat_1", "agt_a")
+        world.app.pins.membership(TENANT, "chat_1", "agt_a")
 
 
 @patterns.named("list the documents within an agent's reach")

@@ -73,9 +73,14 @@ def the_run(world: World, status: RunStatus | None = None, chat_id: str = "chat_
 
 def slots(world: World, who: MemberRef = COACH, chat_id: str = "chat_1") -> tuple[Any, ...]:
     """What of an agent is at work, to start, to go on, and waiting in a chat."""
-    place = world.membership(MemberRef(kind=who.kind, id=who.id), chat_id)
-    queued = place.queued_run.run_id if place.queued_run else None
-    return place.running_run, queued, place.resuming, place.wait.run_id if place.wait else None
+    membership = world.membership(MemberRef(kind=who.kind, id=who.id), chat_id)
+    queued = membership.queued_run.run_id if membership.queued_run else None
+    return (
+        membership.running_run,
+        queued,
+        membership.resuming,
+        membership.wait.run_id if membership.wait else None,
+    )
 
 
 FREE = (None, None, (), None)

@@ -29,7 +29,7 @@ from skein.models.outbox.jobs import (
     UpkeepJob,
 )
 from skein.models.runs.run import Run
-from skein.services.chat_state.closed_memberships import read_place
+from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chats.post_message import NewMessage, Posted
 from skein.settings import Settings
 from tests.fakes.sms import MemorySms, MemoryVerifier
@@ -252,9 +252,9 @@ class World:
         return [ConsolidationRecord.from_item(item) for item in page.items]
 
     def membership(self, member: MemberRef, chat_id: str = "chat_1") -> Membership:
-        place = read_place(self.table, TENANT, chat_id, member)
-        assert place is not None
-        return place
+        membership = read_membership(self.table, TENANT, chat_id, member)
+        assert membership is not None
+        return membership
 
     def stored_chat(self, chat_id: str = "chat_1") -> Chat:
         item = self.table.get(Chat.key_of(TENANT, chat_id))

@@ -39,7 +39,9 @@ class Preview:
             NotFound: The agent or the chat does not exist, or the agent is not a member of the
                 chat.
         """
-        chat, member = self._place(tenant, agent_id, chat_id) if chat_id else (None, None)
+        chat, member = (
+            self._chat_and_membership(tenant, agent_id, chat_id) if chat_id else (None, None)
+        )
         run = Run(
             tenant=tenant,
             id=run_id_in(chat_id or agent_id, PREVIEW),
@@ -56,7 +58,9 @@ class Preview:
         tools = [tool.spec for tool in enabled(reading.agent.enabled_tools)]
         return self.context.build(run, reading, tools).readable()
 
-    def _place(self, tenant: str, agent_id: str, chat_id: str) -> tuple[Chat, Membership]:
+    def _chat_and_membership(
+        self, tenant: str, agent_id: str, chat_id: str
+    ) -> tuple[Chat, Membership]:
         """Return a chat that is not discarded, and the agent's active membership."""
         agent = MemberRef(kind="agent", id=agent_id)
         chat_key = Chat.key_of(tenant, chat_id)

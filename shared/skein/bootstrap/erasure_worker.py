@@ -3,7 +3,7 @@
 from skein.bootstrap.ports import Ports
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_agent_data import KeptEraser
-from skein.services.privacy.erasure_memberships import Places
+from skein.services.privacy.erasure_memberships import MembershipErasure
 from skein.services.privacy.erasure_messages import ChatEraser
 from skein.services.privacy.erasure_run_search import RunSearch
 from skein.services.privacy.erasure_runs import RunEraser
@@ -29,7 +29,7 @@ def build_eraser(ports: Ports) -> Eraser:
         table=table,
         clock=clock,
         dispatch=dispatch,
-        places=Places(table=table, clock=clock, completion=completion),
+        memberships=MembershipErasure(table=table, clock=clock, completion=completion),
         chats=ChatEraser(table=table, runs=runs),
         kept=KeptEraser(
             table=table,

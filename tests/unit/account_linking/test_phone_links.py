@@ -76,7 +76,7 @@ def owner(world: World, phone: str = PHONE) -> str | None:
     return PhoneOwner.from_item(item).user_id if item else None
 
 
-def place(world: World, chat_id: str, who: MemberRef = ANN) -> Membership:
+def membership(world: World, chat_id: str, who: MemberRef = ANN) -> Membership:
     return world.membership(MemberRef(kind=who.kind, id=who.id), chat_id)
 
 
@@ -104,7 +104,7 @@ def write_for(world: World, user_id: str, name: str) -> None:
     audience = Audience(open=False, people=(user_id,))
     folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=f"user:{user_id}")
     world.app.documents.write(
-        DocumentReach(folders=(folder,), place=audience),
+        DocumentReach(folders=(folder,), readers=audience),
         name,
         f"Of {user_id}",
         new_in=folder,
@@ -159,7 +159,7 @@ def test_two_callers_who_were_one_turn_out_to_be_ann_together() -> None:
     assert user.former_ids == (first.sender.id, second.sender.id)
     chat = world.stored_chat(first.chat_id)
     assert chat.formerly == {first.sender.id: ANN.id, second.sender.id: ANN.id}
-    assert place(world, chat.id).formerly == (first.sender.id, second.sender.id)
+    assert membership(world, chat.id).formerly == (first.sender.id, second.sender.id)
     shown = Client(world, sub=ANN.id).get(f"/v1/chats/{chat.id}/messages").body["items"]
     assert shown[0]["sender"]["id"] == ANN.id
 
@@ -219,7 +219,7 @@ def test_each_number_keeps_its_own_chat_and_each_line_too() -> None:
     for (phone, line), chat_id in chats.items():
         posted = text(world, "Me again", phone=phone, line=line)
         assert (posted.message.chat_id, posted.message.sender) == (chat_id, ANN)
-        sms = place(world, chat_id).sms
+        sms = membership(world, chat_id).sms
         assert sms is not None
         assert (sms.phone, sms.line) == (phone, line)
     assert len(set(chats.values())) == 4
@@ -374,7 +374,7 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
     }
     world.table.write(Update(world.stored_chat(chat_id).key, set=change))
     note = {"summary": summary.model_dump(mode="json")}
-    world.table.write(Update(place(world, chat_id, COACH).key, set=note))
+    world.table.write(Update(membership(world, chat_id, COACH).key, set=note))
 
     link(world)
 
@@ -382,7 +382,9 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
     chat = world.stored_chat(chat_id)
     assert chat.record == summary.model_copy(update={"audience": hers})
     assert chat.pinned == pinned.model_copy(update={"audience": hers})
-    assert place(world, chat_id, COACH).summary == summary.model_copy(update={"audience": hers})
+    assert membership(world, chat_id, COACH).summary == summary.model_copy(
+        update={"audience": hers}
+    )
     prompt = [s.text for s in world.app.preview.show(TENANT, COACH.id, chat_id).sections]
     assert any("She ran." in section for section in prompt)
     assert any("Borrowed words" in section for section in prompt)
@@ -403,9 +405,11 @@ def test_a_summary_that_is_being_made_for_the_caller_is_not_kept(agent_id: str |
     world.model.summaries.append(meanwhile)
     world.app.renewing.renew(job)
     assert world.stored_chat(chat_id).record is None
-    assert place(world, chat_id, COACH).summary is None
+    assert membership(world, chat_id, COACH).summary is None
     world.app.renewing.renew(job)
-    made = place(world, chat_id, COACH).summary if agent_id else world.stored_chat(chat_id).record
+    made = (
+        membership(world, chat_id, COACH).summary if agent_id else world.stored_chat(chat_id).record
+    )
     assert made is not None
     assert made.audience.people == (ANN.id,)
 
@@ -421,7 +425,7 @@ def test_a_run_that_has_not_started_answers_ann_and_keeps_what_it_makes_for_her(
     )
     chat_id = text(world, "Shall I?").message.chat_id
     link(world)
-    queued = place(world, chat_id, COACH).queued_run
+    queued = membership(world, chat_id, COACH).queued_run
     assert queued is not None
     assert (queued.trigger.by, queued.audience.people) == (ANN.ref, (ANN.id,))
     answered(world)
@@ -465,7 +469,7 @@ def test_who_has_opted_out_stays_so() -> None:
     world = called()
     chat_id = text(world, "STOP").message.chat_id
     link(world)
-    assert place(world, chat_id).sms_opted_out_at == NOON
+    assert membership(world, chat_id).sms_opted_out_at == NOON
     world.post("Hello?", COACH, chat_id=chat_id)
     answered(world)
     assert texts_to(world) == []
@@ -478,7 +482,7 @@ def test_unread_marks_and_numbers_of_messages_go_on() -> None:
     link(world)
     chat = Client(world, sub=ANN.id).get("/v1/chats").body["items"][0]
     assert (chat["unread"], chat["last_seq"]) == (1, 2)
-    assert place(world, chat_id).joined_seq == 0
+    assert membership(world, chat_id).joined_seq == 0
 
 
 def test_a_text_that_twilio_repeats_after_the_link_is_the_same_message() -> None:
@@ -505,8 +509,8 @@ def test_in_other_chats_ann_takes_the_callers_place_too() -> None:
     link(world)
     assert world.stored_chat("chat_g").roster == (ben, ANN, COACH)
     assert world.stored_chat("chat_h").roster == (ANN, COACH)
-    assert (place(world, "chat_g").active, place(world, "chat_h").active) == (True, True)
-    assert place(world, "chat_g", caller).left_seq == 1
+    assert (membership(world, "chat_g").active, membership(world, "chat_h").active) == (True, True)
+    assert membership(world, "chat_g", caller).left_seq == 1
     listed = Client(world, sub=ANN.id).all_pages("/v1/chats")
     assert {"chat_g", "chat_h"} <= {chat["id"] for chat in listed}
     assert Client(world, sub=caller.id).get("/v1/chats").body["items"] == []
@@ -533,7 +537,7 @@ def test_a_chat_in_which_an_agent_is_at_work_follows_later() -> None:
     answered(world)
     ben = person("usr_ben", "Ben")
     world.chat(ben, caller, COACH, chat_id="chat_g")
-    busy = place(world, "chat_g", COACH)
+    busy = membership(world, "chat_g", COACH)
     world.table.write(Update(busy.key, set={"running_run": "run_1_chat_g"}))
     link(world)
     assert caller in world.stored_chat("chat_g").roster
@@ -585,7 +589,7 @@ def test_what_the_agent_is_at_with_a_caller_it_is_at_with_ann_then_beside_what_w
     }
     threads.switch(owners[caller.id].reach, made[caller.id][1].id)
     link(world)
-    hers = Reach(**agent, scopes=(f"user:{ANN.id}",), place=people[ANN.id])
+    hers = Reach(**agent, scopes=(f"user:{ANN.id}",), readers=people[ANN.id])
     found = {thread.id for thread in threads.list(hers).items}
     assert found == {thread.id for each in made.values() for thread in each}
     assert threads.active_id(hers) == made[caller.id][1].id
@@ -655,7 +659,7 @@ def test_whoever_texts_from_a_number_that_was_taken_away_begins_afresh() -> None
     assert stranger.message.chat_id != chat_id
     assert stranger.message.sender.id != ANN.id
     assert world.texts(chat_id) == ["It is me", "Hello!"]
-    assert place(world, chat_id).active
+    assert membership(world, chat_id).active
 
 
 @pytest.mark.parametrize("how", ["unlink", "patch"])
@@ -677,7 +681,7 @@ def test_nothing_goes_to_a_number_that_is_anns_no_more(how: str) -> None:
     world.post("Are you there?", bot("agt_b", "Tutor"), chat_id=current)
     answered(world)
     assert len(texts_to(world)) == sent
-    assert (place(world, former).sms, place(world, current).sms) == (None, None)
+    assert (membership(world, former).sms, membership(world, current).sms) == (None, None)
 
 
 def on_lines(world: World, phones: Sequence[str], lines: Sequence[str]) -> list[str]:
@@ -702,14 +706,14 @@ def test_patch_that_takes_20_numbers_with_chats_on_5_lines_stops_texts_to_all_of
         assert (answer.status, answer.body["phones"]) == (200, [])
 
     assert {owner(world, phone) for phone in phones} == {None}
-    assert {place(world, chat_id).sms for chat_id in chats} == {None}
+    assert {membership(world, chat_id).sms for chat_id in chats} == {None}
 
 
 def test_number_with_chats_on_120_lines_can_be_taken_away() -> None:
     world = called()
     chats = on_lines(world, [PHONE], [f"+15005551{n:03d}" for n in range(120)])
     assert unlink(world).phones == ()
-    assert {place(world, chat_id).sms for chat_id in chats} == {None}
+    assert {membership(world, chat_id).sms for chat_id in chats} == {None}
 
 
 def test_answers_go_on_to_the_number_from_which_ann_texts_as_the_other_is_taken_away(
@@ -720,7 +724,7 @@ def test_answers_go_on_to_the_number_from_which_ann_texts_as_the_other_is_taken_
     link(world, SECOND)
     chat_id = app_chat(world)
     one, two = (SmsAddress(line=LINE, phone=phone) for phone in (PHONE, SECOND))
-    key = place(world, chat_id).key
+    key = membership(world, chat_id).key
     world.table.write(Update(key, set={"sms": one.model_dump(mode="json")}))
     write = world.table.write
 
@@ -731,7 +735,7 @@ def test_answers_go_on_to_the_number_from_which_ann_texts_as_the_other_is_taken_
 
     monkeypatch.setattr(world.table, "write", texts_from_the_other)
     unlink(world)
-    assert place(world, chat_id).sms == two
+    assert membership(world, chat_id).sms == two
 
 
 def test_a_text_that_is_still_to_go_to_a_number_that_was_taken_away_is_withheld() -> None:
@@ -830,7 +834,7 @@ def test_a_text_that_was_looked_up_before_the_number_was_taken_away_is_a_strange
     posted = text(world, "Who is this?")
     assert posted.message.chat_id != chat_id
     assert posted.message.sender.id != ANN.id
-    assert place(world, chat_id).sms is None
+    assert membership(world, chat_id).sms is None
 
 
 def test_a_stop_that_comes_while_the_number_is_being_linked_holds() -> None:
@@ -839,7 +843,7 @@ def test_a_stop_that_comes_while_the_number_is_being_linked_holds() -> None:
     answered(world)
     rival(world).before = ("MERGE", lambda: text(world, "STOP"))
     link(world)
-    assert place(world, chat_id).sms_opted_out_at is not None
+    assert membership(world, chat_id).sms_opted_out_at is not None
 
 
 def test_two_people_cannot_both_turn_out_to_be_the_caller() -> None:

@@ -11,7 +11,7 @@ from skein.models.common.storage import Update, Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import RunJob, UpkeepJob
 from skein.models.quotas.limit import Allowance, owner_of_user
-from skein.services.chat_state.closed_memberships import move_closed, read_place
+from skein.services.chat_state.closed_memberships import move_closed, read_membership
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.settings import Settings
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person, statuses
@@ -30,9 +30,9 @@ def cost_of_post(world: World) -> tuple[int, int]:
 
 def left_the_old_way(world: World, member: NamedMember, left_seq: int = 0) -> Membership:
     """Close a membership as older versions did: where it lies."""
-    place = world.membership(member)
-    change = {"left_seq": left_seq, "kept": "kept"} | listed_as_left(place)
-    world.table.write(Update(place.key, set=change))
+    membership = world.membership(member)
+    change = {"left_seq": left_seq, "kept": "kept"} | listed_as_left(membership)
+    world.table.write(Update(membership.key, set=change))
     chat = world.stored_chat()
     roster = [m.model_dump(mode="json") for m in chat.roster if m.ref != member.ref]
     world.table.write(Update(chat.key, set={"roster": roster, "version": chat.version + 1}))
@@ -88,8 +88,8 @@ def test_write_between_reading_and_leaving_is_not_lost(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(world.table, "transact", racing)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
-    place = world.membership(COACH)
-    assert (place.left_seq, place.consolidated_seq) == (0, 3)
+    membership = world.membership(COACH)
+    assert (membership.left_seq, membership.consolidated_seq) == (0, 3)
 
 
 def test_run_of_agent_that_left_ends_and_frees_its_closed_membership() -> None:
@@ -128,11 +128,11 @@ def test_late_writers_make_no_open_membership_of_one_that_moved() -> None:
     world = World(Settings(summary_cooldown_seconds=10))
     world.agent()
     world.chat(HUSAM, COACH, respond="manual")
-    open_place = world.membership(COACH)
+    open_membership = world.membership(COACH)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     notes = world.app.renewing.notes
-    assert notes._change_state(open_place, {"tried_seq": 1}) is None
-    assert world.table.get(open_place.key) is None
+    assert notes._change_state(open_membership, {"tried_seq": 1}) is None
+    assert world.table.get(open_membership.key) is None
 
 
 # ---------------------------------------------------------------------- of older versions
@@ -154,12 +154,12 @@ def test_closed_membership_of_an_older_version_is_read_and_moved(
     world.known(AHMAD)
     world.chat(HUSAM, AHMAD)
     old = left_the_old_way(world, AHMAD)
-    assert read_place(world.table, TENANT, "chat_1", AHMAD) == old
+    assert read_membership(world.table, TENANT, "chat_1", AHMAD) == old
     world.post("Hello", HUSAM)
     act(world)
-    place = world.membership(AHMAD)
-    assert (place.active, place.unmoved) == (active, False)
-    item = world.table.get(place.key)
+    membership = world.membership(AHMAD)
+    assert (membership.active, membership.unmoved) == (active, False)
+    item = world.table.get(membership.key)
     assert item is not None
     assert item["kept"] == "kept"
     everybody = read_snapshot(world.table, TENANT, "chat_1", closed=True).members
@@ -228,7 +228,7 @@ def test_erasure_and_export_find_chats_that_the_person_left() -> None:
     world.post("I am Ahmad", AHMAD)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
     page = world.app.exports.page(TENANT, AHMAD.id)
-    assert [(own.chat.id, own.place.left_seq) for own in page.chats] == [("chat_1", 1)]
+    assert [(own.chat.id, own.membership.left_seq) for own in page.chats] == [("chat_1", 1)]
     assert [message.text for message in page.messages] == ["I am Ahmad"]
     world.app.erasures.request(TENANT, AHMAD.id, by="usr_op")
     for _ in range(5):
@@ -262,16 +262,16 @@ def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left
     if moved:
         world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
     else:
-        place = world.membership(AHMAD, "chat_2")
-        world.table.write(Update(place.key, set={"left_seq": 0} | listed_as_left(place)))
+        membership = world.membership(AHMAD, "chat_2")
+        world.table.write(Update(membership.key, set={"left_seq": 0} | listed_as_left(membership)))
         chat = world.stored_chat("chat_2")
         roster = [m.model_dump(mode="json") for m in chat.roster if m.ref != AHMAD.ref]
         world.table.write(Update(chat.key, set={"roster": roster}))
     world.app.numbers.link(TENANT, AHMAD.id, PHONE)
-    place = world.membership(AHMAD, "chat_2")
-    assert (place.active, place.formerly) == (True, (caller.id,))
+    membership = world.membership(AHMAD, "chat_2")
+    assert (membership.active, membership.formerly) == (True, (caller.id,))
     assert not world.membership(caller, "chat_2").active
-    assert read_snapshot(world.table, TENANT, "chat_2").member(AHMAD.ref) == place
+    assert read_snapshot(world.table, TENANT, "chat_2").member(AHMAD.ref) == membership
     used = world.table.get(Allowance.key_of(TENANT, owner_of_user(AHMAD.id)))
     assert text("SM1").id == caller.id  # redelivered: recognised, and not counted
     assert world.table.get(Allowance.key_of(TENANT, owner_of_user(AHMAD.id))) == used

@@ -146,8 +146,8 @@ def test_a_chat_may_have_100_members() -> None:
     chat = create(world, group(*(asked("user", f"usr_{n}") for n in range(99))))
     assert len(chat.roster) == 100
     page = world.table.query(chat_partition(TENANT, chat.id), first="MEMBER#", last="MEMBER#~")
-    places = [Membership.from_item(item) for item in page.items]
-    assert {place.member for place in places} == set(chat.roster)
+    memberships = [Membership.from_item(item) for item in page.items]
+    assert {membership.member for membership in memberships} == set(chat.roster)
 
 
 def test_a_chat_has_at_most_100_members_and_20_agents() -> None:

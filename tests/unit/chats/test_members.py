@@ -23,8 +23,8 @@ def test_what_was_said_before_counts_as_seen() -> None:
     world.post("One", HUSAM)
     world.post("Two", HUSAM)
     chat = world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
-    place = world.membership(AHMAD)
-    assert (place.joined_seq, place.seen_seq) == (2, 2)
+    membership = world.membership(AHMAD)
+    assert (membership.joined_seq, membership.seen_seq) == (2, 2)
     assert [member.id for member in chat.roster] == [HUSAM.id, AHMAD.id]
     assert world.stored_chat() == chat
 
@@ -92,8 +92,8 @@ def test_removing_an_agent_closes_its_place_and_cancels_its_queued_run() -> None
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
 
     assert statuses(world.runs()) == ["canceled"]
-    place = world.membership(COACH)
-    assert (place.left_seq, place.queued_run) == (1, None)
+    membership = world.membership(COACH)
+    assert (membership.left_seq, membership.queued_run) == (1, None)
     assert world.stored_chat().roster == (HUSAM,)
     world.drain()
     world.post("Still there?", HUSAM)
@@ -140,9 +140,9 @@ def test_coming_back_opens_the_old_place_afresh() -> None:
 
     chat_admin.add_member(TENANT, "chat_1", HUSAM, COACH.ref)
 
-    place = world.membership(COACH)
-    assert (place.left_seq, place.joined_seq, place.seen_seq) == (None, 1, 1)
-    item = world.table.get(place.key)
+    membership = world.membership(COACH)
+    assert (membership.left_seq, membership.joined_seq, membership.seen_seq) == (None, 1, 1)
+    item = world.table.get(membership.key)
     assert item is not None
     assert item["kept"] == "kept"
     assert item["gsi1pk"] == member_relation(TENANT, COACH)
@@ -182,5 +182,5 @@ def test_a_run_that_starts_while_its_agent_is_removed_is_not_canceled() -> None:
         TENANT, "chat_1", HUSAM.ref, MemberRef(kind="agent", id="agt_a")
     )
     assert statuses(world.runs()) == ["running"]
-    place = world.membership(COACH)
-    assert (place.left_seq, place.running_run, place.queued_run) == (1, run.id, None)
+    membership = world.membership(COACH)
+    assert (membership.left_seq, membership.running_run, membership.queued_run) == (1, run.id, None)

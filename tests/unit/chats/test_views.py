@@ -58,9 +58,9 @@ def quiet_chat(world: World, number: int, *, hours_ago: int, minutes: int = 0) -
         activity_hour=said_at.replace(minute=0),
         created_at=said_at - timedelta(days=1),
     )
-    place = Membership(tenant=TENANT, chat_id=chat_id, member=HUSAM)
+    membership = Membership(tenant=TENANT, chat_id=chat_id, member=HUSAM)
     world.table.write(Put(chat.key, chat.to_item()))
-    world.table.write(Put(place.key, place.to_item(chat)))
+    world.table.write(Put(membership.key, membership.to_item(chat)))
     world.table.write(Put(message.key, message.to_item()))
     return chat
 
@@ -157,9 +157,9 @@ def test_tenants_have_lists_of_their_own() -> None:
 def test_a_row_that_points_nowhere_is_passed_over() -> None:
     world = World()
     chat = quiet_chat(world, 1, hours_ago=1)
-    place = Membership(tenant=TENANT, chat_id="chat_ghost", member=HUSAM)
+    membership = Membership(tenant=TENANT, chat_id="chat_ghost", member=HUSAM)
     ghost = chat.model_copy(update={"id": "chat_ghost"})
-    world.table.write(Put(place.key, place.to_item(ghost)))
+    world.table.write(Put(membership.key, membership.to_item(ghost)))
     assert [own.chat.id for own in listed(world)] == ["chat_001"]
 
 
@@ -185,9 +185,9 @@ def test_the_mark_moves_neither_back_nor_past_the_end() -> None:
     for text in ("One", "Two", "Three"):
         world.post(text, HUSAM)
     views = world.app.views
-    assert views.read(TENANT, AHMAD.id, "chat_1", 2).place.seen_seq == 2
-    assert views.read(TENANT, AHMAD.id, "chat_1", 1).place.seen_seq == 2
-    assert views.read(TENANT, AHMAD.id, "chat_1", 99).place.seen_seq == 3
+    assert views.read(TENANT, AHMAD.id, "chat_1", 2).membership.seen_seq == 2
+    assert views.read(TENANT, AHMAD.id, "chat_1", 1).membership.seen_seq == 2
+    assert views.read(TENANT, AHMAD.id, "chat_1", 99).membership.seen_seq == 3
     assert world.membership(AHMAD).seen_seq == 3
 
 
@@ -205,7 +205,7 @@ def test_two_receipts_at_once_keep_the_higher_mark() -> None:
         real_write(write)  # type: ignore[arg-type]
 
     world.table.write = racing  # type: ignore[method-assign]
-    assert views.read(TENANT, AHMAD.id, "chat_1", 2).place.seen_seq == 3
+    assert views.read(TENANT, AHMAD.id, "chat_1", 2).membership.seen_seq == 3
 
 
 # ---------------------------------------------------------------------- cost
@@ -232,13 +232,13 @@ def test_a_mark_is_set_for_nobody_who_goes_at_that_very_moment(
     world = World()
     world.chat(HUSAM, AHMAD)
     world.post("Hello", HUSAM)
-    place = world.membership(AHMAD)
+    membership = world.membership(AHMAD)
     write = world.table.write
 
     def goes(one: Write) -> None:
         monkeypatch.undo()
         if erased:
-            world.table.write(Delete(place.key))
+            world.table.write(Delete(membership.key))
         else:
             world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
         write(one)
@@ -246,6 +246,6 @@ def test_a_mark_is_set_for_nobody_who_goes_at_that_very_moment(
     monkeypatch.setattr(world.table, "write", goes)
     with pytest.raises(NotFound):
         world.app.views.read(TENANT, AHMAD.id, "chat_1", 1)
-    assert world.table.get(place.key) is None
+    assert world.table.get(membership.key) is None
     left = world.table.get(Membership.left_key_of(TENANT, "chat_1", AHMAD))
     assert left is None if erased else left is not None and left["seen_seq"] == 0

@@ -37,7 +37,7 @@ def receive(in_: World, body: str = "hi", *, sid: str = "SM1", **fields: Any) ->
     return posted
 
 
-def place_of(in_: World, posted: Posted) -> Membership:
+def membership_of(in_: World, posted: Posted) -> Membership:
     return in_.membership(posted.message.sender.ref, posted.message.chat_id)
 
 
@@ -58,7 +58,7 @@ def test_a_first_text_makes_the_person_their_chat_and_the_message() -> None:
     item = here.table.get(User.key_of(TENANT, message.sender.id))
     assert item is not None
     assert User.from_item(item).phones == (PHONE,)
-    assert place_of(here, posted).sms == SmsAddress(line=LINE, phone=PHONE)
+    assert membership_of(here, posted).sms == SmsAddress(line=LINE, phone=PHONE)
     assert statuses(here.runs(message.chat_id)) == ["queued"]
 
 
@@ -181,7 +181,7 @@ def test_who_opted_out_stays_so_when_another_agent_takes_the_line_over() -> None
     here.agent("agt_b", "Tutor")
     here.line(agent_id="agt_b")
     after = receive(here, "hello?", sid="SM2")
-    assert place_of(here, after).sms_opted_out_at is not None
+    assert membership_of(here, after).sms_opted_out_at is not None
 
 
 def test_after_a_chat_is_discarded_there_is_a_fresh_one() -> None:
@@ -262,7 +262,7 @@ def test_stop_is_recorded_and_wakes_nobody(body: str) -> None:
     here = world()
     posted = receive(here, body)
     assert (posted.message.kind, posted.message.text) == ("keyword", body)
-    assert place_of(here, posted).sms_opted_out_at == NOON
+    assert membership_of(here, posted).sms_opted_out_at == NOON
     assert here.runs(posted.message.chat_id) == []
 
 
@@ -271,7 +271,7 @@ def test_start_lets_texts_through_again() -> None:
     receive(here, "stop", sid="SM1")
     posted = receive(here, "START", sid="SM2")
     assert posted.message.kind == "keyword"
-    assert place_of(here, posted).sms_opted_out_at is None
+    assert membership_of(here, posted).sms_opted_out_at is None
 
 
 def test_help_is_a_keyword_that_changes_nothing() -> None:
@@ -279,7 +279,7 @@ def test_help_is_a_keyword_that_changes_nothing() -> None:
     receive(here, "stop", sid="SM1")
     posted = receive(here, "HELP", sid="SM2")
     assert posted.message.kind == "keyword"
-    assert place_of(here, posted).sms_opted_out_at == NOON
+    assert membership_of(here, posted).sms_opted_out_at == NOON
     assert here.runs(posted.message.chat_id) == []
 
 
@@ -290,7 +290,7 @@ def test_yes_is_an_answer_until_somebody_has_opted_out() -> None:
     receive(here, "stop", sid="SM2")
     start = receive(here, "Yes", sid="SM3")
     assert start.message.kind == "keyword"
-    assert place_of(here, start).sms_opted_out_at is None
+    assert membership_of(here, start).sms_opted_out_at is None
 
 
 def test_a_text_takes_the_same_few_calls_however_long_the_chat_is() -> None:

@@ -16,7 +16,7 @@ TEXTS = st.lists(st.integers(0, 60), max_size=30)
 
 
 def message(seq: int, length: int) -> Message:
-    words = "".join("ab "[place % 3] for place in range(length))
+    words = "".join("ab "[position % 3] for position in range(length))
     return Message(
         tenant=TENANT,
         chat_id="chat_1",
@@ -90,9 +90,9 @@ def test_a_message_that_fits_is_never_cut(lengths: list[int], limit: int) -> Non
 @given(TEXTS, st.integers(2, 40))
 def test_from_any_mark_one_comes_to_the_same_end(lengths: list[int], limit: int) -> None:
     found = cut(lengths, limit)
-    for place, chunk in enumerate(found):
+    for position, chunk in enumerate(found):
         rest = cut(lengths, limit, since=chunk.mark)
-        assert spoken(rest) == spoken(found[place + 1 :])
+        assert spoken(rest) == spoken(found[position + 1 :])
 
 
 @given(TEXTS, st.lists(st.integers(0, 30), max_size=4))

@@ -271,8 +271,8 @@ def test_pages_hold_every_memory_that_is_wanted_once(
 
 
 def reach(*people: str) -> Reach:
-    place = Audience(open=False, people=people)
-    return Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=place)
+    readers = Audience(open=False, people=people)
+    return Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), readers=readers)
 
 
 def test_a_private_memory_is_shown_only_where_all_were_there() -> None:
@@ -281,14 +281,14 @@ def test_a_private_memory_is_shown_only_where_all_were_there() -> None:
     add(world, "Private", owner=PRIVATE)
     assert set(live(world, reach("usr_ann"))) == {"Open", "Private"}
     assert live(world, reach("usr_ann", "usr_cem")) == ["Open"]
-    assert live(world, reach("usr_ann").model_copy(update={"place": OPEN})) == ["Open"]
+    assert live(world, reach("usr_ann").model_copy(update={"readers": OPEN})) == ["Open"]
     assert live(world) == ["Open"]
 
 
 def test_what_may_not_be_shown_can_neither_be_read_nor_forgotten() -> None:
     world = World()
     memory = add(world, owner=PRIVATE)
-    for where in (reach("usr_cem"), reach("usr_ann").model_copy(update={"place": OPEN})):
+    for where in (reach("usr_cem"), reach("usr_ann").model_copy(update={"readers": OPEN})):
         for ask in (world.app.memories.get, world.app.memories.forget):
             with pytest.raises(NotFound):
                 ask(where, memory.id)

@@ -22,7 +22,7 @@ OWNER = Owner(tenant=TENANT, agent_id="agt_a", source_chat_id="chat_1")
 ANN = Audience(open=False, people=("usr_ann",))
 ANN_AND_BEN = Audience(open=False, people=("usr_ann", "usr_ben"))
 PRIVATE = OWNER.model_copy(update={"scope": "chat:chat_1", "audience": ANN_AND_BEN})
-REACH = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=ANN_AND_BEN)
+REACH = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), readers=ANN_AND_BEN)
 
 
 def core(text: str, replaces: str | None = None) -> Entry:

@@ -199,8 +199,8 @@ def test_a_list_of_one_status_holds_no_other(status: str, found: list[str]) -> N
 
 
 def reach(*people: str) -> Reach:
-    place = Audience(open=False, people=people)
-    return Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=place)
+    readers = Audience(open=False, people=people)
+    return Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), readers=readers)
 
 
 def test_a_private_goal_is_shown_only_where_all_were_there() -> None:
@@ -213,14 +213,14 @@ def test_a_private_goal_is_shown_only_where_all_were_there() -> None:
 
     assert shown(reach("usr_ann")) == {"goal_open", "goal_private"}
     assert shown(reach("usr_ann", "usr_cem")) == {"goal_open"}
-    assert shown(reach("usr_ann").model_copy(update={"place": OPEN})) == {"goal_open"}
+    assert shown(reach("usr_ann").model_copy(update={"readers": OPEN})) == {"goal_open"}
     assert shown(OWNER.reach) == {"goal_open"}
 
 
 def test_what_may_not_be_shown_cannot_be_ended_either() -> None:
     world = World()
     set_goal(world, owner=PRIVATE)
-    for where in (reach("usr_cem"), reach("usr_ann").model_copy(update={"place": OPEN})):
+    for where in (reach("usr_cem"), reach("usr_ann").model_copy(update={"readers": OPEN})):
         with pytest.raises(NotFound):
             world.app.goals.complete(where, "goal_1")
     assert world.app.goals.complete(reach("usr_ann", "usr_ben"), "goal_1").status == "completed"

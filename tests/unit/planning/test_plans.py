@@ -266,12 +266,12 @@ def test_a_private_plan_is_shown_and_canceled_only_where_all_were_there() -> Non
     scopes = ("user:usr_ann", None)
     ann = Audience(open=False, people=("usr_ann",))
     both = Audience(open=False, people=("usr_ann", "usr_ben"))
-    for place in (both, OPEN):
-        elsewhere = Reach(tenant=TENANT, agent_id="agt_a", scopes=scopes, place=place)
+    for readers in (both, OPEN):
+        elsewhere = Reach(tenant=TENANT, agent_id="agt_a", scopes=scopes, readers=readers)
         assert world.app.plans.active(elsewhere) == ()
         with pytest.raises(NotFound):
             world.app.plans.cancel(elsewhere, plan.name)
-    with_ann = Reach(tenant=TENANT, agent_id="agt_a", scopes=scopes, place=ann)
+    with_ann = Reach(tenant=TENANT, agent_id="agt_a", scopes=scopes, readers=ann)
     assert world.app.plans.active(with_ann) == (plan,)
     assert world.app.plans.cancel(with_ann, plan.name).status == "canceled"
 

@@ -109,10 +109,10 @@ def test_after_an_erasure_what_is_left_is_summed_up_and_remembered_anew(planted:
     planted.hours_pass(8)
     newest = planted.consolidations(OPEN)[-1]
     assert (newest.from_seq, newest.failure) == (1, None)
-    place, chat = planted.membership(COACH, OPEN), planted.stored_chat(OPEN)
-    assert place.consolidated_seq == chat.last_seq
-    assert place.summary is not None
-    assert place.summary.text.startswith("nothing of note")
+    membership, chat = planted.membership(COACH, OPEN), planted.stored_chat(OPEN)
+    assert membership.consolidated_seq == chat.last_seq
+    assert membership.summary is not None
+    assert membership.summary.text.startswith("nothing of note")
     assert any(
         "Good morning" in message.content
         for request in planted.model.memory_requests[asked:]

@@ -163,8 +163,8 @@ def test_a_sweep_that_still_had_to_close_a_place_is_followed_by_another(world: W
     assert carry_on(world, erasure).stage == "resting"
     assert carry_on(world, erasure).stage == "resting"  # its time has not come
     chat = world.app.views.chat(TENANT, BEN.id, OPEN).chat
-    place = Membership(tenant=TENANT, chat_id=OPEN, member=ZOE)
-    world.table.write(Put(place.key, place.to_item(chat)))
+    membership = Membership(tenant=TENANT, chat_id=OPEN, member=ZOE)
+    world.table.write(Put(membership.key, membership.to_item(chat)))
     for sweeps in (2, 3):
         world.clock.advance(1_000)
         left = carry_on(world, erasure)

@@ -84,8 +84,8 @@ class Spied:
     def readable(self, chat_id: str) -> list[str]:
         """What the chat's people can read, and what stands for it elsewhere."""
         chat = self.world.stored_chat(chat_id)
-        place = self.world.membership(COACH, chat_id)
-        note = place.summary.text if place.summary else ""
+        membership = self.world.membership(COACH, chat_id)
+        note = membership.summary.text if membership.summary else ""
         resource = ChatResource.of(chat).model_dump_json()
         texts = [message.text for message in self.world.messages(chat_id)]
         people = [member for member in chat.roster if member.kind == "user"]

@@ -57,8 +57,8 @@ def _elsewhere(
     note = Summary(text=text, from_seq=1, seq=2, audience=audience, at=said_at) if text else None
     for member in chat.roster:
         mine = note if member == COACH else None
-        place = Membership(tenant=TENANT, chat_id=chat.id, member=member, summary=mine)
-        world.table.write(Put(place.key, place.to_item(chat)))
+        membership = Membership(tenant=TENANT, chat_id=chat.id, member=member, summary=mine)
+        world.table.write(Put(membership.key, membership.to_item(chat)))
     return chat
 
 

@@ -161,7 +161,7 @@ def _prompt(crowd: dict[str, Any]) -> PromptRecord:
     chats = [
         _chat(title, crowd["roster"], f"chat_{n}") for n, title in enumerate(crowd["titles"], 1)
     ]
-    place = Membership(tenant=TENANT, chat_id="chat_1", member=COACH)
+    membership = Membership(tenant=TENANT, chat_id="chat_1", member=COACH)
     messages = [
         Message(
             tenant=TENANT,
@@ -191,10 +191,10 @@ def _prompt(crowd: dict[str, Any]) -> PromptRecord:
     read |= {
         "chat": chat,
         "home": chat,
-        "member": None if alone else place,
+        "member": None if alone else membership,
         "messages": () if alone else tuple(messages),
         "trigger_message": messages[-1] if trigger.seq else None,
-        "chats": tuple(OwnChat(each, place) for each in chats),
+        "chats": tuple(OwnChat(each, membership) for each in chats),
         "goals": tuple(
             Goal(**owned, id=f"goal_{n}", text=text) for n, text in enumerate(crowd["goals"])
         ),

@@ -195,9 +195,9 @@ class Crowded:
             )
             self._put(chat)
             for member in (HUSAM, COACH):
-                place = Membership(tenant=TENANT, chat_id=chat.id, member=member)
+                membership = Membership(tenant=TENANT, chat_id=chat.id, member=member)
                 noted = {"summary": note if member is COACH else None}
-                self._put(place.model_copy(update=noted), chat)
+                self._put(membership.model_copy(update=noted), chat)
 
     def _intents(self, count: int, scope: str | None, audience: Audience) -> None:
         owned = {"tenant": TENANT, "agent_id": COACH.id, "scope": scope, "audience": audience}
@@ -257,11 +257,11 @@ class Crowded:
                 )
 
     def read(self) -> Reading:
-        place = self.world.membership(MemberRef(kind="agent", id=COACH.id))
+        membership = self.world.membership(MemberRef(kind="agent", id=COACH.id))
         self.world.table.log.clear()
         if isinstance(self.world.table, Together):
             self.world.table.expect(FIRST_ROUND["direct" if self.private else "group"])
-        return self.world.app.reader.read(self.run, self.chat, place)
+        return self.world.app.reader.read(self.run, self.chat, membership)
 
     @property
     def run(self) -> Run:
@@ -333,9 +333,9 @@ def test_a_context_takes_little_time_of_our_own(kind: str) -> None:
     taken = []
     for minute in range(15):
         world.clock.set(NOON + timedelta(minutes=minute))  # what is left until a plan changes
-        place = world.membership(COACH)
+        membership = world.membership(COACH)
         begun = time.process_time()
-        reading = world.app.reader.read(crowded.run, crowded.chat, place)
+        reading = world.app.reader.read(crowded.run, crowded.chat, membership)
         world.app.context.build(crowded.run, reading, tools)
         taken.append(time.process_time() - begun)
     assert len(reading.messages) == 50

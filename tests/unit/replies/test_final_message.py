@@ -78,9 +78,9 @@ def test_what_is_said_meanwhile_stands_before_the_answer_and_is_answered_next() 
     world.drain()
     assert world.texts() == ["Hello", "One thing more", "Hi!", "Go on."]
     assert statuses(world.runs()) == ["done", "done"]
-    place = world.membership(COACH)
-    assert place.running_run is None
-    assert place.queued_run is None
+    membership = world.membership(COACH)
+    assert membership.running_run is None
+    assert membership.queued_run is None
 
 
 def test_an_answer_that_cannot_be_posted_is_used_by_the_next_attempt() -> None:
@@ -154,8 +154,8 @@ def test_an_opt_out_while_the_model_thinks_keeps_the_answer_from_the_phone() -> 
         return "Hi!"
 
     world.model.script.append(opts_out)
-    place = world.membership(person())
-    world.post("Hello", person(), sms=place.sms)
+    membership = world.membership(person())
+    world.post("Hello", person(), sms=membership.sms)
     world.drain()
     assert world.texts() == ["Hello", "Hi!"]
     assert world.deliveries() == []

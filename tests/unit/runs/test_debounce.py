@@ -67,7 +67,7 @@ def answered(world: World) -> list[str]:
     return [request.messages[-1].content for request in world.model.requests]
 
 
-def place(world: World, chat_id: str) -> Membership:
+def membership(world: World, chat_id: str) -> Membership:
     return world.membership(bot(), chat_id)
 
 
@@ -119,7 +119,7 @@ def test_each_text_puts_the_answer_off_until_the_longest_wait_is_over() -> None:
     for _ in range(4):
         pass_time(world, 0.8)
         text(world, "More")
-        burst = place(world, chat_id).burst
+        burst = membership(world, chat_id).burst
         ends.append((burst.until - NOON).total_seconds() if burst else None)
     assert ends == [1.8, 2.6, 3.0, 4.2]  # the last text came too late, and begins another burst
     assert len(world.model.requests) == 1
@@ -229,7 +229,7 @@ def test_of_two_texts_at_once_neither_forgets_the_burst() -> None:
     world.clock.advance(0.5)
     rival(world).before = ("MSG#", lambda: text(world, "Two"))
     text(world, "Three")
-    burst = place(world, chat_id).burst
+    burst = membership(world, chat_id).burst
     assert burst is not None
     assert burst.until >= NOON + timedelta(seconds=1.5)
     assert burst.latest == NOON + timedelta(seconds=3)
@@ -240,7 +240,7 @@ def test_what_is_said_in_the_app_is_not_put_off_by_a_line() -> None:
     world.agent()
     world.chat(HUSAM, COACH, kind="direct", visibility="private")
     world.post("Hi", HUSAM)
-    assert place(world, "chat_1").burst is None
+    assert membership(world, "chat_1").burst is None
     pass_time(world, 1)
     assert len(world.model.requests) == 1
 
@@ -267,7 +267,7 @@ def test_several_texts_that_answer_a_question_are_read_together(home: str) -> No
     assert all(word in shown for word in ("Yes", "I mean no", "Wait, yes"))
     answers = [m for m in world.messages() if m.text == "I see"]
     assert len(answers) == 1
-    assert place(world, "chat_1").burst is None
+    assert membership(world, "chat_1").burst is None
     if home == "here":
         assert the_run(world, "done").resumed is not None
 

@@ -163,8 +163,8 @@ def test_a_pause_does_not_keep_a_question_from_being_answered() -> None:
 def test_what_wakes_nobody_pauses_nobody(respond: str) -> None:
     world = _chatty(respond=respond)
     assert _woken(world, 20) == 0
-    place = world.membership(COACH)
-    assert (place.paused, place.agent_wakes) == (False, ())
+    membership = world.membership(COACH)
+    assert (membership.paused, membership.agent_wakes) == (False, ())
 
 
 def test_what_is_too_deep_to_wake_anybody_pauses_nobody() -> None:

@@ -119,13 +119,13 @@ def test_activation_that_fewer_people_were_there_for_is_left_out(
 
 def as_stored_before(world: World, run: Run, owner: Owner = OPEN_OWNER) -> None:
     """Put the link of a run in the place of those of its activations."""
-    place = (TENANT, COACH.id, owner.scope)
-    ended = Thread.ended_key_of(*place, "thr_1").pk
+    owned = (TENANT, COACH.id, owner.scope)
+    ended = Thread.ended_key_of(*owned, "thr_1").pk
     prefix = ThreadRunLink.prefix_of("thr_1")
     for item in world.table.query(ended, first=prefix, last=f"{prefix}~").items:
         world.table.write(Delete(Key(item["pk"], item["sk"])))
     mark = ThreadRunLink(thread_id="thr_1", run_id=run.id, shown_at=NOON)
-    world.table.write(Put(ThreadRunLink.key_of(*place, "thr_1", run.id), mark.attributes()))
+    world.table.write(Put(ThreadRunLink.key_of(*owned, "thr_1", run.id), mark.attributes()))
 
 
 def test_link_stored_without_activation_counts_for_the_only_one_in_an_open_chat() -> None:

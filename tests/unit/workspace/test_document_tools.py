@@ -199,9 +199,9 @@ def test_what_is_written_in_private_stays_with_those_who_were_there() -> None:
     assert read(world, HIS, "diary").audience == HUSAM_ALONE
     assert "| secret" in prompt(world)
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2")
-    open_place = prompt(world, "chat_2")
-    assert "secret" not in open_place
-    assert "diary" not in open_place
+    open_chat = prompt(world, "chat_2")
+    assert "secret" not in open_chat
+    assert "diary" not in open_chat
 
 
 def test_an_open_document_is_read_but_not_changed_in_private() -> None:

@@ -341,12 +341,12 @@ def test_a_list_has_every_document_of_one_folder_once() -> None:
 def test_a_document_is_found_only_where_it_may_be_shown() -> None:
     world = World()
     hers = Author(audience=ANN)
-    within = DocumentReach(folders=(HERS, FOLDER), place=ANN)
+    within = DocumentReach(folders=(HERS, FOLDER), readers=ANN)
     world.app.documents.write(within, "diary", "secret", new_in=HERS, author=hers)
     assert world.app.documents.get(within, "diary").text == "secret"
     two = Audience(open=False, people=("usr_ann", "usr_ben"))
-    for place in (OPEN, two, Audience(open=False)):
-        elsewhere = DocumentReach(folders=(HERS, FOLDER), place=place)
+    for readers in (OPEN, two, Audience(open=False)):
+        elsewhere = DocumentReach(folders=(HERS, FOLDER), readers=readers)
         with pytest.raises(NotFound):
             world.app.documents.get(elsewhere, "diary")
         with pytest.raises(NotFound):
@@ -355,7 +355,7 @@ def test_a_document_is_found_only_where_it_may_be_shown() -> None:
 
 TEAM = Folder(tenant=TENANT, agent_id="agt_a", scope="chat:chat_1")
 BOTH = Audience(open=False, people=("usr_ann", "usr_ben"))
-EARLIER, LATER = (DocumentReach(folders=(TEAM, FOLDER), place=who) for who in (ANN, BOTH))
+EARLIER, LATER = (DocumentReach(folders=(TEAM, FOLDER), readers=who) for who in (ANN, BOTH))
 
 
 def texts_of(world: World, reach: DocumentReach, *names: str) -> list[str]:
@@ -402,7 +402,7 @@ def test_renamed_hidden_document_stays_pinned_and_listed_by_threads() -> None:
 def test_a_chats_document_gives_way_as_well_and_stays_listed_on_the_chat() -> None:
     world = World()
     world.chat(person("usr_ann", "Ann"), chat_id="chat_1", visibility="private")
-    earlier, later = (DocumentReach(folders=(OF_CHAT,), place=who) for who in (ANN, BOTH))
+    earlier, later = (DocumentReach(folders=(OF_CHAT,), readers=who) for who in (ANN, BOTH))
     world.app.documents.write(earlier, "log", "x", new_in=OF_CHAT, author=Author(audience=ANN))
     world.app.documents.write(later, "log", "y", new_in=OF_CHAT, author=Author(audience=BOTH))
     ids = [Document.id_of(name) for name in ("log (2)", "log")]
@@ -424,7 +424,7 @@ def test_a_change_to_what_gives_way_is_not_lost() -> None:
 def test_an_open_document_can_be_read_in_private_but_not_changed() -> None:
     world = World()
     write(world)
-    within = DocumentReach(folders=(HERS, FOLDER), place=ANN)
+    within = DocumentReach(folders=(HERS, FOLDER), readers=ANN)
     assert world.app.documents.get(within, "plan").text == "One\n"
     hers = Author(audience=ANN)
     with pytest.raises(Conflict, match="not changed"):
@@ -441,7 +441,7 @@ def test_change_document_from_what_fewer_people_heard_is_refused() -> None:
     both = Audience(open=False, people=("usr_ann", "usr_ben"))
     hers = Author(audience=ANN)
     private = Folder(tenant=TENANT, agent_id="agt_a", scope="chat:chat_9")
-    reach = DocumentReach(folders=(private,), place=both, content=ANN)
+    reach = DocumentReach(folders=(private,), readers=both, content=ANN)
     world.app.documents.write(reach, "log", "a", new_in=private, author=Author(audience=both))
     with pytest.raises(Conflict, match="not changed"):
         world.app.documents.revise(reach, "log", Revision(append="b"), author=hers)

@@ -22,8 +22,8 @@ BOTH = Audience(open=False, people=(ANN.id, BEN.id))
 SCOPE = "chat:chat_1"
 BEFORE = Owner(tenant=TENANT, agent_id=AGENT, scope=SCOPE, audience=ALONE)
 SINCE = BEFORE.model_copy(update={"audience": BOTH})
-EARLIER = Reach(tenant=TENANT, agent_id=AGENT, scopes=(None, SCOPE), place=ALONE, content=ALONE)
-LATER = EARLIER.model_copy(update={"place": BOTH, "content": BOTH})
+EARLIER = Reach(tenant=TENANT, agent_id=AGENT, scopes=(None, SCOPE), readers=ALONE, content=ALONE)
+LATER = EARLIER.model_copy(update={"readers": BOTH, "content": BOTH})
 TEAM = Folder(tenant=TENANT, agent_id=AGENT, scope=SCOPE)
 OF_CHAT = Folder(tenant=TENANT, chat_id="chat_1")
 FULL = "the storage for this chat, person or agent is full"
@@ -56,7 +56,7 @@ def test_each_person_who_joins_leaves_another_plan_of_the_name(*, over: bool) ->
     for n in range(10):
         people.append(f"usr_{n}")
         who = Audience(open=False, people=tuple(people))
-        reach = EARLIER.model_copy(update={"place": who, "content": who})
+        reach = EARLIER.model_copy(update={"readers": who, "content": who})
         owner = BEFORE.model_copy(update={"audience": who})
         made.append(planned(world, owner, reach))
         if over:
@@ -119,7 +119,7 @@ def thread(world: World, owner: Owner, reach: Reach, n: int) -> object:
 
 
 def listing(world: World, owner: Owner, reach: Reach, n: int, folder: Folder = TEAM) -> object:
-    within = DocumentReach(folders=(folder,), place=reach.place, content=reach.content)
+    within = DocumentReach(folders=(folder,), readers=reach.readers, content=reach.content)
     name = f"doc {n} of {len(owner.audience.people)}"
     author = Author(audience=owner.audience)
     return world.app.documents.write(within, name, "", new_in=folder, on_show=True, author=author)
@@ -172,7 +172,7 @@ def test_cap_on_everything_kept_tells_no_number(what: str) -> None:
     world = fresh()
     for n in range(cap):
         who = Audience(open=False, people=(f"usr_{n // most}",) * (1 + n // most))
-        reach = EARLIER.model_copy(update={"place": who, "content": who})
+        reach = EARLIER.model_copy(update={"readers": who, "content": who})
         make(world, BEFORE.model_copy(update={"audience": who}), reach, n)
     assert refusal(make, world, LATER) == FULL
 

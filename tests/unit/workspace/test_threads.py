@@ -22,7 +22,7 @@ REACH = OWNER.reach
 FOLDER = Folder(tenant=TENANT, agent_id="agt_a")
 ANN = Audience(open=False, people=("usr_ann",))
 HERS = Owner(tenant=TENANT, agent_id="agt_a", scope="user:usr_ann", audience=ANN)
-WITH_ANN = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "user:usr_ann"), place=ANN)
+WITH_ANN = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "user:usr_ann"), readers=ANN)
 NOWHERE = Key("nowhere", "META")
 HOLDS, FAILS = Check(NOWHERE, Missing()), Check(NOWHERE, Exists())
 
@@ -30,7 +30,7 @@ HOLDS, FAILS = Check(NOWHERE, Missing()), Check(NOWHERE, Exists())
 def begin(world: World, concern: str = "The Q4 report", **fields: Any) -> Thread:
     world.clock.advance(1)
     owner = fields.pop("owner", OWNER)
-    author = fields.pop("maker", Author())
+    author = fields.pop("author", Author())
     thread_id = fields.pop("thread_id", None)
     return world.app.threads.create(
         owner, {"concern": concern, **fields}, thread_id=thread_id, author=author
@@ -120,7 +120,7 @@ def test_how_many_may_be_open_is_a_setting() -> None:
 
 def test_create_thread_with_index_full_of_hidden_threads_is_refused_without_a_number() -> None:
     world = World()
-    reach = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), place=ANN)
+    reach = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), readers=ANN)
     for n in range(MAX_KEPT_OPEN_THREADS):
         people = Audience(open=False, people=(f"usr_{n}",))
         owner = HERS.model_copy(update={"scope": "chat:chat_1", "audience": people})
@@ -345,7 +345,7 @@ def test_what_is_at_work_with_one_person_does_not_show_elsewhere() -> None:
     world = World()
     thread = begin(world, owner=HERS)
     ben = Audience(open=False, people=("usr_ben",))
-    everywhere = WITH_ANN.model_copy(update={"place": ben})
+    everywhere = WITH_ANN.model_copy(update={"readers": ben})
     with pytest.raises(NotFound):
         world.app.threads.get(everywhere, thread.id)
     with pytest.raises(NotFound):
@@ -389,7 +389,7 @@ def test_change_from_what_fewer_people_heard_is_refused() -> None:
     owner = HERS.model_copy(update={"scope": "chat:chat_1", "audience": both})
     thread = begin(world, owner=owner)
     noted = changes.fields({"progress": "Half"})
-    reach = owner.reach.model_copy(update={"place": both, "content": ANN})
+    reach = owner.reach.model_copy(update={"readers": both, "content": ANN})
     with pytest.raises(Conflict, match="not changed"):
         world.app.threads.change(reach, thread.id, noted, author=Author(audience=ANN))
     assert world.app.threads.get(reach, thread.id) == thread

@@ -253,7 +253,7 @@ class PromptBuilder:
         turns = tuple(
             HistoryTurn(role="assistant" if one.own else "user", text=one.line) for one in entries
         )
-        current = next((place for place, one in enumerate(entries) if one.current), len(turns))
+        current = next((index for index, one in enumerate(entries) if one.current), len(turns))
         parts = [
             *stable[:-1],
             closing(stable[-1], self.tokens),
@@ -278,8 +278,8 @@ class _Line:
         agent = MemberRef(kind="agent", id=self.run.agent_id)
         chat, member, resumed = self.reading.chat, self.reading.member, self.run.resumed
         if self.roles:
-            place = self.reading.destination
-            return turn_text(self.message, text, agent=agent, destination=place)
+            destination = self.reading.destination
+            return turn_text(self.message, text, agent=agent, destination=destination)
         home = chat is not None and chat.id == self.run.chat_id
         here = resumed is not None and chat is not None and resumed.chat_id == chat.id
         line = timeline_entry(

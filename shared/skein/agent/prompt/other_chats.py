@@ -39,7 +39,7 @@ def conversation_summary(
 def other_conversations(
     chats: Sequence[OwnChat],
     active: Chat | None,
-    place: Audience,
+    readers: Audience,
     now: datetime,
     limit: int,
     counter: TokenCounter,
@@ -51,7 +51,7 @@ def other_conversations(
     Args:
         chats: The agent's chats, without discarded ones.
         active: The active chat, which is left out.
-        place: The readers of the active chat. Summaries that they may not see are left out.
+        readers: The readers of the active chat. Summaries that they may not see are left out.
         now: The current time. Chats without a message in the last six hours are left out.
         limit: The token limit of the section.
         counter: The exact token counter.
@@ -67,8 +67,8 @@ def other_conversations(
             continue
         if active is not None and own.chat.id == active.id:
             continue
-        if may_show(note.audience, place) and note.from_seq >= reset_in(own.chat):
-            chat = own.chat.titled_for(place, known=note.title)
+        if may_show(note.audience, readers) and note.from_seq >= reset_in(own.chat):
+            chat = own.chat.titled_for(readers, known=note.title)
             lines.append(f"  - {chat_name(chat)}: {quoted(note.text)}")
     if not lines:
         return None

@@ -123,10 +123,10 @@ def arranged(sections: Sequence[Section], room: int) -> list[Section]:
     """
     size = sum(section.tokens for section in sections)
     kept = list(sections)
-    for place in sorted(range(len(kept)), key=lambda place: kept[place].priority):
+    for position in sorted(range(len(kept)), key=lambda position: kept[position].priority):
         if size <= room:
             break
-        whole = kept[place]
-        kept[place] = whole.within(max(whole.tokens - (size - room), 0))
-        size += kept[place].tokens - whole.tokens
+        whole = kept[position]
+        kept[position] = whole.within(max(whole.tokens - (size - room), 0))
+        size += kept[position].tokens - whole.tokens
     return kept

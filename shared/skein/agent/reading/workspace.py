@@ -61,13 +61,13 @@ class OpenThreads:
         """The keys of the active thread's documents."""
         return document_keys(self.active, self.active.documents) if self.active else []
 
-    def documents(self, found: Mapping[Key, Item], place: Audience) -> tuple[ShownDocument, ...]:
+    def documents(self, found: Mapping[Key, Item], readers: Audience) -> tuple[ShownDocument, ...]:
         """Return the active thread's documents; deleted ones by name alone."""
         if self.active is None:
             return ()
         thread = self.active
         return tuple(
-            ShownDocument(name, document_in(thread, name, found, place))
+            ShownDocument(name, document_in(thread, name, found, readers))
             for name in thread.documents
         )
 
@@ -81,7 +81,7 @@ def open_threads(
     member: Membership | None,
     scope: str | None,
     owned: Sequence[Item],
-    place: Audience,
+    readers: Audience,
 ) -> OpenThreads:
     """Return the open threads of a run in its active chat.
 
@@ -95,7 +95,7 @@ def open_threads(
         member: The agent's membership in the active chat.
         scope: The scope of the agent's items that are made in the chat.
         owned: The agent's items that were read.
-        place: The readers of the chat.
+        readers: The readers of the chat.
     """
     indexes = {
         item["pk"]: ThreadIndex.from_item(item) for item in owned if item["sk"] == OPEN_THREADS
@@ -104,7 +104,7 @@ def open_threads(
         thread.id: thread
         for index in indexes.values()
         for thread in index.threads
-        if may_show(thread.audience, place)
+        if may_show(thread.audience, readers)
     }
     here = indexes.get(owned_partition(run.tenant, run.agent_id, scope))
     home = chat is not None and chat.id == run.chat_id
@@ -158,13 +158,13 @@ class WorkspaceContext:
         return (CORE,) if thread is None else skills_of(thread, catalog)
 
     def found_documents(
-        self, found: Mapping[Key, Item], place: Audience
+        self, found: Mapping[Key, Item], readers: Audience
     ) -> tuple[ShownDocument, ...]:
         """Return the pinned documents that exist and may be shown to the readers.
 
         Documents of the active thread are left out, so that a prompt shows no document twice.
         """
-        of_thread = self.threads.documents(found, place)
+        of_thread = self.threads.documents(found, readers)
         twice = {each.document.key for each in of_thread if each.document is not None}
         shown = []
         for folder, document_id in self.documents:
@@ -172,7 +172,7 @@ class WorkspaceContext:
             if item is None or folder.key(document_id) in twice:  # None: deleted a moment ago
                 continue
             document = Document.from_item(item)
-            if DocumentReach(folders=(folder,), place=place).shows(document):
+            if DocumentReach(folders=(folder,), readers=readers).shows(document):
                 shown.append(
                     ShownDocument(document.name, document, of_chat=folder.chat_id is not None)
                 )

@@ -68,7 +68,7 @@ FieldName = Annotated[
 MediaType = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=151), _Line
 ]
-ListPlace = Annotated[
+ListPosition = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), _Line
 ]
 

@@ -18,7 +18,7 @@ from skein.models.runs.tool_arguments import json_object
 from skein.services.common.quoting import quoted
 
 MAX_REASON = 300  # characters of the error for one argument
-MAX_PLACE = 60  # characters of an argument's name in an error
+MAX_LOCATION = 60  # characters of an argument's name in an error
 MAX_REASONS = 5  # arguments that one error names
 UNSUPPORTED = ("default", "title", "minLength", "maxLength")  # by strict schemas; we check lengths
 
@@ -71,19 +71,19 @@ def _reasons(error: ValidationError) -> str:
     """Describe the invalid arguments in a bounded text that quotes no values."""
     problems = error.errors(include_url=False, include_input=False)
     told = [
-        f"{_place(problem['loc'])}: {_words(problem)}"[:MAX_REASON]
+        f"{_location(problem['loc'])}: {_words(problem)}"[:MAX_REASON]
         for problem in problems[:MAX_REASONS]
     ]
     more = len(problems) - len(told)
     return "; ".join([*told, *([f"and {more} more"] if more else [])])
 
 
-def _place(place: tuple[str | int, ...]) -> str:
+def _location(location: tuple[str | int, ...]) -> str:
     """Return the path of an argument, with an invented name quoted and cut."""
-    name = str(place[0]) if place else "arguments"
-    if not name.isidentifier() or len(name) > MAX_PLACE:
-        name = quoted(name[:MAX_PLACE])
-    return ".".join([name, *(str(part) for part in place[1:] if isinstance(part, int))])
+    name = str(location[0]) if location else "arguments"
+    if not name.isidentifier() or len(name) > MAX_LOCATION:
+        name = quoted(name[:MAX_LOCATION])
+    return ".".join([name, *(str(part) for part in location[1:] if isinstance(part, int))])
 
 
 def _words(problem: ErrorDetails) -> str:

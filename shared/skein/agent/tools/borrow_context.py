@@ -32,9 +32,9 @@ def borrow_context(
     if chat_id == here:
         raise Correctable("this is the active chat; read_messages shows its messages")
     chat, _ = own_chat(call, chat_id)
-    place = _readers_of(call, here)
+    readers = _readers_of(call, here)
     messages, audience = call.tool_services.own_chats.newest_messages(
-        chat, MAX_MESSAGES, place=place
+        chat, MAX_MESSAGES, readers=readers
     )
     call.work.hold(audience, by_others=said_by_others(messages, audience))
     if not messages:

@@ -67,9 +67,9 @@ def _shown(
         Forbidden: The messages are private, and the readers of the active chat may not see them.
     """
     here = call.reading.chat is not None and call.reading.chat.id == chat.id
-    place = None if here else call.reading.destination
+    readers = None if here else call.reading.destination
     messages, audience = call.tool_services.own_chats.newest_messages(
-        chat, limit, place=place, before=before
+        chat, limit, readers=readers, before=before
     )
     call.work.hold(audience, by_others=said_by_others(messages, audience))
     lines: list[str] = []

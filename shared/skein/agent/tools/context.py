@@ -155,7 +155,7 @@ def own_scope(call: ToolContext) -> str | None:
     return scope
 
 
-def place_at(call: ToolContext) -> Audience:
+def readers_of(call: ToolContext) -> Audience:
     """Return the readers of the chat; without a chat, the audience of the trigger."""
     reading = call.reading
     return reading.destination if reading.chat is not None else content_of(call)
@@ -198,7 +198,7 @@ def reach_at(call: ToolContext) -> Reach:
         tenant=call.work.run.tenant,
         agent_id=call.work.run.agent_id,
         scopes=scopes_at(reading.scope),
-        place=place_at(call),
+        readers=readers_of(call),
         content=content_of(call),
     )
 
@@ -211,4 +211,4 @@ def document_reach(call: ToolContext) -> DocumentReach:
         folders.insert(0, Folder(tenant=run.tenant, agent_id=run.agent_id, scope=reading.scope))
     if reading.chat is not None:
         folders.insert(0, Folder(tenant=run.tenant, chat_id=reading.chat.id))
-    return DocumentReach(folders=tuple(folders), place=place_at(call), content=content_of(call))
+    return DocumentReach(folders=tuple(folders), readers=readers_of(call), content=content_of(call))

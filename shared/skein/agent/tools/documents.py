@@ -13,7 +13,7 @@ from skein.agent.tools.arguments import (
     DocumentName,
     DocumentPart,
     DocumentText,
-    ListPlace,
+    ListPosition,
     MediaType,
     Offset,
     SkillName,
@@ -45,12 +45,12 @@ def list_documents(
     call: ToolContext,
     limit: Annotated[Count, Field(description="How many, at most 50.")] = 20,
     after: Annotated[
-        ListPlace | None, Field(description="Goes on where a list ended, as that said.")
+        ListPosition | None, Field(description="Goes on where a list ended, as that said.")
     ] = None,
 ) -> str:
     """List your documents and the active chat's; of two of one name, tools mean the first."""
     reach = document_reach(call)
-    page = call.tool_services.documents.shown(reach, limit=limit, after=_place(reach, after))
+    page = call.tool_services.documents.shown(reach, limit=limit, after=_position(reach, after))
     lines: list[str] = []
     for folder, documents in groupby(page.documents.items(), key=lambda each: each[0].folder):
         lines.append(f"{_kept(reach, reach.folders[folder])}:")
@@ -227,7 +227,7 @@ def _home(call: ToolContext, *, in_chat: bool) -> Folder:
     return Folder(tenant=run.tenant, chat_id=reading.chat.id)
 
 
-def _place(reach: DocumentReach, after: str | None) -> tuple[int, str] | None:
+def _position(reach: DocumentReach, after: str | None) -> tuple[int, str] | None:
     """Parse the cursor of a list.
 
     Raises:

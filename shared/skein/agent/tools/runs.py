@@ -23,7 +23,7 @@ def get_my_runs(
     """List your newest runs, with what each sent and which tools it used."""
     run = call.work.run
     runs = call.tool_services.own_runs.newest(
-        run.tenant, run.agent_id, place=call.reading.destination, status=status, limit=limit
+        run.tenant, run.agent_id, readers=call.reading.destination, status=status, limit=limit
     )
     for other in runs:
         call.work.hold(other.audience)
@@ -43,7 +43,7 @@ def stop_run(
     why = f"stopped by {run.id}"
     try:
         other = call.tool_services.own_runs.get(
-            run.tenant, run.agent_id, run_id, place=call.reading.destination
+            run.tenant, run.agent_id, run_id, readers=call.reading.destination
         )
         if not may_affect(run, other.audience):
             raise Failed("a private run may stop only runs for the same people")

@@ -69,24 +69,24 @@ class PlaceResource(Resource):
     line: str | None
 
     @classmethod
-    def of(cls, chat: Chat, place: Membership) -> Self:
+    def of(cls, chat: Chat, membership: Membership) -> Self:
         """Build the resource of a chat and a membership.
 
         The title of a private chat that the person has left is omitted, because the title may have
         changed since.
         """
-        knows_title = place.active or chat.visibility == "open"
+        knows_title = membership.active or chat.visibility == "open"
         return cls(
             chat_id=chat.id,
             title=chat.title if knows_title else None,
             kind=chat.kind,
             visibility=chat.visibility,
-            name=place.member.name,
-            joined_seq=place.joined_seq,
-            left_seq=place.left_seq,
-            seen_seq=place.seen_seq,
-            phone=place.sms.phone if place.sms else None,
-            line=place.sms.line if place.sms else None,
+            name=membership.member.name,
+            joined_seq=membership.joined_seq,
+            left_seq=membership.left_seq,
+            seen_seq=membership.seen_seq,
+            phone=membership.sms.phone if membership.sms else None,
+            line=membership.sms.line if membership.sms else None,
         )
 
 

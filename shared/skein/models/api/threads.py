@@ -176,14 +176,14 @@ class AgentInChatResource(Resource):
     ]
 
     @classmethod
-    def of(cls, place: Membership) -> Self:
+    def of(cls, membership: Membership) -> Self:
         """Build the resource of an agent's membership."""
-        note = place.summary
+        note = membership.summary
         return cls(
-            chat_id=place.chat_id,
-            agent_id=place.member.id,
-            pinned_thread_id=place.pinned_thread_id,
-            joined_seq=place.joined_seq,
-            seen_seq=place.seen_seq,
+            chat_id=membership.chat_id,
+            agent_id=membership.member.id,
+            pinned_thread_id=membership.pinned_thread_id,
+            joined_seq=membership.joined_seq,
+            seen_seq=membership.seen_seq,
             summary=note and NoteResource(**note.model_dump(exclude={"audience"})),
         )

@@ -141,17 +141,17 @@ class Chat(Stored):
         """The chat's title, or a default for a chat without one."""
         return self.title or "New Conversation"
 
-    def titled_for(self, place: Audience, *, known: str | None = None) -> "Chat":
+    def titled_for(self, readers: Audience, *, known: str | None = None) -> "Chat":
         """Return the chat with a title that may be shown to an audience.
 
         A chat's title may be shown to the chat's current readers. A person who has left may have
         missed a new title, even if that person may still be shown earlier messages.
 
         Args:
-            place: The audience that will see the title.
+            readers: The audience that will see the title.
             known: A title that the whole audience knows.
         """
-        if may_show(self.readers, place):
+        if may_show(self.readers, readers):
             return self
         return self.model_copy(update={"title": known or UNTOLD})
 
@@ -265,9 +265,9 @@ class Membership(Stored):
     @classmethod
     def from_item(cls, item: Item) -> Self:
         """Build a membership from a table item; `unmoved` follows from the item's sort key."""
-        place = super().from_item(item)
-        unmoved = not place.active and str(item.get("sk", "")).startswith(cls.PREFIX)
-        return place.model_copy(update={"unmoved": unmoved})
+        membership = super().from_item(item)
+        unmoved = not membership.active and str(item.get("sk", "")).startswith(cls.PREFIX)
+        return membership.model_copy(update={"unmoved": unmoved})
 
     @property
     def key(self) -> Key:
@@ -315,12 +315,12 @@ def past_relation(tenant: str, user_id: str) -> str:
     return f"{key_part(tenant)}#LEFT#user#{key_part(user_id)}"
 
 
-def listed_as_left(place: Membership) -> dict[str, Any]:
+def listed_as_left(membership: Membership) -> dict[str, Any]:
     """Return the index attributes of a closed membership; an agent's is not in the index."""
-    if place.member.kind == "agent":
+    if membership.member.kind == "agent":
         return {"gsi1pk": None, "gsi1sk": None}
-    relation = past_relation(place.tenant, place.member.id)
-    return {"gsi1pk": relation, "gsi1sk": f"-#{place.chat_id}"}
+    relation = past_relation(membership.tenant, membership.member.id)
+    return {"gsi1pk": relation, "gsi1sk": f"-#{membership.chat_id}"}
 
 
 def related_chat(row: Item) -> str:

@@ -71,24 +71,24 @@ class Reach(Value):
 
     Attributes:
         scopes: The scopes to search; see `owned_partition`.
-        place: The readers to whom items are shown (`may_show`); None for operators, who see all.
-        content: The audience of all content that a change is made from; None if it equals `place`.
-            Operators may change all items.
+        readers: The readers to whom items are shown (`may_show`); None for operators, who see all.
+        content: The audience of all content that a change is made from; None if it equals
+            `readers`. Operators may change all items.
     """
 
     tenant: Tenant
     agent_id: Identifier
     scopes: tuple[str | None, ...] = (None,)
-    place: Audience | None = None
+    readers: Audience | None = None
     content: Audience | None = None
 
     def shows(self, thing: "Owned") -> bool:
         """Tell whether `thing` may be shown to the readers."""
-        return self.place is None or may_show(thing.audience, self.place)
+        return self.readers is None or may_show(thing.audience, self.readers)
 
     def changes(self, thing: "Owned") -> bool:
         """Tell whether the caller may change or end `thing`."""
-        content = self.content or self.place
+        content = self.content or self.readers
         return content is None or may_change(content, thing.audience)
 
 

@@ -237,27 +237,27 @@ class DocumentReach(Value):
 
     Attributes:
         folders: The folders to search; a document hides one of the same name in a later folder.
-        place: The readers to whom documents are shown (`may_show`); None for operators, who see
+        readers: The readers to whom documents are shown (`may_show`); None for operators, who see
             all.
-        content: The audience of all content that a change is made from; None if it equals `place`.
-            Operators may change all documents.
+        content: The audience of all content that a change is made from; None if it equals
+            `readers`. Operators may change all documents.
     """
 
     folders: Annotated[tuple[Folder, ...], Field(min_length=1, max_length=10)]
-    place: Audience | None = None
+    readers: Audience | None = None
     content: Audience | None = None
 
     def shows(self, document: Document) -> bool:
         """Tell whether a document may be shown to the readers."""
-        return self.place is None or may_show(document.audience, self.place)
+        return self.readers is None or may_show(document.audience, self.readers)
 
     def changes(self, document: Document) -> bool:
         """Tell whether the caller may change or delete a document."""
-        content = self.content or self.place
+        content = self.content or self.readers
         return content is None or may_change(content, document.audience)
 
     @property
     def changes_open(self) -> bool:
         """Whether the caller may change open documents."""
-        content = self.content or self.place
+        content = self.content or self.readers
         return content is None or content.open

@@ -14,7 +14,7 @@ from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.storage import Absent, Is, Item, Missing, Put, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.ports import Table
-from skein.services.chat_state.closed_memberships import closing, item_at, opening, place_keys
+from skein.services.chat_state.closed_memberships import closing, item_at, membership_keys, opening
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.common.optimistic import revise
 from skein.services.runs.slots import slots_unchanged
@@ -37,8 +37,8 @@ def succeed(table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMemb
         Conflict: A run of an agent is running, resuming or waiting in the chat.
         ConditionFailed: The membership of `old` has changed since the snapshot; read again.
     """
-    place = snapshot.member(old)
-    if place is None:
+    membership = snapshot.member(old)
+    if membership is None:
         return []
     for agent in snapshot.agents:
         if agent.running_run or agent.resuming or agent.wait:
@@ -46,8 +46,8 @@ def succeed(table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMemb
     chat, write = _chat_with(snapshot.chat, old, new)
     return [
         write,
-        *_left(table, place, snapshot.chat),
-        *_taken(table, place, new, chat),
+        *_left(table, membership, snapshot.chat),
+        *_taken(table, membership, new, chat),
         *(_agent_with(agent, old, new) for agent in snapshot.agents),
         *_borrowed_with(table, snapshot, old, new),
         *_deliveries_with(table, snapshot.chat, old, new),
@@ -81,32 +81,32 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Upda
     return revise(chat, changes)
 
 
-def _left(table: Table, place: Membership, chat: Chat) -> list[Write]:
-    item = item_at(table, place.key)
-    if Membership.from_item(item) != place:
+def _left(table: Table, membership: Membership, chat: Chat) -> list[Write]:
+    item = item_at(table, membership.key)
+    if Membership.from_item(item) != membership:
         raise ConditionFailed(frozenset())
     return closing(item, {"left_seq": chat.last_seq, "sms": None})
 
 
-def _taken(table: Table, place: Membership, new: NamedMember, chat: Chat) -> list[Write]:
+def _taken(table: Table, membership: Membership, new: NamedMember, chat: Chat) -> list[Write]:
     """Return the writes for the membership of `new`, merged with an existing one of `new`."""
-    keys = place_keys(chat.tenant, chat.id, new.ref)
+    keys = membership_keys(chat.tenant, chat.id, new.ref)
     found = table.get_many(keys)
     item = next((found[key] for key in keys if key in found), None)
-    former = (*place.formerly, place.member.id)
+    former = (*membership.formerly, membership.member.id)
     if item is None:
-        taken = place.model_copy(update={"member": new, "formerly": former})
+        taken = membership.model_copy(update={"member": new, "formerly": former})
         return [Put(taken.key, taken.to_item(chat), Missing())]
     own = Membership.from_item(item)
     taken = own.model_copy(
         update={
             "left_seq": None,
-            "joined_seq": min(own.joined_seq, place.joined_seq),
-            "seen_seq": max(own.seen_seq, place.seen_seq),
+            "joined_seq": min(own.joined_seq, membership.joined_seq),
+            "seen_seq": max(own.seen_seq, membership.seen_seq),
             "formerly": (*own.formerly, *former),
-            "sms": own.sms or place.sms,
-            "sms_opted_out_at": place.sms_opted_out_at or own.sms_opted_out_at,
-            "last_delivery": place.last_delivery or own.last_delivery,
+            "sms": own.sms or membership.sms,
+            "sms_opted_out_at": membership.sms_opted_out_at or own.sms_opted_out_at,
+            "last_delivery": membership.last_delivery or own.last_delivery,
         }
     )
     if own.active:

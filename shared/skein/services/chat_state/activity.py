@@ -25,20 +25,23 @@ def last_activity(table: Table, tenant: str, user_id: str) -> datetime | None:
     """
     relation = member_relation(tenant, MemberRef(kind="user", id=user_id))
     page = table.query_index("gsi1", relation, limit=NEWEST_CHATS, newest_first=True)
-    places = {
+    memberships = {
         Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in page.items
     }
-    found = table.get_many([*places, *places.values()]) if places else {}
+    found = table.get_many([*memberships, *memberships.values()]) if memberships else {}
     times: list[datetime] = []
     seen: list[Key] = []
-    for chat_key, place_key in places.items():
-        if chat_key not in found or place_key not in found:
+    for chat_key, membership_key in memberships.items():
+        if chat_key not in found or membership_key not in found:
             continue
-        chat, place = Chat.from_item(found[chat_key]), Membership.from_item(found[place_key])
-        if chat.last_message is not None and place.seen_seq >= chat.last_seq:
+        chat, membership = (
+            Chat.from_item(found[chat_key]),
+            Membership.from_item(found[membership_key]),
+        )
+        if chat.last_message is not None and membership.seen_seq >= chat.last_seq:
             times.append(chat.last_message.created_at)
-        elif place.seen_seq:
-            seen.append(Message.key_of(tenant, chat.id, place.seen_seq))
+        elif membership.seen_seq:
+            seen.append(Message.key_of(tenant, chat.id, membership.seen_seq))
     messages = table.get_many(seen).values() if seen else ()
     times += [Message.from_item(item).created_at for item in messages]
     return max(times, default=None)

@@ -30,13 +30,13 @@ from skein.ports import Table
 KEYS = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk"})
 
 
-def read_place(table: Table, tenant: str, chat_id: str, ref: MemberRef) -> Membership | None:
+def read_membership(table: Table, tenant: str, chat_id: str, ref: MemberRef) -> Membership | None:
     """Read a membership, open or closed; None if there never was one."""
-    items = (table.get(key) for key in place_keys(tenant, chat_id, ref))
+    items = (table.get(key) for key in membership_keys(tenant, chat_id, ref))
     return next((Membership.from_item(item) for item in items if item is not None), None)
 
 
-def place_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:
+def membership_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:
     """Return the two keys of a membership: the open one first, then the closed one."""
     return [
         Membership.key_of(tenant, chat_id, ref),
@@ -77,19 +77,19 @@ def opening(item: Item, chat: Chat, changes: Mapping[str, Any]) -> list[Write]:
         chat: The chat, from which the attributes of the member's list of chats come.
         changes: The attributes to set; None removes an attribute.
     """
-    place = Membership.from_item(item)
-    opened = dict(changes) | {"left_seq": None} | place.relation(chat, chat.activity_hour)
-    if place.unmoved:
-        still_closed = all_of(Present("left_seq"), Is("left_seq", place.left_seq))
-        return [Update(place.key, set=opened, condition=still_closed)]
-    key = Membership.key_of(place.tenant, place.chat_id, place.member)
+    membership = Membership.from_item(item)
+    opened = dict(changes) | {"left_seq": None} | membership.relation(chat, chat.activity_hour)
+    if membership.unmoved:
+        still_closed = all_of(Present("left_seq"), Is("left_seq", membership.left_seq))
+        return [Update(membership.key, set=opened, condition=still_closed)]
+    key = Membership.key_of(membership.tenant, membership.chat_id, membership.member)
     return [
-        Delete(place.key, _as_read(item)),
+        Delete(membership.key, _as_read(item)),
         Put(key, _attributes(item) | opened, Missing()),
     ]
 
 
-def move_closed(table: Table, places: Sequence[Membership]) -> int:
+def move_closed(table: Table, memberships: Sequence[Membership]) -> int:
     """Move closed memberships that older versions left among the open ones (idempotent).
 
     If a membership changes at the same time, its whole batch of up to half a transaction stays in
@@ -98,7 +98,7 @@ def move_closed(table: Table, places: Sequence[Membership]) -> int:
     Returns:
         The number of memberships that were moved.
     """
-    keys = [place.key for place in places if place.unmoved]
+    keys = [membership.key for membership in memberships if membership.unmoved]
     moved = 0
     for start in range(0, len(keys), MAX_TRANSACTION_ITEMS // 2):
         found = table.get_many(keys[start : start + MAX_TRANSACTION_ITEMS // 2])

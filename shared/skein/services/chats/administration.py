@@ -22,7 +22,7 @@ from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import Job
 from skein.models.runs.run import Run
 from skein.ports import Clock, Ids, Table
-from skein.services.chat_state.closed_memberships import closing, item_at, opening, place_keys
+from skein.services.chat_state.closed_memberships import closing, item_at, membership_keys, opening
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.config.retention import retention_of
@@ -170,15 +170,17 @@ class ChatAdministration:
         self.table.transact(writes)
         return jobs
 
-    def _released(self, place: Membership, now: datetime) -> tuple[tuple[Write, ...], list[Job]]:
+    def _released(
+        self, membership: Membership, now: datetime
+    ) -> tuple[tuple[Write, ...], list[Job]]:
         """Resume the run that waits in a membership where nobody can reply any more.
 
         Returns:
             The writes for the caller's transaction, and the jobs to send after the commit.
         """
-        if place.wait is None:
+        if membership.wait is None:
             return (), []
-        released = release_wait(self.table, place, now=now, settings=self.settings)
+        released = release_wait(self.table, membership, now=now, settings=self.settings)
         return released.writes, [released.job] if released.job else []
 
     def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
@@ -234,26 +236,26 @@ class ChatAdministration:
         A reopened membership keeps the other attributes of its item.
         """
         seq = snapshot.chat.last_seq
-        place = Membership(
+        membership = Membership(
             tenant=snapshot.chat.tenant,
             chat_id=snapshot.chat.id,
             member=member,
             joined_seq=seq,
             seen_seq=seq,
         )
-        earlier = self._place(snapshot, member.ref)
+        earlier = self._stored_membership(snapshot, member.ref)
         if earlier is None:
-            return [Put(place.key, place.to_item(snapshot.chat), Missing())]
-        return opening(earlier, snapshot.chat, place.attributes() | {"sms": None})
+            return [Put(membership.key, membership.to_item(snapshot.chat), Missing())]
+        return opening(earlier, snapshot.chat, membership.attributes() | {"sms": None})
 
-    def _place(self, snapshot: ChatSnapshot, ref: MemberRef) -> Item | None:
+    def _stored_membership(self, snapshot: ChatSnapshot, ref: MemberRef) -> Item | None:
         """Read a closed membership's item, under either of its keys."""
-        keys = place_keys(snapshot.chat.tenant, snapshot.chat.id, ref)
+        keys = membership_keys(snapshot.chat.tenant, snapshot.chat.id, ref)
         found = self.table.get_many(keys)
         return next((found[key] for key in keys if key in found), None)
 
     def _has_been_in(self, snapshot: ChatSnapshot, ref: MemberRef) -> bool:
-        return self._place(snapshot, ref) is not None
+        return self._stored_membership(snapshot, ref) is not None
 
     def remove_member(self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef) -> None:
         """Remove a member, and cancel an agent's queued run (idempotent).
@@ -290,41 +292,41 @@ class ChatAdministration:
         if member != by:
             admit()
         item = item_at(self.table, Membership.key_of(tenant, chat_id, member))
-        place = Membership.from_item(item)
+        membership = Membership.from_item(item)
         now = self.clock.now()
         roster = tuple(other for other in snapshot.chat.roster if other.ref != member)
         late = {ref: seq for ref, seq in snapshot.chat.joined_late.items() if ref != str(member)}
         _, write = revise(snapshot.chat, {"roster": roster, "joined_late": late})
         no_slots = dict.fromkeys(("queued_run", "resuming", "wait"))
         closed: dict[str, Any] = {"left_seq": snapshot.chat.last_seq} | no_slots
-        released, jobs = self._released(place, now)
+        released, jobs = self._released(membership, now)
         writes: list[Write] = [
             write,
             *closing(item, closed),
             *released,
         ]
-        if place.queued_run is not None:
-            writes.append(_canceled(place, now, "the agent has left the chat"))
-            following = self._following(place, now)
+        if membership.queued_run is not None:
+            writes.append(_canceled(membership, now, "the agent has left the chat"))
+            following = self._following(membership, now)
             if following is not None:
                 writes.extend(following.writes)
                 jobs.extend([following.job] if following.job else [])
         self.table.transact(writes)
         return jobs
 
-    def _following(self, place: Membership, now: datetime) -> Enqueued | None:
+    def _following(self, membership: Membership, now: datetime) -> Enqueued | None:
         """Queue a run of the next agent in the chain of a canceled run.
 
         A person starts such a chain with "respond now, then these agents".
         """
-        queued = place.queued_run
+        queued = membership.queued_run
         if queued is None or not queued.then:
             return None
         run = Run(
-            tenant=place.tenant,
+            tenant=membership.tenant,
             id=queued.run_id,
-            agent_id=place.member.id,
-            chat_id=place.chat_id,
+            agent_id=membership.member.id,
+            chat_id=membership.chat_id,
             trigger=queued.trigger,
             then=queued.then,
             created_at=now,
@@ -433,9 +435,11 @@ def open_chat(
         retention=retention_of(said),
         created_at=now,
     )
-    places = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]
+    memberships = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]
     writes: list[Write] = [Put(mark.key, mark.to_item(), Missing())] if mark else []
-    writes.extend(Put(place.key, place.to_item(chat), Missing()) for place in places)
+    writes.extend(
+        Put(membership.key, membership.to_item(chat), Missing()) for membership in memberships
+    )
     writes.append(Put(chat.key, chat.to_item(), Missing()))
     # A full chat with its members and its mark exceeds one transaction by two items. The first
     # transaction writes the mark and the creator's membership, which are invisible until the chat's

@@ -49,7 +49,7 @@ class OwnChats:
         return snapshot.chat, member
 
     def newest_messages(
-        self, chat: Chat, limit: int, *, place: Audience | None, before: int | None = None
+        self, chat: Chat, limit: int, *, readers: Audience | None, before: int | None = None
     ) -> tuple[list[Message], Audience]:
         """Read a chat's newest messages, and their audience.
 
@@ -57,7 +57,7 @@ class OwnChats:
             chat: The chat as it was just read. Later messages are left out, because their audience
                 is not known.
             limit: The maximum number of messages.
-            place: The readers to whom the messages will be shown; None in the chat itself.
+            readers: The readers to whom the messages will be shown; None in the chat itself.
             before: Only messages with a lower `seq`.
 
         Returns:
@@ -77,7 +77,7 @@ class OwnChats:
         read = [chat.as_now(Message.from_item(item)) for item in reversed(page.items)]
         messages = [message for message in read if message.kind == "text"][-limit:]
         audience = audience_of(chat, since_seq=messages[0].seq if messages else chat.last_seq)
-        if place is not None and not may_show(audience, place):
+        if readers is not None and not may_show(audience, readers):
             raise Forbidden(
                 "that chat is private; its messages must not be shown to the members of this chat"
             )

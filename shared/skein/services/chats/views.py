@@ -37,12 +37,12 @@ class OwnChat(NamedTuple):
     """A chat and the reading person's membership in it."""
 
     chat: Chat
-    place: Membership
+    membership: Membership
 
     @property
     def unread(self) -> int:
         """The number of messages after the last one that the person has seen."""
-        return self.chat.last_seq - self.place.seen_seq
+        return self.chat.last_seq - self.membership.seen_seq
 
     @property
     def rank(self) -> tuple[datetime, str]:
@@ -128,14 +128,16 @@ class ChatViews:
 
     def _active(self, tenant: str, rows: list[Item]) -> list[OwnChat]:
         """Read the rows' chats, without discarded ones and those that the person has left."""
-        places = {Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in rows}
-        found = self.table.get_many([*places, *places.values()]) if places else {}
+        memberships = {
+            Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in rows
+        }
+        found = self.table.get_many([*memberships, *memberships.values()]) if memberships else {}
         own = [
-            OwnChat(Chat.from_item(found[chat_key]), Membership.from_item(found[place_key]))
-            for chat_key, place_key in places.items()
-            if chat_key in found and place_key in found
+            OwnChat(Chat.from_item(found[chat_key]), Membership.from_item(found[membership_key]))
+            for chat_key, membership_key in memberships.items()
+            if chat_key in found and membership_key in found
         ]
-        return [seen for seen in own if seen.place.active and seen.chat.discarded_at is None]
+        return [seen for seen in own if seen.membership.active and seen.chat.discarded_at is None]
 
     def chat(self, tenant: str, user_id: str, chat_id: str) -> OwnChat:
         """Get one chat of a person, even if the chat is discarded.
@@ -145,12 +147,12 @@ class ChatViews:
         """
         person = MemberRef(kind="user", id=user_id)
         chat_key = Chat.key_of(tenant, chat_id)
-        place_key = Membership.key_of(tenant, chat_id, person)
-        found = self.table.get_many([chat_key, place_key])
-        if chat_key not in found or place_key not in found:
+        membership_key = Membership.key_of(tenant, chat_id, person)
+        found = self.table.get_many([chat_key, membership_key])
+        if chat_key not in found or membership_key not in found:
             raise NotFound("chat not found")
-        own = OwnChat(Chat.from_item(found[chat_key]), Membership.from_item(found[place_key]))
-        if not own.place.active:
+        own = OwnChat(Chat.from_item(found[chat_key]), Membership.from_item(found[membership_key]))
+        if not own.membership.active:
             raise NotFound("chat not found")
         return own
 
@@ -225,14 +227,14 @@ class ChatViews:
         def attempt() -> OwnChat:
             own = self.chat(tenant, user_id, chat_id)
             seen = min(seq, own.chat.last_seq)
-            if seen <= own.place.seen_seq:
+            if seen <= own.membership.seen_seq:
                 return own
             higher = any_of(Absent("seen_seq"), Below("seen_seq", seen))
             # An erasure deletes the membership, and this write must not recreate it.
             there = Is("chat_id", chat_id)
             condition = all_of(there, Absent("left_seq"), higher)
-            self.table.write(Update(own.place.key, {"seen_seq": seen}, condition=condition))
-            return OwnChat(own.chat, own.place.model_copy(update={"seen_seq": seen}))
+            self.table.write(Update(own.membership.key, {"seen_seq": seen}, condition=condition))
+            return OwnChat(own.chat, own.membership.model_copy(update={"seen_seq": seen}))
 
         return optimistic(self.clock, attempt)
 

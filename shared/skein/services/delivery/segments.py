@@ -119,24 +119,26 @@ def _cut(text: str, longest: int) -> int:
 
 
 def _last_end(ends: re.Pattern[str], window: str, longest: int) -> int:
-    places: Iterator[int] = (match.end() for match in ends.finditer(window))
-    return max(takewhile(lambda place: place <= longest, places), default=0)
+    positions: Iterator[int] = (match.end() for match in ends.finditer(window))
+    return max(takewhile(lambda position: position <= longest, positions), default=0)
 
 
 def _character_boundary(text: str, longest: int) -> int:
     """Return the last place up to `longest` between two characters; else `longest`."""
-    return next((place for place in range(longest, 0, -1) if not _torn(text, place)), longest)
+    return next(
+        (position for position in range(longest, 0, -1) if not _torn(text, position)), longest
+    )
 
 
-def _torn(text: str, place: int) -> bool:
-    """Tell whether a cut at `place` splits a character (a subset of UAX 29)."""
-    before, after = text[place - 1], text[place]
+def _torn(text: str, position: int) -> bool:
+    """Tell whether a cut at `position` splits a character (a subset of UAX 29)."""
+    before, after = text[position - 1], text[position]
     return (
         ZERO_WIDTH_JOINER in {before, after}
         or unicodedata.category(after) in {"Mn", "Mc", "Me"}
         or "\U0001f3fb" <= after <= "\U0001f3ff"  # skin tones
         or "\U000e0020" <= after <= "\U000e007f"  # tags, as in the flags of nations
-        or (_regional(after) and _regionals_before(text, place) % 2 == 1)
+        or (_regional(after) and _regionals_before(text, position) % 2 == 1)
         or (before == "\r" and after == "\n")
     )
 
@@ -146,5 +148,5 @@ def _regional(character: str) -> bool:
     return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 
-def _regionals_before(text: str, place: int) -> int:
-    return sum(1 for _ in takewhile(_regional, reversed(text[:place])))
+def _regionals_before(text: str, position: int) -> int:
+    return sum(1 for _ in takewhile(_regional, reversed(text[:position])))

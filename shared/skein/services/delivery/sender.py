@@ -203,7 +203,7 @@ class SmsSender:
             if not recipient.owns_phone:
                 self._withhold(hold, job)
                 return
-            reason = _no_text_for(recipient.place)
+            reason = _no_text_for(recipient.membership)
             if reason is not None:
                 hold.save(_canceled(reason))
                 return
@@ -263,11 +263,11 @@ def _free(delivery: Delivery, now: datetime) -> bool:
     return next_at is None or next_at <= now
 
 
-def _no_text_for(place: Membership | None) -> str | None:
+def _no_text_for(membership: Membership | None) -> str | None:
     """Return why the person may not get SMS; None if SMS are allowed."""
-    if place is None or not place.active:
+    if membership is None or not membership.active:
         return "the person has left"
-    return OPTED_OUT_REASON if place.sms_opted_out_at is not None else None
+    return OPTED_OUT_REASON if membership.sms_opted_out_at is not None else None
 
 
 def _released(delivery: Delivery) -> Delivery:

@@ -32,20 +32,20 @@ class Recipient(NamedTuple):
     """The recipient of a delivery, as read now.
 
     Attributes:
-        place: The recipient's membership of the chat; None if there is none.
+        membership: The recipient's membership of the chat; None if there is none.
         owns_phone: Whether the phone number still belongs to the recipient.
     """
 
-    place: Membership | None
+    membership: Membership | None
     owns_phone: bool
 
     @classmethod
     def found_in(cls, found: Mapping[Key, Item], delivery: Delivery) -> "Recipient":
         """Build the recipient from the items of `recipient_keys`."""
-        place_at, owner_at = recipient_keys(delivery)
-        place, owner = found.get(place_at), found.get(owner_at)
+        key, owner_key = recipient_keys(delivery)
+        membership, owner = found.get(key), found.get(owner_key)
         return cls(
-            Membership.from_item(place) if place else None,
+            Membership.from_item(membership) if membership else None,
             owner is not None and PhoneOwner.from_item(owner).user_id == delivery.user_id,
         )
 
@@ -128,7 +128,7 @@ class DeliveryStore:
         """Record an opt-out that the carrier reported."""
         change = {"sms_opted_out_at": rfc3339(self.clock.now())}
         try:
-            self.table.write(Update(place_key(delivery), set=change, condition=Exists()))
+            self.table.write(Update(membership_key(delivery), set=change, condition=Exists()))
         except ConditionFailed:
             logger.warning("opt-out ignored: user not found")
 
@@ -199,10 +199,10 @@ class DeliveryLease:
 
 def recipient_keys(delivery: Delivery) -> tuple[Key, Key]:
     """Return the keys of the recipient's membership and of the phone number's owner."""
-    return place_key(delivery), PhoneOwner.key_of(delivery.tenant, delivery.to.phone)
+    return membership_key(delivery), PhoneOwner.key_of(delivery.tenant, delivery.to.phone)
 
 
-def place_key(delivery: Delivery) -> Key:
+def membership_key(delivery: Delivery) -> Key:
     """Return the key of the recipient's membership."""
     person = MemberRef(kind="user", id=delivery.user_id)
     return Membership.key_of(delivery.tenant, delivery.chat_id, person)

@@ -71,10 +71,10 @@ def _silenced_in(
     keys = [Membership.key_of(user.tenant, chat, person) for chat in chats]
     for start in range(0, len(keys), MAX_BATCH_GET_KEYS):
         found = table.get_many(keys[start : start + MAX_BATCH_GET_KEYS])
-        for place in map(Membership.from_item, found.values()):
-            if place.sms is not None and place.sms.phone in phones:
-                as_read = Is("sms", place.sms.model_dump(mode="json"))
-                yield Update(place.key, set={"sms": None}, condition=as_read)
+        for membership in map(Membership.from_item, found.values()):
+            if membership.sms is not None and membership.sms.phone in phones:
+                as_read = Is("sms", membership.sms.model_dump(mode="json"))
+                yield Update(membership.key, set={"sms": None}, condition=as_read)
 
 
 def _write_each(table: Table, updates: Iterable[Update]) -> None:

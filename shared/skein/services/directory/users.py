@@ -226,5 +226,5 @@ def changes_of(user: User, change: UserChange) -> dict[str, Any]:
 
 def _number_taken(phones: Iterable[str], failure: ConditionFailed) -> Conflict:
     """Build the error that names the taken numbers, whose writes start at position 1."""
-    taken = [phone for place, phone in enumerate(phones, 1) if place in failure.failed]
+    taken = [phone for position, phone in enumerate(phones, 1) if position in failure.failed]
     return Conflict("the phone number belongs to another user", details={"phones": taken})

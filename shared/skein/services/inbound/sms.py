@@ -17,7 +17,7 @@ from skein.models.directory.phone import PhoneChat, PhoneOwner, caller_name
 from skein.models.directory.user import User
 from skein.models.quotas.limit import Over
 from skein.ports import Clock, Ids, Metrics, Table
-from skein.services.chat_state.closed_memberships import place_keys, read_place
+from skein.services.chat_state.closed_memberships import membership_keys, read_membership
 from skein.services.chats.post_message import Chats, NewMessage, Posted
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import said_by
@@ -30,7 +30,7 @@ from skein.services.replies.user_notices import Notices
 logger = logging.getLogger(__name__)
 
 
-class _Place(NamedTuple):
+class _DirectChat(NamedTuple):
     """The sender and the chat of an SMS, with the chat's setting overrides."""
 
     user_id: str
@@ -38,7 +38,7 @@ class _Place(NamedTuple):
     said: ChatOverrides
 
 
-class _Known(NamedTuple):
+class _NumberLookup(NamedTuple):
     """The stored data about a phone number on a line.
 
     Attributes:
@@ -97,30 +97,30 @@ class Ingest:
         Raises:
             ConditionFailed: The number belongs to another user now; the caller reads again.
         """
-        known = self._look_up(line, address.phone)
-        if known.is_line:
+        lookup = self._look_up(line, address.phone)
+        if lookup.is_line:
             logger.warning("SMS ignored: its sender is a line of Skein")
             self.metrics.count("TextsFromOwnLines")
             return None
-        place = _fitting(known, line=line) or self._open(line, address.phone)
-        keyword = self._keyword(line, place, sms)
-        over = None if keyword else self._admitted(line, place, sms)
+        direct = _fitting(lookup, line=line) or self._open(line, address.phone)
+        keyword = self._keyword(line, direct, sms)
+        over = None if keyword else self._admitted(line, direct, sms)
         try:
             try:
-                return self._post(line, address, place, sms, keyword, over)
+                return self._post(line, address, direct, sms, keyword, over)
             except (Conflict, NotFound):  # the chat is discarded, or the person has left
-                place = self._open(line, address.phone, instead_of=place)
-                return self._post(line, address, place, sms, keyword, over)
+                direct = self._open(line, address.phone, instead_of=direct)
+                return self._post(line, address, direct, sms, keyword, over)
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
 
-    def _admitted(self, line: Line, place: _Place, sms: InboundSms) -> Over | None:
+    def _admitted(self, line: Line, direct: _DirectChat, sms: InboundSms) -> Over | None:
         """Charge an SMS to its sender's rate limits; a redelivered SMS costs nothing."""
-        sender = MemberRef(kind="user", id=place.user_id)
-        tenant, chat_id, sid = line.tenant, place.chat_id, _client_id(sms)
+        sender = MemberRef(kind="user", id=direct.user_id)
+        tenant, chat_id, sid = line.tenant, direct.chat_id, _client_id(sms)
         mark = DedupeMark.key_of(tenant, chat_id, sender, sid)
         own = Membership.key_of(tenant, chat_id, sender)
-        found = self.table.get_many([*admission_keys(tenant, place.user_id), mark, own])
+        found = self.table.get_many([*admission_keys(tenant, direct.user_id), mark, own])
         marks = [mark]
         if own in found:
             former = Membership.from_item(found[own]).formerly
@@ -129,8 +129,8 @@ class Ingest:
         if len(marks) > 1:
             found |= self.table.get_many(marks)
         if not found.keys().isdisjoint(marks):
-            return over_now(found, tenant, place.user_id, self.clock.now())
-        return self.limits.admit_text(tenant, place.user_id, known=found)
+            return over_now(found, tenant, direct.user_id, self.clock.now())
+        return self.limits.admit_text(tenant, direct.user_id, known=found)
 
     def _line(self, phone: str) -> Line:
         item = self.table.get(Line.key_of(phone))
@@ -138,18 +138,18 @@ class Ingest:
             raise NotFound("line not found")
         return Line.from_item(item)
 
-    def _keyword(self, line: Line, place: _Place, sms: InboundSms) -> Keyword | None:
+    def _keyword(self, line: Line, direct: _DirectChat, sms: InboundSms) -> Keyword | None:
         return keyword_in(
             sms.body,
             told=sms.opt_out_type,
-            opted_out=could_start(sms.body) and self._opted_out(line, place),
+            opted_out=could_start(sms.body) and self._opted_out(line, direct),
         )
 
     def _post(
         self,
         line: Line,
         address: SmsAddress,
-        place: _Place,
+        direct: _DirectChat,
         sms: InboundSms,
         keyword: Keyword | None,
         over: Over | None,
@@ -160,19 +160,19 @@ class Ingest:
         limit causes no notice. A redelivered SMS that was stored after that causes the notice
         again, in case the first attempt failed before the notice was stored.
         """
-        still_theirs = Is("user_id", place.user_id)
+        still_theirs = Is("user_id", direct.user_id)
         posted = self.chats.post_message(
             NewMessage(
                 tenant=line.tenant,
-                chat_id=place.chat_id,
-                sender=MemberRef(kind="user", id=place.user_id),
+                chat_id=direct.chat_id,
+                sender=MemberRef(kind="user", id=direct.user_id),
                 text=sms.body,
                 client_id=_client_id(sms),
                 kind="keyword" if keyword else "text",
                 media=sms.media,
                 sms=address,
                 quiet=over is not None,
-                overrides=place.said,
+                overrides=direct.said,
                 opted_out={"stop": True, "start": False}.get(keyword or ""),
             ),
             extra_writes=lambda _: (
@@ -183,18 +183,18 @@ class Ingest:
             self.notices.over_limit(
                 over,
                 tenant=line.tenant,
-                chat_id=place.chat_id,
+                chat_id=direct.chat_id,
                 agent=MemberRef(kind="agent", id=line.agent_id),
-                user_id=place.user_id,
+                user_id=direct.user_id,
             )
         return posted
 
-    def _opted_out(self, line: Line, place: _Place) -> bool:
-        person = MemberRef(kind="user", id=place.user_id)
-        there = read_place(self.table, line.tenant, place.chat_id, person)
+    def _opted_out(self, line: Line, direct: _DirectChat) -> bool:
+        person = MemberRef(kind="user", id=direct.user_id)
+        there = read_membership(self.table, line.tenant, direct.chat_id, person)
         return there is not None and there.sms_opted_out_at is not None
 
-    def _look_up(self, line: Line, phone: str) -> _Known:
+    def _look_up(self, line: Line, phone: str) -> _NumberLookup:
         owner_key = PhoneOwner.key_of(line.tenant, phone)
         chat_key = PhoneChat.key_of(line.tenant, phone, line.phone)
         agent_key = Agent.key_of(line.tenant, line.agent_id)
@@ -203,7 +203,7 @@ class Ingest:
         found = self.table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
         owner, chat, agent = found.get(owner_key), found.get(chat_key), found.get(agent_key)
         tenant = TenantSettings.found_in(found.get(tenant_key))
-        return _Known(
+        return _NumberLookup(
             PhoneOwner.from_item(owner) if owner else None,
             PhoneChat.from_item(chat) if chat else None,
             said_by(Agent.from_item(agent) if agent else None, line, tenant),
@@ -211,28 +211,30 @@ class Ingest:
             is_line=sender_key in found,
         )
 
-    def _open(self, line: Line, phone: str, *, instead_of: _Place | None = None) -> _Place:
+    def _open(
+        self, line: Line, phone: str, *, instead_of: _DirectChat | None = None
+    ) -> _DirectChat:
         """Create the chat, and the user if missing; concurrent SMS create each once."""
         return optimistic(self.clock, lambda: self._open_once(line, phone, instead_of))
 
-    def _open_once(self, line: Line, phone: str, instead_of: _Place | None) -> _Place:
-        known = self._look_up(line, phone)
-        owner, former = known.owner, known.chat
-        place = _fitting(known, line=line, instead_of=instead_of)
-        if place is not None:
-            return place
+    def _open_once(self, line: Line, phone: str, instead_of: _DirectChat | None) -> _DirectChat:
+        lookup = self._look_up(line, phone)
+        owner, former = lookup.owner, lookup.chat
+        direct = _fitting(lookup, line=line, instead_of=instead_of)
+        if direct is not None:
+            return direct
         now = self.clock.now()
-        place = _Place(
+        direct = _DirectChat(
             owner.user_id if owner else f"usr_{self.ids.ulid()}",
             f"chat_{self.ids.ulid()}",
-            known.said,
+            lookup.said,
         )
-        agent, user, former_place = self._people(line, place, former)
+        agent, user, former_membership = self._people(line, direct, former)
         writes: list[Write] = []
         if user is None:
             user = User(
                 tenant=line.tenant,
-                id=place.user_id,
+                id=direct.user_id,
                 name=caller_name(phone),
                 phones=(phone,),
                 by_phone=True,
@@ -243,12 +245,12 @@ class Ingest:
             owner = PhoneOwner(tenant=line.tenant, phone=phone, user_id=user.id)
             writes.append(Put(owner.key, owner.to_item(), Missing()))
         members = (user.as_member, agent.as_member)
-        chat = self._new_chat(line, place.chat_id, members, known.retention)
+        chat = self._new_chat(line, direct.chat_id, members, lookup.retention)
         for member in members:
             membership = Membership(tenant=line.tenant, chat_id=chat.id, member=member)
-            if member.kind == "user" and former_place is not None:
+            if member.kind == "user" and former_membership is not None:
                 # The carrier blocks the pair of numbers, so an opt-out applies to every agent.
-                opted_out_at = former_place.sms_opted_out_at
+                opted_out_at = former_membership.sms_opted_out_at
                 membership = membership.model_copy(update={"sms_opted_out_at": opted_out_at})
             writes.append(Put(membership.key, membership.to_item(chat), Missing()))
         writes.append(Put(chat.key, chat.to_item(), Missing()))
@@ -265,21 +267,21 @@ class Ingest:
             self.table.transact(writes)
         except Ambiguous:
             raise ConditionFailed(frozenset()) from None  # read again: the chat may exist
-        return place
+        return direct
 
     def _people(
-        self, line: Line, place: _Place, former: PhoneChat | None
+        self, line: Line, direct: _DirectChat, former: PhoneChat | None
     ) -> tuple[Agent, User | None, Membership | None]:
         """Read the line's agent, the user, and the user's membership of the former chat."""
         agent_key = Agent.key_of(line.tenant, line.agent_id)
-        user_key = User.key_of(line.tenant, place.user_id)
+        user_key = User.key_of(line.tenant, direct.user_id)
         keys = [agent_key, user_key]
         if former is not None:
-            person = MemberRef(kind="user", id=place.user_id)
-            keys.extend(place_keys(line.tenant, former.chat_id, person))
+            person = MemberRef(kind="user", id=direct.user_id)
+            keys.extend(membership_keys(line.tenant, former.chat_id, person))
         found = self.table.get_many(keys)
-        agent, user, *places = (found.get(key) for key in keys)
-        there = [Membership.from_item(item) for item in places if item is not None]
+        agent, user, *memberships = (found.get(key) for key in keys)
+        there = [Membership.from_item(item) for item in memberships if item is not None]
         if agent is None or Agent.from_item(agent).deleted_at is not None:
             raise NotFound("the line has no agent")
         return (
@@ -314,11 +316,13 @@ def _client_id(sms: InboundSms) -> str:
     return f"{sms.account_sid}:{sms.message_sid}"
 
 
-def _fitting(known: _Known, *, line: Line, instead_of: _Place | None = None) -> _Place | None:
+def _fitting(
+    lookup: _NumberLookup, *, line: Line, instead_of: _DirectChat | None = None
+) -> _DirectChat | None:
     """Return the known user and chat, unless the chat is another agent's or `instead_of`."""
-    owner, chat = known.owner, known.chat
+    owner, chat = lookup.owner, lookup.chat
     if owner is None or chat is None:
         return None
-    place = _Place(owner.user_id, chat.chat_id, known.said)
-    gone = instead_of is not None and place[:2] == instead_of[:2]
-    return None if chat.agent_id != line.agent_id or gone else place
+    direct = _DirectChat(owner.user_id, chat.chat_id, lookup.said)
+    gone = instead_of is not None and direct[:2] == instead_of[:2]
+    return None if chat.agent_id != line.agent_id or gone else direct

@@ -62,12 +62,12 @@ class AgentConsolidation:
     book: ChunkCommitter
     settings: Settings
 
-    def remember(self, chat: Chat, place: Membership, *, until: int, time: TimeLeft) -> bool:
+    def remember(self, chat: Chat, membership: Membership, *, until: int, time: TimeLeft) -> bool:
         """Make memories from an agent's new messages of a chat, up to message `until`.
 
         Args:
             chat: The chat.
-            place: The agent's membership, which holds the watermark.
+            membership: The agent's membership, which holds the watermark.
             until: The last message to consolidate.
             time: The time left for questions.
 
@@ -77,11 +77,11 @@ class AgentConsolidation:
         Raises:
             OverBudget: The tenant's budget is spent; the rest waits until the next day.
         """
-        agent, since = self._agent(place), mark_of(place)
+        agent, since = self._agent(membership), mark_of(membership)
         if agent is None:
-            self.book.pass_over(place, since, Mark(until))
+            self.book.pass_over(membership, since, Mark(until))
             return True
-        work = Work(chat, agent, place, Zones(self.table, agent))
+        work = Work(chat, agent, membership, Zones(self.table, agent))
         at = since
         for whole in self._chunks(work, since, until):
             left, spent = [whole], TokenUsage()
@@ -110,19 +110,19 @@ class AgentConsolidation:
                     return True
                 at, spent = chunk.mark, TokenUsage()
         if at.seq < until:
-            self.book.pass_over(place, at, Mark(until))
+            self.book.pass_over(membership, at, Mark(until))
         return True
 
     # ------------------------------------------------------------------ reading
 
-    def _agent(self, place: Membership) -> Agent | None:
-        item = self.table.get(Agent.key_of(place.tenant, place.member.id))
+    def _agent(self, membership: Membership) -> Agent | None:
+        item = self.table.get(Agent.key_of(membership.tenant, membership.member.id))
         agent = Agent.from_item(item) if item else None
         return agent if agent and agent.deleted_at is None else None
 
     def _chunks(self, work: Work, since: Mark, until: int) -> Iterator[Chunk]:
         longest = self.settings.consolidation_chunk_tokens
-        halvings = max(work.place.consolidation_failures - PATIENCE + 1, 0)
+        halvings = max(work.membership.consolidation_failures - PATIENCE + 1, 0)
         return chunks(
             self._messages(work, since, until),
             since=since,

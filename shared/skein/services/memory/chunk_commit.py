@@ -83,11 +83,11 @@ class ChunkCommitter:
 
         def attempt() -> Kept:
             nonlocal unclear
-            place, revision = self._read(work.place, owner)
-            if unclear and mark_of(place) == chunk.mark:
+            membership, revision = self._read(work.membership, owner)
+            if unclear and mark_of(membership) == chunk.mark:
                 return Kept()
-            if not place.active or mark_of(place) != since:
-                raise Overtaken(str(place.key))
+            if not membership.active or mark_of(membership) != since:
+                raise Overtaken(str(membership.key))
             kept = Remembered()
             if extracted is not None and extracted.entries:
                 live = known_memories(self.table, reach_of(owner), now=self.clock.now())
@@ -105,7 +105,7 @@ class ChunkCommitter:
             # messages that the erasure removes.
             same_epoch = 1
             writes: list[Write] = [
-                Update(place.key, set=change, condition=_still(place)),
+                Update(membership.key, set=change, condition=_still(membership)),
                 Check(work.chat.key, Is("epoch", work.chat.epoch)),
                 Put(record.key, record.to_item()),
                 *(_on_revision(write, revision) for write in kept.writes),
@@ -134,21 +134,22 @@ class ChunkCommitter:
         """
 
         def attempt() -> int:
-            place, now = self._place(work.place), self.clock.now()
-            if place is None or not place.active or mark_of(place) != since:
+            membership, now = self._membership(work.membership), self.clock.now()
+            if membership is None or not membership.active or mark_of(membership) != since:
                 return 0
-            failures = place.consolidation_failures + 1
+            failures = membership.consolidation_failures + 1
             change = {
                 "consolidation_failures": failures,
                 "consolidation_retry_at": rfc3339(after_failure(now, failures)),
             }
             record = self._record(work, chunk, usage, failure=why)
             unchanged = all_of(
-                _still(place), _is_or_new("consolidation_failures", place.consolidation_failures)
+                _still(membership),
+                _is_or_new("consolidation_failures", membership.consolidation_failures),
             )
             self.table.transact(
                 [
-                    Update(place.key, set=change, condition=unchanged),
+                    Update(membership.key, set=change, condition=unchanged),
                     Put(record.key, record.to_item()),
                 ]
             )
@@ -163,33 +164,33 @@ class ChunkCommitter:
         if failures >= PATIENCE:
             self.metrics.count("ConsolidationsStuck")
 
-    def pass_over(self, place: Membership, since: Mark, until: Mark) -> None:
+    def pass_over(self, membership: Membership, since: Mark, until: Mark) -> None:
         """Move the watermark past messages without words, or to the end for a deleted agent."""
 
         def attempt() -> None:
-            fresh = self._place(place)
+            fresh = self._membership(membership)
             if fresh is not None and fresh.active and mark_of(fresh) == since:
                 change = _moved(until) | {"consolidation_failures": 0}
                 self.table.write(Update(fresh.key, set=change, condition=_still(fresh)))
 
         optimistic(self.clock, attempt)
 
-    def _read(self, place: Membership, owner: Owner) -> tuple[Membership, "_Revision"]:
+    def _read(self, membership: Membership, owner: Owner) -> tuple[Membership, "_Revision"]:
         """Read the membership and the revision of the agent's memories in one batch.
 
         Raises:
             Overtaken: The membership does not exist.
         """
         key = revision_key(owner.tenant, owner.agent_id, owner.scope)
-        found = self.table.get_many([place.key, key])
-        if place.key not in found:
-            raise Overtaken(str(place.key))
+        found = self.table.get_many([membership.key, key])
+        if membership.key not in found:
+            raise Overtaken(str(membership.key))
         known = found.get(key, {}).get("revision")
-        return Membership.from_item(found[place.key]), _Revision(key, known)
+        return Membership.from_item(found[membership.key]), _Revision(key, known)
 
-    def _place(self, place: Membership) -> Membership | None:
+    def _membership(self, membership: Membership) -> Membership | None:
         """Read the membership again; None if the item does not exist any more."""
-        item: Item | None = self.table.get(place.key)
+        item: Item | None = self.table.get(membership.key)
         return Membership.from_item(item) if item is not None else None
 
     def _record(
@@ -223,24 +224,26 @@ def _on_revision(write: Write, revision: _Revision) -> Write:
     return write
 
 
-def mark_of(place: Membership) -> Mark:
+def mark_of(membership: Membership) -> Mark:
     """Return an agent's consolidation watermark of a chat."""
-    joined_since = place.joined_seq > place.consolidated_seq
-    return Mark(place.remembered_seq, 0 if joined_since else place.consolidated_characters)
+    joined_since = membership.joined_seq > membership.consolidated_seq
+    return Mark(
+        membership.remembered_seq, 0 if joined_since else membership.consolidated_characters
+    )
 
 
 def _moved(mark: Mark) -> dict[str, object]:
     return {"consolidated_seq": mark.seq, "consolidated_characters": mark.characters}
 
 
-def _still(place: Membership) -> Condition:
+def _still(membership: Membership) -> Condition:
     """Build the condition that the watermark is unchanged and the agent is still a member."""
     return all_of(
-        _is_or_new("consolidated_seq", place.consolidated_seq),
-        _is_or_new("consolidated_characters", place.consolidated_characters),
-        _is_or_new("joined_seq", place.joined_seq),
+        _is_or_new("consolidated_seq", membership.consolidated_seq),
+        _is_or_new("consolidated_characters", membership.consolidated_characters),
+        _is_or_new("joined_seq", membership.joined_seq),
         Absent("left_seq"),
-        Is("chat_id", place.chat_id),
+        Is("chat_id", membership.chat_id),
     )
 
 

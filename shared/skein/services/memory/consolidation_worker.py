@@ -78,10 +78,10 @@ class Consolidator:
             return
         time, not_before = TimeLeft(self.clock, deadline), None
         try:
-            for place in self._whose_turn(claim):
+            for membership in self._whose_turn(claim):
                 until = claim.until or 0
                 if not self.recollection.remember(
-                    claim.snapshot.chat, place, until=until, time=time
+                    claim.snapshot.chat, membership, until=until, time=time
                 ):
                     self._hand_on(job, claim)
                     return
@@ -116,11 +116,13 @@ class Consolidator:
         """List the agents with messages left, except those whose retry is not due yet."""
         now = self.clock.now()
         return [
-            place
-            for place in sorted(claim.snapshot.agents, key=lambda place: place.member.id)
+            membership
+            for membership in sorted(
+                claim.snapshot.agents, key=lambda membership: membership.member.id
+            )
             if claim.until is not None
-            and place.remembered_seq < claim.until
-            and (wanted(place, claim.requested_seq) or (retry_at(place) or now) <= now)
+            and membership.remembered_seq < claim.until
+            and (wanted(membership, claim.requested_seq) or (retry_at(membership) or now) <= now)
         ]
 
     def _hand_on(self, job: ConsolidationJob, claim: _Claim) -> None:

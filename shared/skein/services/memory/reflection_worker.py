@@ -186,10 +186,10 @@ class Reflection:
         decided = [one for one in fading if one.id not in wanted_later]
         return self._keep(job, decided, [one.id for one in chosen[:most]], answer.usage)
 
-    def _core(self, job: ReflectionJob, place: Audience) -> list[Memory]:
-        """Read the agent's core memories that may be shown to the audience `place`."""
+    def _core(self, job: ReflectionJob, audience: Audience) -> list[Memory]:
+        """Read the agent's core memories that may be shown to the audience `audience`."""
         reach = Reach(
-            tenant=job.tenant, agent_id=job.agent_id, scopes=scopes_at(job.scope), place=place
+            tenant=job.tenant, agent_id=job.agent_id, scopes=scopes_at(job.scope), readers=audience
         )
         known = known_memories(self.table, reach, now=self.clock.now())
         return [memory for memory in known if memory.kind == "core"]

@@ -44,16 +44,18 @@ def best_of(memories: Sequence[Memory], query: str, limit: int) -> list[Memory]:
     """
     wanted = list(dict.fromkeys(words_of(query)))[:MAX_WORDS]
     words = [list(words_of(memory.text)) for memory in memories]
-    found = [memories[place] for place in _ranked(memories, words, wanted)]
+    found = [memories[position] for position in _ranked(memories, words, wanted)]
     stems = _Stems()
     if len(found) >= limit or not any(map(stems.has, wanted)):
         return found[:limit]
     known = {memory.id for memory in found}
-    others = [place for place, memory in enumerate(memories) if memory.id not in known]
-    rest = [memories[place] for place in others]
-    stemmed = [[stems.of(word) for word in words[place] if stems.has(word)] for place in others]
+    others = [position for position, memory in enumerate(memories) if memory.id not in known]
+    rest = [memories[position] for position in others]
+    stemmed = [
+        [stems.of(word) for word in words[position] if stems.has(word)] for position in others
+    ]
     asked = list(dict.fromkeys(stems.of(word) for word in wanted if stems.has(word)))
-    return [*found, *(rest[place] for place in _ranked(rest, stemmed, asked))][:limit]
+    return [*found, *(rest[position] for position in _ranked(rest, stemmed, asked))][:limit]
 
 
 def _ranked(
@@ -67,15 +69,15 @@ def _ranked(
 
     builder = Builder()
     builder.field("words")
-    for place, said in enumerate(words):
-        builder.add({"id": place, "words": list(said)})
+    for position, said in enumerate(words):
+        builder.add({"id": position, "words": list(said)})
     index = builder.build()
     asked = index.create_query()
     for word in wanted:
         asked.term(word, use_pipeline=False)
     found = [(match["score"], int(match["ref"])) for match in index.query(asked)]
     found.sort(key=lambda one: (one[0], *memories[one[1]].age), reverse=True)
-    return [place for _, place in found]
+    return [position for _, position in found]
 
 
 class _Stems:

@@ -98,7 +98,7 @@ class Work:
 
     chat: Chat
     agent: Agent
-    place: Membership
+    membership: Membership
     zones: Zones
 
     def line(self, message: Message, start: int, end: int) -> str:
@@ -138,4 +138,6 @@ def joins_of(chat: Chat) -> list[int]:
 def reach_of(owner: Owner) -> Reach:
     """Return the reach of the memories that may be shown to the owner's audience."""
     scopes = scopes_at(owner.scope)
-    return Reach(tenant=owner.tenant, agent_id=owner.agent_id, scopes=scopes, place=owner.audience)
+    return Reach(
+        tenant=owner.tenant, agent_id=owner.agent_id, scopes=scopes, readers=owner.audience
+    )

@@ -40,7 +40,7 @@ unchanged, and returns the job to send; None if there is no job."""
 logger = logging.getLogger(__name__)
 
 
-class Place(NamedTuple):
+class PageStart(NamedTuple):
     """The next page of due pointers to read: kind, shard and start of the page."""
 
     kind: DueKind
@@ -48,7 +48,7 @@ class Place(NamedTuple):
     start: Item | None = None
 
 
-class Mark(NamedTuple):
+class DuePointer(NamedTuple):
     """A due pointer of one item, as read from the index."""
 
     kind: DueKind
@@ -100,34 +100,34 @@ class DueScanner:
         """
         now, sent = self.clock.now(), 0
         failures: list[SkeinError] = []
-        places = [Place(kind, shard) for kind, shard in product(kinds, shards)]
-        while places and self.clock.now() < until:
-            pages = self.at_once(partial(self._page, due_before(now), failures), places)
+        starts = [PageStart(kind, shard) for kind, shard in product(kinds, shards)]
+        while starts and self.clock.now() < until:
+            pages = self.at_once(partial(self._page, due_before(now), failures), starts)
             found = [
-                Mark(place.kind, pointer)
-                for place, page in zip(places, pages, strict=True)
+                DuePointer(start.kind, pointer)
+                for start, page in zip(starts, pages, strict=True)
                 for pointer in page.items
             ]
-            found.sort(key=lambda mark: str(mark.pointer["gsi2sk"]))
+            found.sort(key=lambda due: str(due.pointer["gsi2sk"]))
             batches = [found[start : start + BATCH] for start in range(0, len(found), BATCH)]
             sent += sum(self.at_once(partial(self._batch, handle, now, until, failures), batches))
-            places = [
-                place._replace(start=page.next_start)
-                for place, page in zip(places, pages, strict=True)
+            starts = [
+                start._replace(start=page.next_start)
+                for start, page in zip(starts, pages, strict=True)
                 if page.next_start is not None
             ]
         if failures:
             raise failures[0]
         return sent
 
-    def _page(self, last: str, failures: list[SkeinError], place: Place) -> Page:
+    def _page(self, last: str, failures: list[SkeinError], start: PageStart) -> Page:
         try:
             return self.table.query_index(
                 "gsi2",
-                due_partition(place.kind, place.shard),
+                due_partition(start.kind, start.shard),
                 last=last,
                 limit=PAGE,
-                start=place.start,
+                start=start.start,
             )
         except SkeinError as error:
             failures.append(error)
@@ -139,23 +139,23 @@ class DueScanner:
         now: datetime,
         until: datetime,
         failures: list[SkeinError],
-        batch: list[Mark],
+        batch: list[DuePointer],
     ) -> int:
         if self.clock.now() >= until:
             return 0
         try:
-            items = self.table.get_many([key_of(mark.pointer) for mark in batch])
+            items = self.table.get_many([key_of(due.pointer) for due in batch])
         except SkeinError as error:
             failures.append(error)
             return 0
         jobs: list[Job] = []
-        for mark in batch:
+        for due in batch:
             if self.clock.now() >= until:
                 break
-            item = items.get(key_of(mark.pointer))
-            if item is None or item.get("gsi2sk") != mark.pointer["gsi2sk"]:
+            item = items.get(key_of(due.pointer))
+            if item is None or item.get("gsi2sk") != due.pointer["gsi2sk"]:
                 continue  # the index is stale
-            job = self._job(handle, mark.kind, item, now)
+            job = self._job(handle, due.kind, item, now)
             jobs.extend([job] if job else [])
         self.dispatch.send(jobs)
         return len(jobs)
@@ -213,8 +213,8 @@ def move_on(
     Raises:
         ConditionFailed: Another writer has moved or cleared the due pointer.
     """
-    mark = due_mark(kind, key_of(item), at) | ({} if tries is None else {"due_tries": tries})
+    due = due_mark(kind, key_of(item), at) | ({} if tries is None else {"due_tries": tries})
     try:
-        table.write(Update(key_of(item), set=mark, condition=still_due(item)))
+        table.write(Update(key_of(item), set=due, condition=still_due(item)))
     except Ambiguous:
         logger.warning("outcome of moving a due pointer unknown", extra={"key": str(key_of(item))})

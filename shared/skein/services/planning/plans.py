@@ -317,9 +317,9 @@ class Plans:
         """Read the items of some plans, each in its partition, in one batch."""
         keys: list[tuple[Key, ...]] = []
         for scope, each in wanted:
-            place = (reach.tenant, reach.agent_id, scope)
-            done = [effect_key(*place, effect)] if effect is not None else []
-            keys.append((Plan.key_of(*place, each.id), Plan.ended_key_of(*place, each.id), *done))
+            owned = (reach.tenant, reach.agent_id, scope)
+            done = [effect_key(*owned, effect)] if effect is not None else []
+            keys.append((Plan.key_of(*owned, each.id), Plan.ended_key_of(*owned, each.id), *done))
         found = self.table.get_many(list(dict.fromkeys(key for of_one in keys for key in of_one)))
         plans = {key: Plan.from_item(item) for key, item in found.items()}
         return [

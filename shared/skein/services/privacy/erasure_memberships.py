@@ -40,7 +40,7 @@ WHY = "a former member of this chat is being erased"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class MembershipErasure:
     """The stages `find` and `close` of an erasure."""
 
     table: Table
@@ -82,14 +82,18 @@ class Places:
     def _note_on(
         self, sweep: Sweep, snapshot: ChatSnapshot, known: ErasedChat | None
     ) -> ErasedChat | None:
-        own = [place for place in snapshot.members if sweep.is_theirs(place.member)]
+        own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
         if not own:  # the index lags behind the table
             return known
         ids = {
-            kind: {place.member.id for place in snapshot.members if place.member.kind == kind}
+            kind: {
+                membership.member.id
+                for membership in snapshot.members
+                if membership.member.kind == kind
+            }
             for kind in ("agent", "user")
         }
-        joined = min((place.joined_seq for place in own), default=0)
+        joined = min((membership.joined_seq for membership in own), default=0)
         since = self._said_at(snapshot.chat, joined)
         if known is not None:
             since = min(since, known.since)
@@ -112,8 +116,8 @@ class Places:
 
     def _learn_names(self, sweep: Sweep, snapshot: ChatSnapshot) -> None:
         subject = sweep.subject
-        own = [place for place in snapshot.members if sweep.is_theirs(place.member)]
-        names = dict.fromkeys([*subject.names, *(place.member.name for place in own)])
+        own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
+        names = dict.fromkeys([*subject.names, *(membership.member.name for membership in own)])
         phones = dict.fromkeys([*subject.phones, *(p.sms.phone for p in own if p.sms)])
         learnt = subject.model_copy(update={"names": tuple(names), "phones": tuple(phones)})
         if learnt != subject:
@@ -133,8 +137,8 @@ class Places:
             snapshot = read_snapshot(self.table, sweep.tenant, chat_id)
             live = [
                 run
-                for place in snapshot.agents
-                for run in self._live(sweep, snapshot.chat, place)
+                for membership in snapshot.agents
+                for run in self._live(sweep, snapshot.chat, membership)
                 if run.id not in stopped
             ]
             if not live:
@@ -146,9 +150,13 @@ class Places:
                 with suppress(Conflict):
                     self.completion.cancel(run, error=WHY)
 
-    def _live(self, sweep: Sweep, chat: Chat, place: Membership) -> Iterator[Run]:
-        queued = place.queued_run
-        ids = [place.running_run, *place.resuming, place.wait.run_id if place.wait else None]
+    def _live(self, sweep: Sweep, chat: Chat, membership: Membership) -> Iterator[Run]:
+        queued = membership.queued_run
+        ids = [
+            membership.running_run,
+            *membership.resuming,
+            membership.wait.run_id if membership.wait else None,
+        ]
         theirs = queued is not None and sweep.is_theirs(queued.trigger.by)
         if queued is not None and (chat.visibility == "private" or theirs):
             ids.append(queued.run_id)
@@ -160,7 +168,7 @@ class Places:
 
     def _close_once(self, sweep: Sweep, chat_id: str) -> None:
         snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
-        own = [place for place in snapshot.members if sweep.is_theirs(place.member)]
+        own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
         if not own and sweep.erasure.swept_at is not None and not self._derived(sweep, snapshot):
             return
         now = self.clock.now()
@@ -169,14 +177,18 @@ class Places:
             self._closed(sweep, snapshot.chat, now),
             also=self._bookkeeping(sweep, snapshot, now),
         )
-        writes: list[Write] = [write, *(Delete(place.key) for place in own)]
-        writes.extend(_forgotten(place) for place in snapshot.agents)
+        writes: list[Write] = [write, *(Delete(membership.key) for membership in own)]
+        writes.extend(_forgotten(membership) for membership in snapshot.agents)
         if chat.discarded_at is not None and snapshot.chat.consolidation_at is not None:
             writes.append(marked(chat, None).write)
         self.table.transact(writes)
-        for place in snapshot.members:
-            if place.member.kind == "agent" and not place.active and place.summary is not None:
-                self.table.write(Update(place.key, set=FORGOTTEN, condition=Exists()))
+        for membership in snapshot.members:
+            if (
+                membership.member.kind == "agent"
+                and not membership.active
+                and membership.summary is not None
+            ):
+                self.table.write(Update(membership.key, set=FORGOTTEN, condition=Exists()))
         sweep.found.stopped += len(own)
         sweep.found.counts["memberships"] += len(own)
         summaries = [
@@ -188,7 +200,7 @@ class Places:
 
     def _derived(self, sweep: Sweep, snapshot: ChatSnapshot) -> bool:
         """Return whether a summary from before the end of the first sweep remains."""
-        summaries = [snapshot.chat.record, *(place.summary for place in snapshot.members)]
+        summaries = [snapshot.chat.record, *(membership.summary for membership in snapshot.members)]
         return any(summary is not None and sweep.suspect(summary.at) for summary in summaries)
 
     def _closed(self, sweep: Sweep, chat: Chat, now: datetime) -> dict[str, Any]:
@@ -245,10 +257,10 @@ def _shown_last(sweep: Sweep, chat: Chat) -> LastMessage | None:
     return last
 
 
-def _forgotten(place: Membership) -> Update:
+def _forgotten(membership: Membership) -> Update:
     """Return the write that clears an agent's summary (optimistic lock on the slots).
 
     A concurrent renewal of the summary fails.
     """
-    as_read = all_of(slots_unchanged(place), Is("chat_id", place.chat_id))
-    return Update(place.key, set=FORGOTTEN, condition=as_read)
+    as_read = all_of(slots_unchanged(membership), Is("chat_id", membership.chat_id))
+    return Update(membership.key, set=FORGOTTEN, condition=as_read)

@@ -62,12 +62,14 @@ class ConsolidationRewind:
             snapshot = read_snapshot(self.table, sweep.tenant, chat_id)
         except NotFound:
             return
-        place = snapshot.member(MemberRef(kind="agent", id=agent_id))
-        if place is None or place.consolidated_seq <= seq:
+        membership = snapshot.member(MemberRef(kind="agent", id=agent_id))
+        if membership is None or membership.consolidated_seq <= seq:
             return
-        writes: list[Write] = [_mark_at(place, seq)]
-        moved = place.model_copy(update={"consolidated_seq": seq, "consolidated_characters": 0})
-        others = tuple(moved if each is place else each for each in snapshot.members)
+        writes: list[Write] = [_mark_at(membership, seq)]
+        moved = membership.model_copy(
+            update={"consolidated_seq": seq, "consolidated_characters": 0}
+        )
+        others = tuple(moved if each is membership else each for each in snapshot.members)
         due = left_due(
             snapshot._replace(members=others), now=self.clock.now(), settings=self.settings
         )
@@ -78,11 +80,11 @@ class ConsolidationRewind:
         self.table.transact(writes)
 
 
-def _mark_at(place: Membership, seq: int) -> Update:
+def _mark_at(membership: Membership, seq: int) -> Update:
     change: dict[str, Any] = {
         "consolidated_seq": seq,
         "consolidated_characters": 0,
         "consolidation_failures": 0,
     }
-    as_read = all_of(Is("consolidated_seq", place.consolidated_seq), Absent("left_seq"))
-    return Update(place.key, set=change, condition=as_read)
+    as_read = all_of(Is("consolidated_seq", membership.consolidated_seq), Absent("left_seq"))
+    return Update(membership.key, set=change, condition=as_read)

@@ -81,20 +81,20 @@ class RunEraser:
     def _untell(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
         """Delete a run's borrowed context, and the origins of its messages in other chats."""
         calls = [call for step in steps for call in step.tool_calls]
-        named = {place for call in calls for place in _chats_named(call.arguments)}
-        places = {sent.chat_id for sent in run.sent} | named
-        places |= {place for place in (run.chat_id, run.active_chat_id) if place}
+        named = {chat_id for call in calls for chat_id in _chats_named(call.arguments)}
+        chat_ids = {sent.chat_id for sent in run.sent} | named
+        chat_ids |= {chat_id for chat_id in (run.chat_id, run.active_chat_id) if chat_id}
         if any(call.name == "borrow_context" for call in calls):
-            for place in sorted(places):
-                self.unborrow(sweep, place, run.agent_id)
+            for chat_id in sorted(chat_ids):
+                self.unborrow(sweep, chat_id, run.agent_id)
         home = run.chat_id or (run.trigger.plan.chat_id if run.trigger.plan else None)
         if home not in sweep.chats:
             return
-        for place in sorted(places - {run.chat_id}):
-            for seq in self._said(sweep, run, steps, place):
-                self._unexplain(sweep, place, seq)
+        for chat_id in sorted(chat_ids - {run.chat_id}):
+            for seq in self._said(sweep, run, steps, chat_id):
+                self._unexplain(sweep, chat_id, seq)
 
-    def _said(self, sweep: Sweep, run: Run, steps: list[Step], place: str) -> set[int]:
+    def _said(self, sweep: Sweep, run: Run, steps: list[Step], chat_id: str) -> set[int]:
         """Return the numbers of the messages that a run posted in a chat."""
         agent = MemberRef(kind="agent", id=run.agent_id)
         effects = [
@@ -103,8 +103,8 @@ class RunEraser:
             for position, call in enumerate(step.tool_calls)
             if call.name == SENDING
         ]
-        marks = [DedupeMark.key_of(sweep.tenant, place, agent, effect) for effect in effects]
-        seqs = {sent.seq for sent in run.sent if sent.chat_id == place}
+        marks = [DedupeMark.key_of(sweep.tenant, chat_id, agent, effect) for effect in effects]
+        seqs = {sent.seq for sent in run.sent if sent.chat_id == chat_id}
         for start in range(0, len(marks), ROWS):
             found = self.table.get_many(marks[start : start + ROWS])
             seqs |= {DedupeMark.from_item(item).seq for item in found.values()}

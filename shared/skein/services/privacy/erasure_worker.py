@@ -32,7 +32,7 @@ from skein.ports import Clock, Table
 from skein.services.common.pagination import items_under
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_agent_data import KeptEraser
-from skein.services.privacy.erasure_memberships import Places
+from skein.services.privacy.erasure_memberships import MembershipErasure
 from skein.services.privacy.erasure_messages import ChatEraser
 from skein.services.privacy.erasure_run_search import RunSearch
 from skein.services.privacy.erasure_sweep import Found, Sweep
@@ -55,7 +55,7 @@ class Eraser:
         table: Table,
         clock: Clock,
         dispatch: Dispatch,
-        places: Places,
+        memberships: MembershipErasure,
         chats: ChatEraser,
         kept: KeptEraser,
         runs: RunSearch,
@@ -64,8 +64,8 @@ class Eraser:
         self._clock = clock
         self._dispatch = dispatch
         self._stages: dict[ErasureStage, Stage] = {
-            "find": places.find,
-            "close": places.close,
+            "find": memberships.find,
+            "close": memberships.close,
             "chats": chats.sweep,
             "kept": kept.sweep,
             "runs": runs.elsewhere,

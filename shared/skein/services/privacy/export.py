@@ -61,11 +61,11 @@ class ExportCursor(Cursor):
     agent: KeyText | None = None
 
 
-class OwnPlace(NamedTuple):
+class OwnMembership(NamedTuple):
     """A chat and the person's membership in it, open or closed."""
 
     chat: Chat
-    place: Membership
+    membership: Membership
 
 
 class Kept(NamedTuple):
@@ -80,14 +80,14 @@ class Export(NamedTuple):
     """One page of an export; `next_cursor` is None on the last page."""
 
     user: User
-    chats: list[OwnPlace]
+    chats: list[OwnMembership]
     messages: list[Message]
     deliveries: list[Delivery]
     kept: list[Kept]
     next_cursor: str | None
 
 
-Thing = OwnPlace | Message | Delivery | Kept | None
+Thing = OwnMembership | Message | Delivery | Kept | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ class Exports:
         for rows in pages_of_relation(self.table, relation, after=at.row):
             for row in rows:
                 here = ExportCursor(relation=at.relation, row=row["gsi1sk"], key="-")
-                own = self._own_place(user, related_chat(row))
+                own = self._own_membership(user, related_chat(row))
                 if own is not None:
                     yield here, own
                     yield from self._of_chat(user, here, own.chat)
@@ -157,17 +157,19 @@ class Exports:
 
         A forged cursor yields nothing: the person must be or have been a member of the chat.
         """
-        own = self._own_place(user, related_chat({"gsi1sk": row}))
+        own = self._own_membership(user, related_chat({"gsi1sk": row}))
         if own is not None:
             yield from self._of_chat(user, at, own.chat)
 
-    def _own_place(self, user: User, chat_id: str) -> OwnPlace | None:
+    def _own_membership(self, user: User, chat_id: str) -> OwnMembership | None:
         try:
             snapshot = read_snapshot(self.table, user.tenant, chat_id, closed=True)
         except NotFound:
             return None
         own = (
-            OwnPlace(snapshot.chat, place) for place in snapshot.members if _is(user, place.member)
+            OwnMembership(snapshot.chat, membership)
+            for membership in snapshot.members
+            if _is(user, membership.member)
         )
         return next(own, None)
 
@@ -247,13 +249,13 @@ def _size(thing: Thing) -> int:
         return 0
     if isinstance(thing, BaseModel):
         return len(thing.model_dump_json().encode())
-    if isinstance(thing, OwnPlace):
+    if isinstance(thing, OwnMembership):
         return len(thing.chat.model_dump_json().encode())
     return len(str(thing.attributes).encode())
 
 
 def _put(page: Export, thing: Thing) -> None:
-    if isinstance(thing, OwnPlace):
+    if isinstance(thing, OwnMembership):
         page.chats.append(thing)
     elif isinstance(thing, Message):
         page.messages.append(thing)

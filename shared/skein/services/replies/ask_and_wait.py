@@ -14,7 +14,7 @@ from skein.models.runs.run import MAX_WAITS, PREVIEW_CHARACTERS, SentMessage
 from skein.models.runs.trigger import Resume, Wait
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
-from skein.services.chat_state.closed_memberships import read_place
+from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.outbox.dispatch import Dispatch
@@ -254,4 +254,4 @@ class Asking:
     def _fresh(self, home: Membership | None) -> Membership | None:
         if home is None:
             return None
-        return read_place(self.table, home.tenant, home.chat_id, home.member.ref)
+        return read_membership(self.table, home.tenant, home.chat_id, home.member.ref)

@@ -15,7 +15,7 @@ from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, RunStatus, ShownStaging, live_key
 from skein.ports import Clock, Ids, Metrics, Table
-from skein.services.chat_state.closed_memberships import read_place
+from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.common.optimistic import optimistic, transact_guarded
 from skein.services.outbox.dispatch import Dispatch
@@ -151,7 +151,7 @@ class RunCompletion:
         """End a run after reading its slots and borrowed context again."""
         member = claim.member
         place = (
-            read_place(self.table, member.tenant, member.chat_id, member.member.ref)
+            read_membership(self.table, member.tenant, member.chat_id, member.member.ref)
             if member
             else None
         )

@@ -122,7 +122,7 @@ class OwnRuns:
         tenant: str,
         agent_id: str,
         *,
-        place: Audience,
+        readers: Audience,
         status: RunStatus | None,
         limit: int,
     ) -> tuple[Run, ...]:
@@ -131,7 +131,7 @@ class OwnRuns:
         Args:
             tenant: The agent's tenant.
             agent_id: The id of the agent.
-            place: The audience to which the runs are shown. Private runs and sent messages that
+            readers: The audience to which the runs are shown. Private runs and sent messages that
                 this audience may not see are left out.
             status: Only runs with this status; None for all.
             limit: The maximum number of runs.
@@ -150,13 +150,13 @@ class OwnRuns:
         found = self.table.get_many(keys) if keys else {}
         runs = (Run.from_item(found[key]) for key in keys if key in found)
         shown = [
-            _as_told(run, place)
+            _as_told(run, readers)
             for run in runs
-            if may_show(run.audience, place) and status in {None, run.status}
+            if may_show(run.audience, readers) and status in {None, run.status}
         ]
         return tuple(shown[:limit])
 
-    def get(self, tenant: str, agent_id: str, run_id: str, *, place: Audience) -> Run:
+    def get(self, tenant: str, agent_id: str, run_id: str, *, readers: Audience) -> Run:
         """Return one run of the agent.
 
         Raises:
@@ -167,12 +167,12 @@ class OwnRuns:
         except ValueError:
             item = None
         run = Run.from_item(item) if item else None
-        if run is None or run.agent_id != agent_id or not may_show(run.audience, place):
+        if run is None or run.agent_id != agent_id or not may_show(run.audience, readers):
             raise NotFound("run not found: you have no run with this id")
         return run
 
 
-def _as_told(run: Run, place: Audience) -> Run:
-    """Return the run with only those sent messages that may be shown to `place`."""
-    sent = tuple(message for message in run.sent if may_show(message.audience, place))
+def _as_told(run: Run, readers: Audience) -> Run:
+    """Return the run with only those sent messages that may be shown to `readers`."""
+    sent = tuple(message for message in run.sent if may_show(message.audience, readers))
     return run.model_copy(update={"sent": sent})

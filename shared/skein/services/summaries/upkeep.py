@@ -95,17 +95,17 @@ class Upkeep:
             found |= self.table.get_many(keys[start : start + MAX_AT_ONCE])
         return found
 
-    def _bring_up(self, chat: Chat, place: Membership, found: Mapping[Key, Item]) -> None:
+    def _bring_up(self, chat: Chat, membership: Membership, found: Mapping[Key, Item]) -> None:
         """Write a member's activity hour and name, if they are stale."""
-        called = as_called_now(chat, place.member, found)
+        called = as_called_now(chat, membership.member, found)
         change: dict[str, Any] = {}
         if chat.listed_hour != chat.activity_hour:
-            change |= place.relation(chat, chat.activity_hour)
-        if called != place.member:
+            change |= membership.relation(chat, chat.activity_hour)
+        if called != membership.member:
             change["member"] = called.model_dump(mode="json")
         if change:
             # A member who leaves meanwhile raises the chat's version, so the attempt is repeated.
             there = all_of(Absent("left_seq"), Is("chat_id", chat.id))
-            as_read = Is("member", place.member.model_dump(mode="json"))
+            as_read = Is("member", membership.member.model_dump(mode="json"))
             condition = all_of(there, as_read) if "member" in change else there
-            self.table.write(Update(place.key, set=change, condition=condition))
+            self.table.write(Update(membership.key, set=change, condition=condition))

@@ -221,7 +221,7 @@ def check_listed(
 ) -> None:
     """Check the limit on listed documents, which prompts read.
 
-    The limit `most` counts only documents that may be shown in this place, so the error reveals
+    The limit `most` counts only documents that may be shown to the readers, so the error reveals
     nothing about hidden ones. All listed documents, hidden ones included, are limited to twice as
     many, because a prompt reads them at once. A list that does not grow always passes.
 

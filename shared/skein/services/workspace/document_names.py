@@ -51,13 +51,13 @@ def threads_renamed(
         reach: The reach of the change that takes the name. Threads that may be shown there stay
             unchanged, because they cannot mean a hidden document.
     """
-    folder, place = before.folder, reach.place
-    if folder.agent_id is None or place is None:
+    folder, readers = before.folder, reach.readers
+    if folder.agent_id is None or readers is None:
         return []
     key = ThreadIndex.key_of(folder.tenant, folder.agent_id, folder.scope)
     index = ThreadIndex.found_in(table.get(key))
     threads = tuple(
-        each if may_show(each.audience, place) else each.listing({before.name: after.name})
+        each if may_show(each.audience, readers) else each.listing({before.name: after.name})
         for each in index.threads
     )
     if threads == index.threads:

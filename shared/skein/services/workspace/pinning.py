@@ -24,7 +24,7 @@ class Pins:
     table: Table
     clock: Clock
 
-    def place(self, tenant: str, chat_id: str, agent_id: str) -> Membership:
+    def membership(self, tenant: str, chat_id: str, agent_id: str) -> Membership:
         """Get an agent's membership in a chat, which may be discarded.
 
         Raises:
@@ -54,16 +54,16 @@ class Pins:
     def _pin_once(
         self, tenant: str, chat_id: str, agent_id: str, thread_id: str | None
     ) -> Membership:
-        chat, place = self._read(tenant, chat_id, agent_id)
+        chat, membership = self._read(tenant, chat_id, agent_id)
         if chat.discarded_at is not None:
             raise Conflict("this chat is discarded")
         if thread_id is not None:
             scopes = scopes_at(scope_of(chat))
-            reach = Reach(tenant=tenant, agent_id=agent_id, scopes=scopes, place=chat.readers)
+            reach = Reach(tenant=tenant, agent_id=agent_id, scopes=scopes, readers=chat.readers)
             ThreadSnapshot.read(self.table, reach, thread_id).open_thread()
         there = all_of(Exists(), Absent("left_seq"))
-        self.table.write(Update(place.key, {"pinned_thread_id": thread_id}, condition=there))
-        return place.model_copy(update={"pinned_thread_id": thread_id})
+        self.table.write(Update(membership.key, {"pinned_thread_id": thread_id}, condition=there))
+        return membership.model_copy(update={"pinned_thread_id": thread_id})
 
     def _read(self, tenant: str, chat_id: str, agent_id: str) -> tuple[Chat, Membership]:
         agent = MemberRef(kind="agent", id=agent_id)
@@ -74,7 +74,7 @@ class Pins:
             raise NotFound("chat not found for this agent")
         if Agent.from_item(found[agent_key]).deleted_at is not None:
             raise NotFound("agent not found")
-        chat, place = Chat.from_item(found[keys[0]]), Membership.from_item(found[keys[1]])
-        if not place.active:
+        chat, membership = Chat.from_item(found[keys[0]]), Membership.from_item(found[keys[1]])
+        if not membership.active:
             raise NotFound("chat not found for this agent")
-        return chat, place
+        return chat, membership

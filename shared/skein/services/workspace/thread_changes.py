@@ -20,10 +20,10 @@ _LABEL: TypeAdapter[str] = TypeAdapter(SkillLabel)
 
 
 class ThreadResources(NamedTuple):
-    """The documents and skills that threads can use and `place` may be shown."""
+    """The documents and skills that threads can use and `readers` may be shown."""
 
     table: Table
-    place: Audience | None = None
+    readers: Audience | None = None
 
     def documents(self, thread: Thread, names: Sequence[str]) -> tuple[Document, ...]:
         """Get the documents of these names, without duplicates.
@@ -42,7 +42,7 @@ class ThreadResources(NamedTuple):
         """Get the documents by name; None for a deleted or hidden one."""
         keys = document_keys(thread, names)
         found = self.table.get_many(keys) if keys else {}
-        return {name: document_in(thread, name, found, self.place) for name in names}
+        return {name: document_in(thread, name, found, self.readers) for name in names}
 
     def skills(self, tenant: str, names: Iterable[str] = ()) -> dict[str, SkillHead]:
         """Get the heads of all skills of a tenant, and check that `names` exist.
@@ -172,14 +172,14 @@ def document_keys(thread: Thread, names: Iterable[str]) -> list[Key]:
 
 
 def document_in(
-    thread: Thread, name: str, found: Mapping[Key, Item], place: Audience | None
+    thread: Thread, name: str, found: Mapping[Key, Item], readers: Audience | None
 ) -> Document | None:
     """Find a thread's document among the items that were read.
 
     The folder of the thread's own audience comes before the open one. None if no document of this
-    name may be shown at `place`.
+    name may be shown to `readers`.
     """
-    reach = DocumentReach(folders=thread.folders, place=place)
+    reach = DocumentReach(folders=thread.folders, readers=readers)
     items = [found.get(folder.key(name)) for folder in thread.folders]
     documents = [Document.from_item(item) for item in items if item is not None]
     return next((document for document in documents if reach.shows(document)), None)

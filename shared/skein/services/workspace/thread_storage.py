@@ -116,8 +116,8 @@ def run_link(
         audience=audience,
         shown_at=clock.now(),
     )
-    place = (thread.tenant, thread.agent_id, thread.scope)
-    return Put(ThreadRunLink.key_of(*place, thread.id, run_id, activation), link.attributes())
+    owned = (thread.tenant, thread.agent_id, thread.scope)
+    return Put(ThreadRunLink.key_of(*owned, thread.id, run_id, activation), link.attributes())
 
 
 def moved(there: Reach, found: ThreadSnapshot, after: Thread) -> list[Write]:
@@ -132,7 +132,7 @@ def moved(there: Reach, found: ThreadSnapshot, after: Thread) -> list[Write]:
 
 
 def _size(there: Reach, index: ThreadIndex) -> int:
-    """Return the size in bytes of the threads that may be shown in this place."""
+    """Return the size in bytes of the threads that may be shown to the readers."""
     return sum(_bytes(thread.attributes()) for thread in index.threads if there.shows(thread))
 
 
@@ -144,14 +144,14 @@ def put(there: Reach, before: ThreadIndex, after: ThreadIndex) -> Write:
     """Return the write that replaces a thread index (optimistic lock on `before`).
 
     The size limit is 350,000 bytes for the whole thread index. For agents, the threads that may be
-    shown in this place are limited to half of that. A thread index whose shown threads do not grow
+    shown to the readers are limited to half of that. A thread index whose shown threads do not grow
     passes this second limit.
 
     Raises:
         TooLarge: The threads hold too much text.
     """
     item = after.model_copy(update={"version": before.version + 1}).attributes()
-    most_shown = MAX_INDEX_BYTES if there.place is None else MAX_INDEX_BYTES // 2
+    most_shown = MAX_INDEX_BYTES if there.readers is None else MAX_INDEX_BYTES // 2
     size = _size(there, after)
     if size > max(most_shown, _size(there, before)):
         raise TooLarge("the open threads contain too much text; shorten or end one first")

@@ -70,7 +70,7 @@ class Threads:
         self, reach: Reach, thread: Thread, names: Sequence[str]
     ) -> dict[str, Document | None]:
         """Get a thread's documents by name; None for a deleted or hidden one."""
-        return ThreadResources(self.table, reach.place).look(thread, names)
+        return ThreadResources(self.table, reach.readers).look(thread, names)
 
     def list(
         self,
@@ -105,7 +105,7 @@ class Threads:
         Args:
             owner: The agent and the place in which the thread is created.
             fields: Fields of `Thread`; `concern` is required.
-            reach: Decides what may be shown in this place. Without it, everything in the owner's
+            reach: Decides what may be shown to the readers. Without it, everything in the owner's
                 partition may be shown.
             thread_id: The thread's id. A run's effect passes the same id on every attempt, which
                 makes the call idempotent. None generates an id.
@@ -120,7 +120,7 @@ class Threads:
         """
         draft = self._draft(owner, fields, thread_id or f"thr_{self.ids.ulid()}")
         shown = reach or owner.reach
-        resources = ThreadResources(self.table, shown.place)
+        resources = ThreadResources(self.table, shown.readers)
         documents = resources.documents(draft, draft.documents)
         heads = resources.skills(draft.tenant, draft.bound_skills)
         thread = with_inferred(draft, documents, heads).in_chat(owner.source_chat_id)
@@ -180,7 +180,7 @@ class Threads:
             Unprocessable: A value is invalid.
             LostLease: The guard fails: another worker has claimed the run.
         """
-        resources = ThreadResources(self.table, reach.place)
+        resources = ThreadResources(self.table, reach.readers)
 
         def attempt() -> Thread:
             found = ThreadSnapshot.read(self.table, reach, thread_id, author.effect)
