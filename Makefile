@@ -46,8 +46,8 @@ test-engine: engine $(RANKS) ## Run the tests that need the DynamoDB engine
 	@SKEIN_REQUIRE_ENGINE=1 $(BIN)/python -m pytest -m engine $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(DEVELOPMENT) $(RANKS) ## Run the slow tests that `make test` excludes
-	@$(BIN)/python -m pytest -m slow $(ARGS)
+test-slow: $(DEVELOPMENT) $(RANKS) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
+	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or hypothesis" $(ARGS)
 
 .PHONY: times
 times: $(DEVELOPMENT) $(RANKS) ## Run the tests of `make test` and print the CPU time of each suite

@@ -6,8 +6,15 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.examples import examples
+
 # No example has a deadline: how long one takes says more about the machine than about the code.
-settings.register_profile("skein", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "skein",
+    deadline=None,
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("skein")
 
 FAKE_AWS = {

@@ -42,7 +42,8 @@ EQUIVALENT = re.compile(
     r"core/(ReplaceBinaryOperator_BitOr_|ReplaceComparisonOperator_"
     r"(Is_Eq|IsNot_NotEq|Eq_Is|NotEq_IsNot)$)"
 )
-MUTANT_SECONDS = 120
+SLOWER = 10  # a mutant whose tests take so many times as long counts as noticed
+MIN_MUTANT_SECONDS = 60.0
 LEFT_OUT = (".*", "build", "__pycache__")
 
 
@@ -85,20 +86,23 @@ def test_command(tests: Iterable[str]) -> str:
     return shlex.join([python, "-m", "pytest", *options, *(str(TESTS / name) for name in tests)])
 
 
-def score(mutants: Iterable[MutationSpec], command: str, *, seconds: float) -> Score:
+def score(
+    mutants: Iterable[MutationSpec], command: str, *, seconds: float, mutant_seconds: float
+) -> Score:
     """Test mutants until the time is over.
 
     Args:
         mutants: What to test, in this order.
         command: Runs the tests.
         seconds: No mutant is begun later.
+        mutant_seconds: The limit of one mutant.
     """
     give_up = time.monotonic() + seconds
     killed, timeouts, survivors = 0, 0, list[str]()
     for mutant in mutants:
         if time.monotonic() > give_up:
             break
-        result = mutate_and_test([mutant], command, MUTANT_SECONDS)
+        result = mutate_and_test([mutant], command, mutant_seconds)
         if result.test_outcome == TestOutcome.SURVIVED:
             survivors.append(result.diff or "")
         elif result.output == "timeout":
@@ -139,20 +143,24 @@ def main(given: list[str]) -> int:
             if options.only and not any(part in name for part in options.only):
                 continue
             command = test_command(tests)
-            outcome, output = run_tests(command, MUTANT_SECONDS)
+            began = time.monotonic()
+            outcome, output = run_tests(command, options.seconds)
+            mutant_seconds = max(MIN_MUTANT_SECONDS, SLOWER * (time.monotonic() - began))
             if outcome != TestOutcome.SURVIVED:
                 print(f"mutation: the tests of {name} fail without a mutation:\n{output}")
                 return 1
             module = LAYER / name
             mutants = sample(mutations_of(module), options.mutants, f"{options.seed} {name}")
-            result = score(mutants, command, seconds=options.seconds)
+            result = score(mutants, command, seconds=options.seconds, mutant_seconds=mutant_seconds)
             print(*result.survivors, sep="\n\n", flush=True)
             noticed = result.killed + result.timeouts
-            lines.append(
+            line = (
                 f"{name:<34}{noticed:>4} of {result.tried:>3} noticed"
                 f"{100 * noticed / max(result.tried, 1):>6.0f}%"
                 f"   {result.timeouts} by time, {len(mutants)} in the sample"
             )
+            print(line, flush=True)
+            lines.append(line)
     print(f"seed {options.seed}", *lines, sep="\n")
     return 0
 

@@ -32,6 +32,7 @@ from skein.models.common.storage import (
 from skein.ports import Table
 from skein.settings import Settings
 from tests.fakes.table import MemoryTable
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -132,7 +133,9 @@ def _sorted(value: Any) -> Any:
 
 @pytest.mark.engine
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_memory_and_engine_never_differ(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.api_client import Client, everything, operator
 from tests.support.builders import LINE, World, person
+from tests.support.examples import examples
 
 HUSAM = person()
 
@@ -85,7 +86,9 @@ JSON = st.recursive(
 
 
 @settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     method=st.sampled_from(["GET", "POST", "PATCH", "DELETE"]),
@@ -104,7 +107,9 @@ def test_no_input_is_our_own_fault(
 
 
 @settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     profile=st.dictionaries(

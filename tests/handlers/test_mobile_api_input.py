@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import admin_api
 from tests.support.api_client import CHAT_CALLS, Client, everything, recorded
 from tests.support.builders import World, bot, person
+from tests.support.examples import examples
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")
@@ -233,7 +234,9 @@ JSON = st.recursive(
 
 
 @settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     route=st.sampled_from([*CHAT_CALLS, ("POST", "/v1/chats", None), ("GET", "/v1/chats", None)]),

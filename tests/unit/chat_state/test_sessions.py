@@ -23,6 +23,7 @@ from skein.services.common.quoting import time_of
 from skein.services.config.resolution import EffectiveSettings, effective_in
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person, statuses
+from tests.support.examples import examples
 from tests.support.fakes import MeanwhileTable, calls, says
 
 HUSAM, SARAH, COACH = person(), person("usr_sarah", "Sarah"), bot()
@@ -456,7 +457,7 @@ def test_a_long_session_on_a_line_holds_five_messages_once_a_summary_stands_for_
     assert "fact-0" in _shown(world)[SUMMARY]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_within_a_session_nothing_is_in_neither_window_nor_summary(data: st.DataObject) -> None:
     world = _world(Settings(summary_message_threshold=2, summary_cooldown_seconds=10))

@@ -10,6 +10,7 @@ from skein.errors import NotFound
 from skein.models.chats.chat import Message
 from skein.services.common.pagination import Listing
 from tests.support.builders import NOON, TENANT, World, person
+from tests.support.examples import examples
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")
@@ -46,7 +47,7 @@ def test_without_bounds_the_newest_messages_come_oldest_first() -> None:
     before=st.none() | st.integers(1, 15),
     limit=st.integers(1, 5),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_pages_of_messages_are_complete_without_repeats(
     count: int, after: int | None, before: int | None, limit: int
 ) -> None:

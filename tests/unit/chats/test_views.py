@@ -13,6 +13,7 @@ from skein.models.common.storage import Delete, Put, Write
 from skein.services.chats.views import WINDOW, OwnChat
 from skein.services.common.pagination import Listing
 from tests.support.builders import NOON, TENANT, World, person
+from tests.support.examples import examples
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")
@@ -93,7 +94,7 @@ def test_an_old_chat_comes_back_up_with_a_new_message() -> None:
     assert [own.chat.id for own in page.items] == [oldest]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 59)), max_size=130),
     st.integers(1, 60),
@@ -106,7 +107,7 @@ def test_pages_are_complete_without_repeats(times: list[tuple[int, int]], limit:
     assert sorted(shown) == [f"chat_{number:03d}" for number in range(len(times))]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 59)), min_size=1, max_size=WINDOW))
 def test_within_50_chats_the_order_is_exact(times: list[tuple[int, int]]) -> None:
     world = World()

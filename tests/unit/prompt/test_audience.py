@@ -13,6 +13,7 @@ from skein.models.common.ownership import owned_partition
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
 from tests.support.agents import AHMAD, COACH, DESIGNER, END, HUSAM, job_of, rival, settle, stage
 from tests.support.builders import NOON, TENANT, World, person
+from tests.support.examples import examples
 from tests.support.fakes import calls, says
 
 SARAH = person("usr_sarah", "Sarah")
@@ -347,7 +348,7 @@ places = st.builds(
 
 
 @given(places=st.lists(places, min_size=2, max_size=5, unique_by=lambda place: place.name))
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 def test_in_random_houses_nothing_is_shown_where_it_must_not_be(places: list[Place]) -> None:
     house = House(tuple(places))
     for place in places:

@@ -17,6 +17,7 @@ from skein.models.config.overrides import ChatOverrides
 from skein.models.runs.step import HISTORY, PromptRecord
 from skein.models.summaries.summary import PinnedSummary, Summary
 from tests.support.builders import TENANT, World, bot, person, tokens
+from tests.support.examples import examples
 
 SUMMARY = "CONVERSATION SUMMARY"
 
@@ -104,7 +105,7 @@ def test_a_current_message_that_is_too_long_by_itself_is_cut_too() -> None:
 # ---------------------------------------------------------------------- history and summary
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.lists(WORDS.filter(str.strip), min_size=1, max_size=8),
     st.text(alphabet="abc é\n日", min_size=1, max_size=900).filter(str.strip) | st.none(),

@@ -19,6 +19,7 @@ from skein.settings import Settings
 from tests.support import timeline_parser as grammar
 from tests.support.api_client import operator
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
+from tests.support.examples import examples
 from tests.unit.prompt.test_forgery import hostile
 
 COACH, ANN = bot(), person("usr_ann", "Ann")
@@ -97,7 +98,7 @@ def test_lines_are_squeezed_and_what_is_not_seen_is_left_out() -> None:
 # ---------------------------------------------------------------------- room
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(st.integers(1, 60), st.booleans()), min_size=1, max_size=12),
     st.integers(0, 400),

@@ -22,6 +22,7 @@ from skein.models.runs.step import HISTORY, PromptRecord
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
+from tests.support.examples import examples
 from tests.support.scene import Scene
 from tests.unit.prompt.test_golden import MANNERS, WAKING
 
@@ -206,7 +207,7 @@ def _prompt(crowd: dict[str, Any]) -> PromptRecord:
     return world.app.context.build(run, type(empty)(**read), EVERY_TOOL)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(crowds())
 def test_a_prompt_never_exceeds_what_it_may_take(crowd: dict[str, Any]) -> None:
     prompt = _prompt(crowd)

@@ -13,6 +13,7 @@ from skein.models.outbox.jobs import RunJob
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import AHMAD, COACH, DESIGNER, END, FREE, HUSAM, actor, slots, stage
 from tests.support.builders import TENANT, World
+from tests.support.examples import examples
 from tests.support.fakes import says
 
 CHATS = ("chat_1", "chat_2")
@@ -115,7 +116,7 @@ class Life:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_run_ends_and_every_message_is_shown(seed: int) -> None:
     life = Life(seed)
     world = life.world
@@ -136,7 +137,7 @@ def test_every_run_ends_and_every_message_is_shown(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_run_ends_even_if_runs_are_stopped_and_agents_come_and_go(seed: int) -> None:
     life = Life(seed, unrest=True)
     for _ in range(50):

@@ -17,6 +17,7 @@ from skein.models.runs.recordable import MAX_CALLS, NO_NAME, TOOL_NAME
 from skein.models.runs.step import Step, ToolResult
 from tests.support.agents import COACH, HUSAM, results_of, steps_of, the_run
 from tests.support.builders import NOON, TENANT, World
+from tests.support.examples import examples
 from tests.support.fakes import ScriptedModel
 
 ANSWER = "Sorry, I got lost."
@@ -120,7 +121,7 @@ def _asked(
     return world
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(TEXTS, st.lists(hostile_calls(), min_size=1, max_size=6)), max_size=3),
     st.booleans(),

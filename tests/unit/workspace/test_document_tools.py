@@ -20,6 +20,7 @@ from skein.services.workspace.skill_selection import Selection
 from skein.settings import Settings
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage, the_run
 from tests.support.builders import NOON, TENANT, World, tokens
+from tests.support.examples import examples
 from tests.support.fakes import Calls, Script, calls
 from tests.support.goldens import agrees
 
@@ -304,7 +305,7 @@ def test_a_skill_that_is_not_shown_is_read_by_its_name() -> None:
     assert why.startswith("error: skill not found; there are: core, ")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -1,0 +1,18 @@
+"""How many examples a property test tries: some in `make test`, all in `make test-slow`."""
+
+import os
+
+SHARE = 4  # `make test` tries one example in four
+MIN_EXAMPLES = 10
+
+
+def examples(whole: int) -> int:
+    """Return the `max_examples` of a property test.
+
+    Args:
+        whole: How many examples the test tries in `make test-slow` and before a change lands,
+            where `SKEIN_WHOLE=1` is set.
+    """
+    if os.environ.get("SKEIN_WHOLE") == "1":
+        return whole
+    return min(whole, max(MIN_EXAMPLES, whole // SHARE))
