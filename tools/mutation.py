@@ -60,23 +60,30 @@ class Score(NamedTuple):
         return self.killed + self.timeouts + len(self.survivors)
 
 
-def sample(mutations: Iterable[MutationSpec], count: int, seed: str) -> list[MutationSpec]:
-    """Choose at random one mutant for each of at most `count` places."""
-    chance = random.Random(seed)
-    places: dict[tuple[int, int], list[MutationSpec]] = {}
-    for mutation in sorted(mutations, key=lambda each: (each.start_pos, each.operator_name)):
-        if not EQUIVALENT.match(mutation.operator_name):
-            places.setdefault(mutation.start_pos, []).append(mutation)
-    chosen = [chance.choice(mutants) for mutants in places.values()]
-    chance.shuffle(chosen)
-    return chosen[:count]
-
-
 def mutations_of(module: Path) -> list[MutationSpec]:
     """List all mutants of a module."""
     with tempfile.TemporaryDirectory() as folder, use_db(str(Path(folder) / "work.sqlite")) as db:
         init([module], db, {})
         return [mutation for item in db.work_items for mutation in item.mutations]
+
+
+def sample(module: Path, count: int, seed: str) -> list[MutationSpec]:
+    """Choose at random one mutant for each of at most `count` places of a module.
+
+    Decorators are left out: without slots a class behaves the same.
+    """
+    chance = random.Random(seed)
+    lines = module.read_text(encoding="utf-8").splitlines()
+    places: dict[tuple[int, int], list[MutationSpec]] = {}
+    for mutation in sorted(
+        mutations_of(module), key=lambda each: (each.start_pos, each.operator_name)
+    ):
+        decorates = lines[mutation.start_pos[0] - 1].startswith("@")
+        if not decorates and not EQUIVALENT.match(mutation.operator_name):
+            places.setdefault(mutation.start_pos, []).append(mutation)
+    chosen = [chance.choice(mutants) for mutants in places.values()]
+    chance.shuffle(chosen)
+    return chosen[:count]
 
 
 def test_command(tests: Iterable[str]) -> str:
@@ -131,10 +138,11 @@ def main(given: list[str]) -> int:
     """Print the survivors and the score of each module.
 
     Returns:
-        The exit status: 0, or 1 if the tests fail without a mutation.
+        The exit status: 0, or 1 if tests fail without a mutation.
     """
     options = arguments(given)
     lines: list[str] = []
+    failed = False
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
         copy_project(project)
@@ -148,9 +156,10 @@ def main(given: list[str]) -> int:
             mutant_seconds = max(MIN_MUTANT_SECONDS, SLOWER * (time.monotonic() - began))
             if outcome != TestOutcome.SURVIVED:
                 print(f"mutation: the tests of {name} fail without a mutation:\n{output}")
-                return 1
+                failed = True
+                continue
             module = LAYER / name
-            mutants = sample(mutations_of(module), options.mutants, f"{options.seed} {name}")
+            mutants = sample(module, options.mutants, f"{options.seed} {name}")
             result = score(mutants, command, seconds=options.seconds, mutant_seconds=mutant_seconds)
             print(*result.survivors, sep="\n\n", flush=True)
             noticed = result.killed + result.timeouts
@@ -162,7 +171,7 @@ def main(given: list[str]) -> int:
             print(line, flush=True)
             lines.append(line)
     print(f"seed {options.seed}", *lines, sep="\n")
-    return 0
+    return int(failed)
 
 
 if __name__ == "__main__":
