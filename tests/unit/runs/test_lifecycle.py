@@ -365,13 +365,13 @@ def test_workers_that_vanish_three_times_fail_the_run() -> None:
     assert statuses(world.runs()) == ["failed"]
 
 
-def test_a_model_that_is_down_costs_no_attempt_and_no_message() -> None:
+def test_model_outage_costs_no_attempt_and_tells_the_person_once() -> None:
     world = _world(*[Unavailable("503")] * 6, "Back again")
     world.post("Hello", HUSAM)
     world.drain()
     [run] = world.runs()
     assert (run.status, run.attempts, run.put_offs) == ("done", 1, 6)
-    assert world.texts() == ["Hello", "Back again"]
+    assert world.texts() == ["Hello", Settings().apology_text, "Back again"]
 
 
 def test_a_model_that_is_down_for_hours_fails_the_run_in_the_end() -> None:
