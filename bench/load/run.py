@@ -25,6 +25,7 @@ from local.aws import TABLE_NAME
 from local.demo import LINE
 from local.template import ROOT
 from skein import bootstrap
+from skein.models.common.storage import Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_partition
 
 LOCUST = ROOT / ".cache" / "load" / "bin" / "locust"
@@ -303,7 +304,7 @@ def _due_at() -> datetime | None:
         str(item["gsi2sk"]).split("#")[0]
         for kind in DRAINED
         for shard in range(DUE_SHARDS)
-        for item in table.query_index("gsi2", due_partition(kind, shard), limit=1).items
+        for item in table.query(Query(due_partition(kind, shard), index="gsi2", limit=1)).items
     ]
     return datetime.fromisoformat(min(marks)) if marks else None
 

@@ -22,10 +22,10 @@ from bench.scale.units import (
     size_of,
     write_units,
 )
-from skein.adapters.rules import Query, check_batch, check_key, check_write
+from skein.adapters.rules import check_batch, check_key, check_query, check_write, is_impossible
 from skein.errors import ConditionFailed
 from skein.models.common.base import stable_hash
-from skein.models.common.storage import IndexName, Is, Item, Key, Page, Update, Write
+from skein.models.common.storage import Is, Item, Key, Page, Query, Update, Write
 from skein.models.outbox.due import DUE_SHARDS, due_partition
 
 BLOCK = 4_096  # numbers whose shards are found out at once
@@ -73,47 +73,25 @@ class GeneratedTable:
         self._meter.call("get_many", reads=sum(map(read_units, sizes)), size=sum(sizes))
         return found
 
-    def query_index(
-        self,
-        index: IndexName,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
-        """See `skein.ports.Table`; in pages of 1 MB, each of which is a call."""
-        query = Query(index, pk, first, last, limit, newest_first, start)
-        if newest_first or index != "gsi2":
+    def query(self, query: Query) -> Page:
+        """See `skein.ports.Table`; only of the due index, in pages of 1 MB, each one call."""
+        check_query(query)
+        if query.newest_first or query.index != "gsi2":
             self._refuse()
-        if query.impossible:
+        if is_impossible(query):
             return Page(())
+        start = query.start
         after = (start["gsi2sk"], Key(start["pk"], start["sk"])) if start else None
         items, size = [], 0
-        for position in islice(self._places(pk, first, last, after), limit):
+        for position in islice(self._places(query.pk, query.first, query.last, after), query.limit):
             sort_key, key = position
-            items.append({"pk": key.pk, "sk": key.sk, "gsi2pk": pk, "gsi2sk": sort_key})
+            items.append({"pk": key.pk, "sk": key.sk, "gsi2pk": query.pk, "gsi2sk": sort_key})
             size += sum(map(len, (*items[-1], *items[-1].values())))
             if size >= PAGE_BYTES:
                 self._meter.call("query_index", reads=EVENTUAL * read_units(size), size=size)
                 size = 0
         self._meter.call("query_index", reads=EVENTUAL * read_units(size), size=size)
-        return Page(tuple(items), items[-1] if len(items) == limit else None)
-
-    def query(
-        self,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int | None = None,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
-        """Nobody who looks for what is due asks for it."""
-        self._refuse()
+        return Page(tuple(items), items[-1] if len(items) == query.limit else None)
 
     # ------------------------------------------------------------------ writes
 

@@ -17,7 +17,7 @@ from bench.scale.units import (
     size_of,
     write_units,
 )
-from skein.models.common.storage import Check, IndexName, Item, Key, Page, Write
+from skein.models.common.storage import Check, Item, Key, Page, Query, Write
 from skein.ports import Clock
 from tests.fakes.table import MemoryTable
 
@@ -83,41 +83,15 @@ class MeteredTable:
             self._charge("get_many", each)
         return found
 
-    def query(
-        self,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int | None = None,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
+    def query(self, query: Query) -> Page:
         """See `skein.ports.Table`."""
-        page = self._inner.query(
-            pk, first=first, last=last, limit=limit, newest_first=newest_first, start=start
-        )
+        page = self._inner.query(query)
         units = read_units(sum(map(size_of, page.items)))
-        self._charge("query", [Charge("query", pk, reads=units)])
-        return page
-
-    def query_index(
-        self,
-        index: IndexName,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
-        """See `skein.ports.Table`."""
-        page = self._inner.query_index(
-            index, pk, first=first, last=last, limit=limit, newest_first=newest_first, start=start
-        )
-        units = EVENTUAL * read_units(sum(map(size_of, page.items)))
-        self._charge("query_index", [Charge("query_index", pk, reads=units)])
+        if query.index is None:
+            self._charge("query", [Charge("query", query.pk, reads=units)])
+        else:
+            charge = Charge("query_index", query.pk, reads=EVENTUAL * units)
+            self._charge("query_index", [charge])
         return page
 
     def write(self, write: Write) -> None:

@@ -195,7 +195,6 @@ class Overtaken:
         self._meanwhile: Step | None = meanwhile
         self.get = table.get
         self.query = table.query
-        self.query_index = table.query_index
         self.write = table.write
         self.transact = table.transact
 

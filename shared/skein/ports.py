@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from skein.models.common.storage import IndexName, Item, Key, Page, Write
+from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import Job
 from skein.models.runs.completion import ModelAnswer, ModelRequest
@@ -58,34 +58,11 @@ class Table(Protocol):
         """Read up to 100 items at once, strongly consistent; missing items are left out."""
         ...
 
-    def query(
-        self,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int | None = None,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
-        """Read the items of a partition with `first <= sk <= last`, strongly consistent.
+    def query(self, query: Query) -> Page:
+        """Read a page of a partition; an index returns `pk`, `sk` and the index keys only.
 
-        `limit` bounds the items of the page; without it, the page holds all of them.
+        Reads of the table are strongly consistent, reads of an index eventually.
         """
-        ...
-
-    def query_index(
-        self,
-        index: IndexName,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
-        """Read a page of an index, eventually consistent: `pk`, `sk` and the index keys only."""
         ...
 
     def write(self, write: Write) -> None:

@@ -167,7 +167,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
         name
         for name, tree in MODULES.items()
         if name.startswith("agent/")
-        for call in _calls(tree, "get", "get_many", "query", "query_index")
+        for call in _calls(tree, "get", "get_many", "query")
         if "table" in ast.unparse(call.func)
     }
     assert reading == {

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Query
 from skein.models.directory.phone import PhoneOwner
 from skein.models.workspace.thread import ENDED_THREAD, Thread
 from tests.attacks.cast import AGENTS, named, titled
@@ -91,7 +92,7 @@ def _prompts_for(stage: Stage, admin: Client, chat_id: str) -> Iterator[View]:
 
 def _exported_threads(stage: Stage, admin: Client, agent_id: str) -> Iterator[View]:
     open_partition = owned_partition(TENANT, agent_id, None)
-    threads = stage.table.query(open_partition, first=ENDED_THREAD, last=f"{ENDED_THREAD}~").items
+    threads = stage.table.query(Query.under(open_partition, ENDED_THREAD)).items
     for n, thread in enumerate(map(Thread.from_item, threads), 1):
         if thread.audience.open and thread.status == "completed":
             exported = admin.get(f"/v1/agents/{agent_id}/threads/{thread.id}/export")

@@ -22,7 +22,17 @@ from skein.errors import (
     TooLarge,
     Unavailable,
 )
-from skein.models.common.storage import Check, Delete, Exists, Key, Missing, Put, Update, Write
+from skein.models.common.storage import (
+    Check,
+    Delete,
+    Exists,
+    Key,
+    Missing,
+    Put,
+    Query,
+    Update,
+    Write,
+)
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
 
@@ -214,7 +224,7 @@ def test_a_read_without_an_answer_is_tried_again_and_then_unavailable(
     assert table.get(KEY) is None
     client.before = [error] * TRIES
     with pytest.raises(Unavailable):
-        table.query(KEY.pk)
+        table.query(Query(KEY.pk))
 
 
 def test_a_transaction_without_an_answer_is_repeated_under_its_own_token(

@@ -8,7 +8,7 @@ from bench.scale.crowds import KINDS, Crowd
 from bench.scale.generated import GeneratedTable
 from bench.scale.meter import CallMeter, Pace
 from skein.errors import ConditionFailed
-from skein.models.common.storage import Item, Key, Page, Put, Update
+from skein.models.common.storage import Item, Key, Page, Put, Query, Update
 from skein.models.outbox.due import (
     DUE_SHARDS,
     DueKind,
@@ -52,13 +52,15 @@ def pages(table: Table, kind: DueKind, shard: int, limit: int, bounds: Bounds = 
     start: Item | None = None
     while not found or start is not None:
         found.append(
-            table.query_index(
-                "gsi2",
-                due_partition(kind, shard),
-                first=bounds[0],
-                last=bounds[1],
-                limit=limit,
-                start=start,
+            table.query(
+                Query(
+                    due_partition(kind, shard),
+                    index="gsi2",
+                    first=bounds[0],
+                    last=bounds[1],
+                    limit=limit,
+                    start=start,
+                )
             )
         )
         start = found[-1].next_start
@@ -141,13 +143,13 @@ def test_what_a_worker_has_finished_is_not_there_any_more() -> None:
 def test_what_it_does_not_know_fails() -> None:
     generated, _ = tables()
     with pytest.raises(NotImplementedError):
-        generated.query("acme#CHAT#chat_1")
+        generated.query(Query("acme#CHAT#chat_1"))
     with pytest.raises(NotImplementedError):
         generated.transact([Put(Key("a", "b"), {})])
     with pytest.raises(NotImplementedError):
         generated.write(Put(Key("a", "b"), {}))
     with pytest.raises(NotImplementedError):
-        generated.query_index("gsi1", "a", limit=1)
+        generated.query(Query("a", index="gsi1", limit=1))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -172,7 +174,7 @@ def test_an_item_is_what_skeins_own_models_make_of_it(kind: DueKind) -> None:
 def test_a_page_of_more_than_a_megabyte_is_several_calls() -> None:
     meter = CallMeter(FixedClock(NOON), Pace(7, 2, 1_024))
     table = GeneratedTable([Crowd("run", 60_000, NOON)], meter)
-    page = table.query_index("gsi2", due_partition("run", 0), limit=60_000)
+    page = table.query(Query(due_partition("run", 0), index="gsi2", limit=60_000))
     assert 6_000 < len(page.items) < 9_000
     assert meter.calls["query_index"] == 1 + meter.size // (1 << 20)
     assert meter.calls["query_index"] > 1

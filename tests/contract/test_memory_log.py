@@ -3,7 +3,7 @@
 import pytest
 
 from skein.errors import ConditionFailed
-from skein.models.common.storage import Delete, Exists, Key, Missing, Put, Update
+from skein.models.common.storage import Delete, Exists, Key, Missing, Put, Query, Update
 from tests.fakes.table import Call, MemoryTable
 
 A, B = Key("p", "a"), Key("p", "b")
@@ -19,8 +19,8 @@ def test_every_call_is_kept_with_its_items_and_bytes() -> None:
     table.get(A)
     table.get(Key("p", "none"))
     table.get_many([A, B])
-    table.query("p")
-    table.query_index("gsi1", "x", limit=1)
+    table.query(Query("p"))
+    table.query(Query("x", index="gsi1", limit=1))
     table.write(Delete(A, condition=Exists()))
     index_keys = len("gsi1pk" + "x" + "gsi1sk" + "y")
     assert table.log == [

@@ -10,7 +10,7 @@ from bench.scale.units import read_units, write_units
 from bench.wire import Wire
 from skein.adapters.dynamodb import DynamoTable
 from skein.errors import ConditionFailed
-from skein.models.common.storage import Check, Delete, Exists, Key, Missing, Put, Update
+from skein.models.common.storage import Check, Delete, Exists, Key, Missing, Put, Query, Update
 from skein.ports import Table
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
@@ -32,8 +32,8 @@ CALLS: dict[str, Callable[[Table], object]] = {
     "its mark is moved": lambda table: table.write(Update(A, set=LATER)),
     "another is put": lambda table: table.write(Put(B, {"text": "y" * 9_000})),
     "both are read": lambda table: table.get_many([A, B]),
-    "both are found": lambda table: table.query(A.pk),
-    "the index is read": lambda table: table.query_index("gsi2", "DUE#run#1", limit=9),
+    "both are found": lambda table: table.query(Query(A.pk)),
+    "the index is read": lambda table: table.query(Query("DUE#run#1", index="gsi2", limit=9)),
     "it shrinks": lambda table: table.write(Update(A, set={"text": None})),
     "it goes": lambda table: table.write(Delete(A)),
 }
@@ -68,8 +68,8 @@ def test_what_is_refused_and_what_is_not_there_is_paid_for() -> None:
         table.write(Put(A, {}, condition=Missing()))
     table.get(B)
     table.get_many([A, B])
-    table.query("acme#CHAT#nobody")
-    table.query_index("gsi1", "acme#CHAT#nobody", limit=1)
+    table.query(Query("acme#CHAT#nobody"))
+    table.query(Query("acme#CHAT#nobody", index="gsi1", limit=1))
     assert (table.writes, table.reads) == (2, 1 + 2 + 1 + 0.5)
     assert table.calls.total() == 5
 

@@ -3,7 +3,7 @@
 import pytest
 
 from skein.errors import ConditionFailed
-from skein.models.common.storage import Check, Key, Missing, Put, gone
+from skein.models.common.storage import Check, Key, Missing, Put, Query, gone
 from skein.ports import Table
 from tests.fakes.system import FixedClock
 
@@ -19,9 +19,9 @@ def filled(table: Table, pk: str, clock: FixedClock) -> Table:
 
 def test_no_read_shows_what_has_expired(filled: Table, pk: str, clock: FixedClock) -> None:
     keys = [Key(pk, f"{n}") for n in range(6)]
-    assert len(filled.query(pk).items) == len(filled.get_many(keys)) == 6
+    assert len(filled.query(Query(pk)).items) == len(filled.get_many(keys)) == 6
     clock.advance(60)
-    assert [item["n"] for item in filled.query(pk).items] == [1, 3, 5]
+    assert [item["n"] for item in filled.query(Query(pk)).items] == [1, 3, 5]
     assert sorted(key.sk for key in filled.get_many(keys)) == ["1", "3", "5"]
     assert filled.get(keys[0]) is None
     assert filled.get(keys[1]) is not None
@@ -32,10 +32,10 @@ def test_a_page_is_filled_with_what_lives(
     filled: Table, pk: str, clock: FixedClock, *, newest_first: bool
 ) -> None:
     clock.advance(61)
-    page = filled.query(pk, limit=2, newest_first=newest_first)
+    page = filled.query(Query(pk, limit=2, newest_first=newest_first))
     assert [item["n"] for item in page.items] == ([5, 3] if newest_first else [1, 3])
     assert page.next_start is not None
-    rest = filled.query(pk, limit=2, newest_first=newest_first, start=page.next_start)
+    rest = filled.query(Query(pk, limit=2, newest_first=newest_first, start=page.next_start))
     assert [item["n"] for item in rest.items] == ([1] if newest_first else [5])
 
 

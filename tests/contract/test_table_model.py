@@ -26,6 +26,7 @@ from skein.models.common.storage import (
     Page,
     Present,
     Put,
+    Query,
     Update,
     Write,
 )
@@ -146,9 +147,9 @@ def test_memory_and_engine_never_differ(
     partition = f"test#CHAT#{uuid4().hex}"
     for batch in data.draw(st.lists(transactions(partition), max_size=6)):
         assert outcome(memory, batch) == outcome(engine, batch), batch
-        here, there = memory.query(partition), engine.query(partition)
+        here, there = memory.query(Query(partition)), engine.query(Query(partition))
         assert repr(sorted_items(here)) == repr(sorted_items(there)), batch
-        in_memory = memory.query_index("gsi1", partition, limit=9)
-        in_engine = engine.query_index("gsi1", partition, limit=9)
+        in_memory = memory.query(Query(partition, index="gsi1", limit=9))
+        in_engine = engine.query(Query(partition, index="gsi1", limit=9))
         assert indexed(in_memory) == indexed(in_engine), batch
         assert list(indexed(in_memory)) == list(indexed(in_engine)), batch

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from skein.models.common.storage import Delete, IndexName, Item, Key, Page, Put, Update
+from skein.models.common.storage import Delete, IndexName, Item, Key, Page, Put, Query, Update
 from skein.ports import Table
 
 INDEXES: tuple[IndexName, ...] = ("gsi1", "gsi2")
@@ -67,15 +67,15 @@ def test_a_read_without_a_key_is_refused(table: Table, key: Key) -> None:
 def test_items_come_in_the_order_of_their_utf8_bytes(table: Table, pk: str) -> None:
     in_order = ["#", "0", "A", "MSG#1", "MSG#10", "MSG#2", "a", "z", "é", "\uffff", "\U0001f600"]
     fill(table, pk, *reversed(in_order))
-    assert sort_keys(table.query(pk)) == in_order
-    assert sort_keys(table.query(pk, newest_first=True)) == in_order[::-1]
+    assert sort_keys(table.query(Query(pk))) == in_order
+    assert sort_keys(table.query(Query(pk, newest_first=True))) == in_order[::-1]
 
 
 def test_a_query_stays_within_its_partition(table: Table, pk: str) -> None:
     fill(table, pk, "a")
     fill(table, f"{pk}#b", "b")
-    assert table.query(pk) == Page(({"pk": pk, "sk": "a", "text": "a"},))
-    assert table.query(f"{pk}#c") == Page(())
+    assert table.query(Query(pk)) == Page(({"pk": pk, "sk": "a", "text": "a"},))
+    assert table.query(Query(f"{pk}#c")) == Page(())
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_bounds_include_themselves(
     table: Table, pk: str, first: str, last: str, expected: str
 ) -> None:
     fill(table, pk, *"abcde")
-    assert sort_keys(table.query(pk, first=first, last=last)) == list(expected)
-    backwards = table.query(pk, first=first, last=last, newest_first=True)
+    assert sort_keys(table.query(Query(pk, first=first, last=last))) == list(expected)
+    backwards = table.query(Query(pk, first=first, last=last, newest_first=True))
     assert sort_keys(backwards) == list(expected)[::-1]
 
 
@@ -108,7 +108,7 @@ def test_pages_join_without_gap_or_repeat(
     fill(table, pk, *"abcdefg")
     pages = all_pages(
         lambda start: table.query(
-            pk, first="b", last="f", limit=2, newest_first=newest_first, start=start
+            Query(pk, first="b", last="f", limit=2, newest_first=newest_first, start=start)
         )
     )
     found = [[item["sk"] for item in items] for items in pages]
@@ -117,42 +117,47 @@ def test_pages_join_without_gap_or_repeat(
 
 def test_a_full_page_does_not_know_that_it_is_the_last(exact_table: Table, pk: str) -> None:
     fill(exact_table, pk, *"ab")
-    page = exact_table.query(pk, limit=2)
+    page = exact_table.query(Query(pk, limit=2))
     assert sort_keys(page) == ["a", "b"]
     assert page.next_start == {"pk": pk, "sk": "b"}
-    assert exact_table.query(pk, limit=2, start=page.next_start) == Page(())
+    assert exact_table.query(Query(pk, limit=2, start=page.next_start)) == Page(())
 
 
 def test_a_page_can_start_where_nothing_stands_any_more(table: Table, pk: str) -> None:
     fill(table, pk, *"abd")
-    start = table.query(pk, limit=2).next_start
+    start = table.query(Query(pk, limit=2)).next_start
     table.write(Delete(Key(pk, "b")))
-    assert sort_keys(table.query(pk, start=start)) == ["d"]
-    assert sort_keys(table.query(pk, start=start, newest_first=True)) == ["a"]
+    assert sort_keys(table.query(Query(pk, start=start))) == ["d"]
+    assert sort_keys(table.query(Query(pk, start=start, newest_first=True))) == ["a"]
 
 
 def test_a_query_without_limit_reads_beyond_a_megabyte(table: Table, pk: str) -> None:
     for n in range(15):
         table.write(Put(Key(pk, f"{n:02d}"), {"text": "x" * 100_000}))
-    page = table.query(pk)
+    page = table.query(Query(pk))
     assert sort_keys(page) == [f"{n:02d}" for n in range(15)]
     assert page.next_start is None
-    assert len(table.query(pk, limit=14).items) == 14
+    assert len(table.query(Query(pk, limit=14)).items) == 14
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_page_of_nothing_is_refused(table: Table, pk: str, limit: int) -> None:
     with pytest.raises(ValueError, match="limit"):
-        table.query(pk, limit=limit)
+        table.query(Query(pk, limit=limit))
     with pytest.raises(ValueError, match="limit"):
-        table.query_index("gsi1", pk, limit=limit)
+        table.query(Query(pk, index="gsi1", limit=limit))
+
+
+def test_query_of_an_index_without_a_limit_is_refused(table: Table, pk: str) -> None:
+    with pytest.raises(ValueError, match="limit"):
+        table.query(Query(pk, index="gsi1"))
 
 
 def test_a_query_without_a_partition_is_refused(table: Table) -> None:
     with pytest.raises(ValueError, match="must be a string"):
-        table.query("")
+        table.query(Query(""))
     with pytest.raises(ValueError, match="must be a string"):
-        table.query_index("gsi2", "", limit=1)
+        table.query(Query("", index="gsi2", limit=1))
 
 
 @pytest.mark.parametrize("index", INDEXES)
@@ -165,7 +170,7 @@ def test_an_index_holds_keys_only_and_only_of_items_that_have_both(
     table.write(Put(Key(pk, "half"), {ipk: pk}))
     table.write(Put(Key(pk, "other half"), {isk: "1"}))
     expected = ({"pk": pk, "sk": "both", ipk: pk, isk: "1"},)
-    assert table.query_index(index, pk, limit=9) == Page(expected)
+    assert table.query(Query(pk, index=index, limit=9)) == Page(expected)
 
 
 @pytest.mark.parametrize("index", INDEXES)
@@ -174,7 +179,7 @@ def test_an_index_follows_its_items(table: Table, pk: str, index: IndexName) -> 
     key = Key(pk, "META")
 
     def seen(partition: str) -> list[str]:
-        return [item[isk] for item in table.query_index(index, partition, limit=9).items]
+        return [item[isk] for item in table.query(Query(partition, index=index, limit=9)).items]
 
     table.write(Update(key, set={ipk: pk, isk: "1"}))
     assert seen(pk) == ["1"]
@@ -196,8 +201,8 @@ def test_an_index_follows_its_items(table: Table, pk: str, index: IndexName) -> 
 def test_an_item_can_stand_in_both_indexes(table: Table, pk: str) -> None:
     keys = {"gsi1pk": f"{pk}1", "gsi1sk": "a", "gsi2pk": f"{pk}2", "gsi2sk": "b"}
     table.write(Put(Key(pk, "META"), {**keys, "text": "long"}))
-    (first,) = table.query_index("gsi1", f"{pk}1", limit=1).items
-    (second,) = table.query_index("gsi2", f"{pk}2", limit=1).items
+    (first,) = table.query(Query(f"{pk}1", index="gsi1", limit=1)).items
+    (second,) = table.query(Query(f"{pk}2", index="gsi2", limit=1)).items
     assert first == {"pk": pk, "sk": "META", "gsi1pk": f"{pk}1", "gsi1sk": "a"}
     assert second == {"pk": pk, "sk": "META", "gsi2pk": f"{pk}2", "gsi2sk": "b"}
 
@@ -209,8 +214,16 @@ def test_an_index_is_read_in_order_within_bounds_and_by_pages(
     for n in (5, 3, 1, 4, 2, 6):
         table.write(Put(Key(f"{pk}#{n}", "META"), {"gsi2pk": pk, "gsi2sk": f"{n}#x"}))
     pages = all_pages(
-        lambda start: table.query_index(
-            "gsi2", pk, first="2", last="5#x", limit=3, newest_first=newest_first, start=start
+        lambda start: table.query(
+            Query(
+                pk,
+                index="gsi2",
+                first="2",
+                last="5#x",
+                limit=3,
+                newest_first=newest_first,
+                start=start,
+            )
         )
     )
     seen = [item["gsi2sk"] for items in pages for item in items]
@@ -224,8 +237,8 @@ def test_items_at_the_same_place_of_an_index_are_paged_without_gap_or_repeat(
     for n in range(7):
         exact_table.write(Put(Key(f"{pk}#{n}", "META"), {"gsi1pk": pk, "gsi1sk": "same"}))
     pages = all_pages(
-        lambda start: exact_table.query_index(
-            "gsi1", pk, limit=2, newest_first=newest_first, start=start
+        lambda start: exact_table.query(
+            Query(pk, index="gsi1", limit=2, newest_first=newest_first, start=start)
         )
     )
     seen = [item["pk"] for items in pages for item in items]

@@ -18,6 +18,7 @@ from skein.models.common.storage import (
     Missing,
     Present,
     Put,
+    Query,
     Update,
     Write,
 )
@@ -39,7 +40,7 @@ def test_all_kinds_of_writes_happen_together(table: Table, pk: str) -> None:
             Check(checked, Below("n", 2)),
         ]
     )
-    assert table.query(pk).items == (
+    assert table.query(Query(pk)).items == (
         {"pk": pk, "sk": "a", "new": True},
         {"pk": pk, "sk": "b", "n": 2},
         {"pk": pk, "sk": "c", "n": 1},
@@ -59,7 +60,7 @@ def test_one_failed_condition_stops_every_write_and_is_named(table: Table, pk: s
             ]
         )
     assert caught.value.failed == {2}
-    assert table.query(pk).items == ({"pk": pk, "sk": "there", "n": 1},)
+    assert table.query(Query(pk)).items == ({"pk": pk, "sk": "there", "n": 1},)
 
 
 def test_every_failed_position_is_named(table: Table, pk: str) -> None:
@@ -75,7 +76,7 @@ def test_every_failed_position_is_named(table: Table, pk: str) -> None:
     with pytest.raises(ConditionFailed) as caught:
         table.transact(writes)
     assert caught.value.failed == {0, 2, 4, 6}
-    assert table.query(pk).items == ()
+    assert table.query(Query(pk)).items == ()
 
 
 def test_an_item_cannot_be_written_twice_at_once(table: Table, pk: str) -> None:
@@ -89,9 +90,9 @@ def test_a_hundred_writes_fit_and_one_more_does_not(table: Table, pk: str) -> No
     writes = [Put(Key(pk, f"{n:03d}"), {"n": n}) for n in range(101)]
     with pytest.raises(ValueError, match="at most 100"):
         table.transact(writes)
-    assert table.query(pk).items == ()
+    assert table.query(Query(pk)).items == ()
     table.transact(writes[:100])
-    assert [item["n"] for item in table.query(pk).items] == list(range(100))
+    assert [item["n"] for item in table.query(Query(pk)).items] == list(range(100))
 
 
 def test_a_transaction_of_nothing_is_done_at_once(table: Table) -> None:
@@ -102,13 +103,13 @@ def test_more_than_four_megabytes_do_not_fit(exact_table: Table, pk: str) -> Non
     text = "x" * 390_000
     with pytest.raises(TooLarge):
         exact_table.transact([Put(Key(pk, f"{n:02d}"), {"text": text}) for n in range(11)])
-    assert exact_table.query(pk).items == ()
+    assert exact_table.query(Query(pk)).items == ()
 
 
 def test_one_item_that_is_too_large_stops_every_write(table: Table, pk: str) -> None:
     with pytest.raises(TooLarge):
         table.transact([Put(Key(pk, "a"), {}), Put(Key(pk, "b"), {"text": "x" * 410_000})])
-    assert table.query(pk).items == ()
+    assert table.query(Query(pk)).items == ()
 
 
 def race(racer: Callable[[int], None]) -> int:
@@ -146,7 +147,7 @@ def test_exactly_one_of_many_wins_a_transaction(exact_table: Table, pk: str) -> 
         )
 
     assert race(post) == 1
-    assert len(exact_table.query(pk, first="MSG#").items) == 1
+    assert len(exact_table.query(Query(pk, first="MSG#")).items) == 1
 
 
 def test_no_count_is_lost_when_many_add_at_once(exact_table: Table, pk: str) -> None:

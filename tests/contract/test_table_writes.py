@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import TooLarge
-from skein.models.common.storage import Delete, Key, Put, Update, Write
+from skein.models.common.storage import Delete, Key, Put, Query, Update, Write
 from skein.ports import Table
 
 KB = 1024
@@ -135,7 +135,9 @@ def test_any_text_can_be_a_key(table: Table, pk: str, sk: str) -> None:
     table.write(Put(key, {"a": 1}))
     assert table.get(key) == {"pk": key.pk, "sk": sk, "a": 1}
     assert table.get_many([key]) == {key: {"pk": key.pk, "sk": sk, "a": 1}}
-    assert table.query(key.pk, first=sk, last=sk).items == ({"pk": key.pk, "sk": sk, "a": 1},)
+    assert table.query(Query(key.pk, first=sk, last=sk)).items == (
+        {"pk": key.pk, "sk": sk, "a": 1},
+    )
 
 
 def test_what_was_written_or_read_can_change_without_changing_the_table(

@@ -24,11 +24,13 @@ from skein.adapters.expiry import living
 from skein.adapters.rules import (
     INDEXES,
     TABLE,
-    Query,
     check_batch,
     check_key,
+    check_query,
     check_transaction,
     check_write,
+    is_impossible,
+    schema_of,
 )
 from skein.errors import ConditionFailed, TooLarge
 from skein.models.common.storage import (
@@ -48,6 +50,7 @@ from skein.models.common.storage import (
     Page,
     Present,
     Put,
+    Query,
     Update,
     Write,
 )
@@ -114,48 +117,12 @@ class MemoryTable:
         items = [unmarshal_item(item) for item in found]
         return {Key(item["pk"], item["sk"]): item for item in items}
 
-    def query(
-        self,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int | None = None,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
+    def query(self, query: Query) -> Page:
         """See `skein.ports.Table`."""
-        return self._query(Query(None, pk, first, last, limit, newest_first, start))
-
-    def query_index(
-        self,
-        index: IndexName,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
-        """See `skein.ports.Table`."""
-        return self._query(Query(index, pk, first, last, limit, newest_first, start))
-
-    def write(self, write: Write) -> None:
-        """See `skein.ports.Table`."""
-        check_write(write)
-        self._carry_out("write", [write])
-
-    def transact(self, writes: Sequence[Write]) -> None:
-        """See `skein.ports.Table`."""
-        check_transaction(writes)
-        if writes:
-            self._carry_out("transact", writes)
-
-    def _query(self, query: Query) -> Page:
-        if query.impossible:
+        check_query(query)
+        if is_impossible(query):
             return Page(())
-        schema = query.schema
+        schema = schema_of(query)
         with self._lock:
             positions = self._partitions.get((query.index, query.pk))
             if not positions:
@@ -188,6 +155,17 @@ class MemoryTable:
             return Page(items)
         # DynamoDB does not look ahead either: a full page never knows that it was the last.
         return Page(items, {name: items[-1][name] for name in {*TABLE, *schema}})
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        check_write(write)
+        self._carry_out("write", [write])
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """See `skein.ports.Table`."""
+        check_transaction(writes)
+        if writes:
+            self._carry_out("transact", writes)
 
     def _carry_out(self, method: str, writes: Sequence[Write]) -> None:
         with self._lock:

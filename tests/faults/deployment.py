@@ -24,7 +24,7 @@ import upkeep_worker
 from skein import bootstrap
 from skein.bootstrap import App, build_app
 from skein.errors import SkeinError
-from skein.models.common.storage import Item
+from skein.models.common.storage import Item, Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_before, due_partition
 from skein.models.outbox.jobs import Job, QueueName
 from tests.support.api_client import Answer, Client, Context, recorded
@@ -37,7 +37,7 @@ MAX_MINUTES = 120
 SOON = timedelta(days=1)
 
 PORTS = {
-    "table": ("get", "get_many", "query", "query_index", "write", "transact"),
+    "table": ("get", "get_many", "query", "write", "transact"),
     "queues": ("send",),
     "sms": ("send", "find"),
     "model": ("complete",),
@@ -219,7 +219,9 @@ class Deployment(World):
         for kind in get_args(DueKind):
             for shard in range(DUE_SHARDS):
                 partition = due_partition(kind, shard)
-                yield from self.table.query_index("gsi2", partition, last=last, limit=100).items
+                yield from self.table.query(
+                    Query(partition, index="gsi2", last=last, limit=100)
+                ).items
 
     @property
     def at_rest(self) -> bool:

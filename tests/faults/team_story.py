@@ -7,7 +7,7 @@ from typing import Any
 import service_webhook
 from skein.agent.tools import TOOLS
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Key, Put
+from skein.models.common.storage import Key, Put, Query
 from skein.models.directory.source import Source
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
@@ -98,7 +98,7 @@ class Team(Deployment):
 
     def stored_steps(self, run: Run) -> list[Step]:
         page = self.table.query(
-            run.key.pk, first=f"{run.key.sk}#STEP#", last=f"{run.key.sk}#STEP#~"
+            Query(run.key.pk, first=f"{run.key.sk}#STEP#", last=f"{run.key.sk}#STEP#~")
         )
         return [Step.from_item(item) for item in page.items]
 
@@ -129,7 +129,7 @@ class Team(Deployment):
         assert [step.n for step in steps] == list(range(1, run.steps_taken + 1))
         assert run.usage.output_tokens == 5 * len(steps)
         assert len(self.model.requests) <= len(steps) + lost_answers
-        assert self.table.query(f"{TENANT}#AGENT#agt_a", first="LIVE#", last="LIVE#~").items == ()
+        assert self.table.query(Query.under(f"{TENANT}#AGENT#agt_a", "LIVE#")).items == ()
         assert self.at_rest
 
     def all_runs(self) -> list[Run]:

@@ -16,7 +16,7 @@ from skein.errors import RateLimited
 from skein.models.chats.chat import Chat
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Update
+from skein.models.common.storage import Query, Update
 from skein.models.config.overrides import TenantOverrides
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.phone import PhoneChat
@@ -255,7 +255,7 @@ def test_ticks_at_once_fire_a_plan_once(world: Rivals) -> None:
     world.app.plans.set(owner, "Report", "Post the numbers", run_after="1 minute")
     world.clock.advance(60)
     at_once(*[world.tick] * 8)
-    page = world.table.query(f"{TENANT}#AGENT#{world.coach.id}", first="RUN#", last="RUN#~")
+    page = world.table.query(Query.under(f"{TENANT}#AGENT#{world.coach.id}", "RUN#"))
     [run] = [Run.from_item(item) for item in page.items]
     mine = [waiting.job for waiting in world.queues.waiting("turns")]
     assert [job for job in mine if isinstance(job, RunJob) and job.run_id == run.id] == [

@@ -6,7 +6,7 @@ from functools import cache, partial
 
 from skein.errors import NotFound
 from skein.models.api.directory import NewUser
-from skein.models.common.storage import Key
+from skein.models.common.storage import Key, Query
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.privacy.erasure import Erasure
@@ -19,7 +19,7 @@ from tests.support.builders import LINE, LONG_INVOCATION, TENANT, World
 from tests.support.erasure import BEN, MARK, NUMBER, OPEN, ZOE, settle, traces
 from tests.support.fakes import Fuse, Killed, ScriptedModel, calls
 
-METHODS = ("get", "get_many", "query", "query_index", "write", "transact")
+METHODS = ("get", "get_many", "query", "write", "transact")
 MINUTES = 200
 PAIRS = 25
 
@@ -95,7 +95,7 @@ class Erasing(World):
 
     @property
     def erasures(self) -> list[Erasure]:
-        page = self.table.query(f"{TENANT}#ERASURES")
+        page = self.table.query(Query(f"{TENANT}#ERASURES"))
         return [Erasure.from_item(item) for item in page.items if item["sk"].count("#") == 1]
 
     @property

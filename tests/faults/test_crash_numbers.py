@@ -9,6 +9,7 @@ from skein.models.api.directory import NewUser, UserChange
 from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner, owned_partition
+from skein.models.common.storage import Query
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.line import Line
 from skein.models.directory.phone import PhoneOwner
@@ -24,7 +25,7 @@ from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import Fuse, Killed
 
 ANN, BEN, COACH = person("usr_ann", "Ann"), person("usr_ben", "Ben"), bot()
-METHODS = ("get", "get_many", "query", "query_index", "write", "transact")
+METHODS = ("get", "get_many", "query", "write", "transact")
 
 
 class Linking(World):
@@ -87,9 +88,7 @@ class Linking(World):
 
     def kept(self, who: NamedMember) -> list[Any]:
         partition = owned_partition(TENANT, COACH.id, f"user:{who.id}")
-        return [
-            row["sk"] for row in self.table.query(partition, first="GOAL#", last="GOAL#~").items
-        ]
+        return [row["sk"] for row in self.table.query(Query.under(partition, "GOAL#")).items]
 
     def minutes_pass(self) -> None:
         for seconds in (61, 15 * 60):
@@ -113,7 +112,7 @@ class Linking(World):
         assert (len(self.kept(ANN)), self.kept(self.caller)) == (3, [])
         assert self.listed(ANN) == [self.caller.id] * 2
         emptied = owned_partition(TENANT, COACH.id, f"user:{self.caller.id}")
-        assert self.table.query(emptied).items == ()
+        assert self.table.query(Query(emptied)).items == ()
         assert self.table.get(Merge.key_of(TENANT, self.caller.id)) is None
         again, another = self.text("SM1"), self.text("SM2")
         assert (again.created, another.created) == (False, True)

@@ -11,7 +11,7 @@ from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import Fuse, Killed
 
-METHODS = ("get", "get_many", "query", "query_index", "write", "transact")
+METHODS = ("get", "get_many", "query", "write", "transact")
 FEW, FULL = 2, 98  # people beside the creator and the agent; 100 members take two transactions
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Throttled, Unavailable
-from skein.models.common.storage import IndexName, Item, Key, Page
+from skein.models.common.storage import Item, Key, Page, Query
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
@@ -35,12 +35,12 @@ class SickTable(MemoryTable):
         self.very_sick: Callable[[], object] | None = None
         self.looks = 0
 
-    def query_index(self, index: IndexName, pk: str, **bounds: Any) -> Page:
-        if index == "gsi1":
+    def query(self, query: Query) -> Page:
+        if query.index == "gsi1":
             self.looks += 1
             if self.sick is not None:
                 self.sick()
-        return super().query_index(index, pk, **bounds)
+        return super().query(query)
 
     def get_many(self, keys: Any) -> dict[Key, Item]:
         if self.very_sick is not None:

@@ -8,6 +8,7 @@ import sms_webhook
 import tick
 import upkeep_worker
 from skein.adapters.twilio_signature import TwilioSignature
+from skein.models.common.storage import Query
 from skein.models.directory.phone import PhoneChat, PhoneOwner
 from skein.models.runs.step import Step
 from tests.fakes.sms import MemorySecrets
@@ -46,7 +47,7 @@ class TextLine(Deployment):
     def steps(self) -> list[Step]:
         """The answers of the model that were recorded."""
         assert self.chat_id is not None
-        page = self.table.query(f"{TENANT}#CHAT#{self.chat_id}", first="RUN#", last="RUN#~")
+        page = self.table.query(Query.under(f"{TENANT}#CHAT#{self.chat_id}", "RUN#"))
         return [Step.from_item(item) for item in page.items if "#STEP#" in item["sk"]]
 
     def check(self, *, lost_answers: int = 0) -> None:

@@ -10,7 +10,7 @@ import admin_api
 from routes.app import Api, no_content
 from routes.audited import changes
 from skein.errors import Ambiguous, ConditionFailed, Unavailable
-from skein.models.common.storage import Missing, Put, Write
+from skein.models.common.storage import Missing, Put, Query, Write
 from skein.models.privacy.audit import AuditEntry
 from skein.settings import Settings
 from tests.support.api_client import Client, everything, operator, recorded
@@ -35,7 +35,7 @@ def admin(world: World) -> Client:
 
 def entries(world: World, tenant: str = TENANT) -> list[AuditEntry]:
     """All of today's, in order."""
-    page = world.table.query(AuditEntry.partition(tenant, world.clock.now()))
+    page = world.table.query(Query(AuditEntry.partition(tenant, world.clock.now())))
     return [AuditEntry.from_item(item) for item in page.items]
 
 
@@ -200,7 +200,7 @@ def test_entries_expire_as_the_setting_says() -> None:
     world = World(Settings(audit_days=30))
     world.agent()
     operator(world).get("/v1/agents/agt_a")
-    [item] = world.table.query(AuditEntry.partition(TENANT, NOON)).items
+    [item] = world.table.query(Query(AuditEntry.partition(TENANT, NOON))).items
     assert item["expires_at"] == NOON.timestamp() + 30 * DAY_SECONDS
 
 

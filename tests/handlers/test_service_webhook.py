@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import service_webhook
 from skein.errors import Unavailable
-from skein.models.common.storage import Put
+from skein.models.common.storage import Put, Query
 from skein.models.directory.source import MAX_PAYLOAD_BYTES, Source
 from skein.models.runs.run import Run
 from skein.services.inbound.service_webhooks import chat_named_in, compact_json
@@ -69,7 +69,7 @@ def send(world: World, event: dict[str, Any]) -> Any:
 
 
 def woken(world: World) -> list[Run]:
-    page = world.table.query(f"{TENANT}#AGENT#agt_a", first="RUN#", last="RUN#~")
+    page = world.table.query(Query.under(f"{TENANT}#AGENT#agt_a", "RUN#"))
     return [Run.from_item(item) for item in page.items]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from skein.agent.tools import TOOLS
 from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.storage import Query
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, RunStatus
 from skein.models.runs.step import Step, ToolResult
@@ -52,7 +53,7 @@ def job_of(run: Run) -> RunJob:
 
 def steps_of(world: World, run: Run) -> list[Step]:
     first, last = f"{run.key.sk}#STEP#", f"{run.key.sk}#STEP#~"
-    page = world.table.query(run.key.pk, first=first, last=last)
+    page = world.table.query(Query(run.key.pk, first=first, last=last))
     return [Step.from_item(item) for item in page.items]
 
 
@@ -105,7 +106,7 @@ def asked_by_service(world: World, cause: str = "1", **fields: Any) -> Run:
 
 def live_pointers(world: World) -> int:
     agent = f"{TENANT}#AGENT#{COACH.id}"
-    return len(world.table.query(agent, first="LIVE#", last="LIVE#~").items)
+    return len(world.table.query(Query.under(agent, "LIVE#")).items)
 
 
 ASK = says("Shall I?", wait=True)

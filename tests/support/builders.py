@@ -10,7 +10,7 @@ from skein.adapters.tokens import Tokens
 from skein.models.chats.chat import Chat, Membership, Message, SmsAddress, chat_partition
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import owned_partition
-from skein.models.common.storage import Put
+from skein.models.common.storage import Put, Query
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
@@ -220,35 +220,31 @@ class World:
     # ------------------------------------------------------------------ looking
 
     def messages(self, chat_id: str = "chat_1") -> list[Message]:
-        page = self.table.query(chat_partition(TENANT, chat_id), first="MSG#", last="MSG#~")
+        page = self.table.query(Query.under(chat_partition(TENANT, chat_id), "MSG#"))
         return [Message.from_item(item) for item in page.items]
 
     def texts(self, chat_id: str = "chat_1") -> list[str]:
         return [message.text for message in self.messages(chat_id)]
 
     def runs(self, chat_id: str = "chat_1") -> list[Run]:
-        page = self.table.query(chat_partition(TENANT, chat_id), first="RUN#", last="RUN#~")
+        page = self.table.query(Query.under(chat_partition(TENANT, chat_id), "RUN#"))
         return [Run.from_item(item) for item in page.items if "#STEP#" not in item["sk"]]
 
     def deliveries(self, chat_id: str = "chat_1") -> list[Delivery]:
-        page = self.table.query(
-            chat_partition(TENANT, chat_id), first="DELIVERY#", last="DELIVERY#~"
-        )
+        page = self.table.query(Query.under(chat_partition(TENANT, chat_id), "DELIVERY#"))
         return [Delivery.from_item(item) for item in page.items]
 
     def memories(self, agent_id: str = "agt_a", scope: str | None = None) -> list[Memory]:
         """What an agent remembers, in the order in which it was made; what ended, too."""
         partition = owned_partition(TENANT, agent_id, scope)
-        pages = [
-            self.table.query(partition, first=prefix, last=f"{prefix}~") for prefix in (LIVE, ENDED)
-        ]
+        pages = [self.table.query(Query.under(partition, prefix)) for prefix in (LIVE, ENDED)]
         found = [Memory.from_item(item) for page in pages for item in page.items]
         return sorted(found, key=lambda memory: memory.id)
 
     def consolidations(self, chat_id: str = "chat_1") -> list[ConsolidationRecord]:
         """What is on record of a chat's consolidation, in order."""
         first = ConsolidationRecord.key_of(TENANT, chat_id, "").sk
-        page = self.table.query(chat_partition(TENANT, chat_id), first=first, last=f"{first}~")
+        page = self.table.query(Query.under(chat_partition(TENANT, chat_id), first))
         return [ConsolidationRecord.from_item(item) for item in page.items]
 
     def membership(self, member: MemberRef, chat_id: str = "chat_1") -> Membership:

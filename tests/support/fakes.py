@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
 
-from skein.models.common.storage import Write
+from skein.models.common.storage import Query, Write
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from tests.fakes.table import MemoryTable
 
@@ -242,5 +242,9 @@ class Fused:
         if method not in self._methods:
             return target
         return lambda *args, **kwargs: self._fuse.carry(
-            f"{self._name}.{method}", lambda: target(*args, **kwargs)
+            f"{self._name}.{_call_name(method, args)}", lambda: target(*args, **kwargs)
         )
+
+
+def _call_name(method: str, args: tuple[Any, ...]) -> str:
+    return "query_index" if args and isinstance(args[0], Query) and args[0].index else method

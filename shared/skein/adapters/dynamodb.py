@@ -22,21 +22,23 @@ from skein.adapters.expiry import living
 from skein.adapters.expressions import Expression, Request, request_for, spelled_key
 from skein.adapters.rules import (
     TABLE,
-    Query,
     check_batch,
     check_key,
+    check_query,
     check_transaction,
     check_write,
+    is_impossible,
+    schema_of,
 )
 from skein.errors import Ambiguous, Contention, Throttled, Transient, Unavailable
 from skein.models.common.storage import (
     Check,
     Delete,
-    IndexName,
     Item,
     Key,
     Page,
     Put,
+    Query,
     Update,
     Write,
 )
@@ -117,32 +119,24 @@ class DynamoTable:
             raise Throttled(f"{len(wanted)} items of a batch were not read in {BATCH_TRIES} tries")
         return found
 
-    def query(
-        self,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int | None = None,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
+    def query(self, query: Query) -> Page:
         """See `skein.ports.Table`."""
-        return self._query(Query(None, pk, first, last, limit, newest_first, start))
-
-    def query_index(
-        self,
-        index: IndexName,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
-        """See `skein.ports.Table`."""
-        return self._query(Query(index, pk, first, last, limit, newest_first, start))
+        check_query(query)
+        if is_impossible(query):
+            return Page(())
+        request = self._query_request(query)
+        items: list[Item] = []
+        while True:
+            if query.limit is not None:
+                request["Limit"] = query.limit - len(items)
+            response = self._read(lambda: self.client.query(**request))
+            items.extend(living(map(unmarshal_item, response["Items"]), self.clock.now()))
+            next_start = response.get("LastEvaluatedKey")
+            if not next_start:
+                return Page(tuple(items))
+            if len(items) == query.limit:
+                return Page(tuple(items), unmarshal_item(next_start))
+            request["ExclusiveStartKey"] = next_start
 
     def write(self, write: Write) -> None:
         """See `skein.ports.Table`."""
@@ -185,25 +179,8 @@ class DynamoTable:
         left = response.get("UnprocessedKeys", {}).get(self.table_name)
         return items, left["Keys"] if left else []
 
-    def _query(self, query: Query) -> Page:
-        if query.impossible:
-            return Page(())
-        request = self._query_request(query)
-        items: list[Item] = []
-        while True:
-            if query.limit is not None:
-                request["Limit"] = query.limit - len(items)
-            response = self._read(lambda: self.client.query(**request))
-            items.extend(living(map(unmarshal_item, response["Items"]), self.clock.now()))
-            next_start = response.get("LastEvaluatedKey")
-            if not next_start:
-                return Page(tuple(items))
-            if len(items) == query.limit:
-                return Page(tuple(items), unmarshal_item(next_start))
-            request["ExclusiveStartKey"] = next_start
-
     def _query_request(self, query: Query) -> Request:
-        schema, expression = query.schema, Expression()
+        schema, expression = schema_of(query), Expression()
         pk, sk = expression.name(schema.pk), expression.name(schema.sk)
         condition = f"{pk} = {expression.value(marshal(query.pk))} AND {sk}"
         last = expression.value(marshal(query.last))

@@ -5,16 +5,15 @@ messages, so they are not checked here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, get_args
 
 from skein.models.common.storage import (
     MAX_BATCH_GET_KEYS,
     MAX_TRANSACTION_ITEMS,
     IndexName,
-    Item,
     Key,
     Put,
+    Query,
     Update,
     Write,
 )
@@ -52,37 +51,29 @@ def check_key(key: Key) -> None:
     _check_key_attributes({"pk": key.pk, "sk": key.sk})
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """The arguments of `Table.query` and `Table.query_index`.
+def schema_of(query: Query) -> KeySchema:
+    """Return the key attributes of the table or index that a query reads."""
+    return TABLE if query.index is None else INDEXES[query.index]
+
+
+def is_impossible(query: Query) -> bool:
+    """Tell whether no key can lie between the bounds; DynamoDB refuses such a query."""
+    # Python orders text by code point, which is also the order of its UTF-8 bytes.
+    return not query.last or query.first > query.last
+
+
+def check_query(query: Query) -> None:
+    """Check that every engine accepts a query.
 
     Raises:
-        ValueError: The partition key is empty or too long, or the limit is not positive.
+        ValueError: The partition key is empty or too long, the limit is not positive, or a query of
+            an index has no limit.
     """
-
-    index: IndexName | None
-    pk: str
-    first: str
-    last: str
-    limit: int | None
-    newest_first: bool
-    start: Item | None
-
-    def __post_init__(self) -> None:
-        _check_key_attribute(self.schema.pk, self.pk)
-        if self.limit is not None and self.limit < 1:
-            raise ValueError(f"a query needs a limit of at least 1, not {self.limit}")
-
-    @property
-    def schema(self) -> KeySchema:
-        """The key attributes of the table or index that the query reads."""
-        return TABLE if self.index is None else INDEXES[self.index]
-
-    @property
-    def impossible(self) -> bool:
-        """Whether no key can lie between the bounds; DynamoDB refuses such a query."""
-        # Python orders text by code point, which is also the order of its UTF-8 bytes.
-        return not self.last or self.first > self.last
+    _check_key_attribute(schema_of(query).pk, query.pk)
+    if query.limit is None and query.index is not None:
+        raise ValueError("a query of an index needs a limit")
+    if query.limit is not None and query.limit < 1:
+        raise ValueError(f"a query needs a limit of at least 1, not {query.limit}")
 
 
 def check_batch(keys: Sequence[Key]) -> None:

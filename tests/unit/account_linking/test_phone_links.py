@@ -14,7 +14,7 @@ from skein.models.chats.chat import Membership, SmsAddress
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner, Reach, owned_partition
-from skein.models.common.storage import Item, Key, Put, Update, Write
+from skein.models.common.storage import Item, Key, Put, Query, Update, Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import Merge, User
@@ -96,7 +96,9 @@ def texts_to(world: World) -> list[str]:
 def kept(world: World, user_id: str) -> list[str]:
     """What the agent keeps for one person alone."""
     partition = owned_partition(TENANT, COACH.id, f"user:{user_id}")
-    return [item["sk"] for item in world.table.query(partition).items if item["sk"] != REVISION]
+    return [
+        item["sk"] for item in world.table.query(Query(partition)).items if item["sk"] != REVISION
+    ]
 
 
 def write_for(world: World, user_id: str, name: str) -> None:
@@ -322,7 +324,7 @@ def test_what_the_agent_keeps_for_the_caller_it_keeps_for_ann_in_all_her_chats()
     assert plan.instruction == "Nudge her more"
     world.clock.advance(3 * 3600)
     world.tick()
-    fired = world.table.query(f"{TENANT}#AGENT#{COACH.id}", first="RUN#", last="RUN#~").items
+    fired = world.table.query(Query.under(f"{TENANT}#AGENT#{COACH.id}", "RUN#")).items
     assert [Run.from_item(item).audience for item in fired] == [hers]
 
 
@@ -341,8 +343,7 @@ def test_where_both_have_a_plan_of_one_name_anns_own_stays() -> None:
     link(world)
     partition = owned_partition(TENANT, COACH.id, f"user:{ANN.id}")
     plans = [
-        Plan.from_item(item)
-        for item in world.table.query(partition, first="PLAN#", last="PLAN#~").items
+        Plan.from_item(item) for item in world.table.query(Query.under(partition, "PLAN#")).items
     ]
     assert [plan.instruction for plan in plans] == ["hers"]
     assert kept(world, caller.id) == []

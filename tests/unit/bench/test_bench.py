@@ -19,6 +19,7 @@ from bench.stand import Stand
 from bench.wire import Wire, WireCall, rounds, seconds_on_wire
 from local.aws import CREDENTIALS
 from skein.adapters.dynamodb import DynamoTable
+from skein.models.common.storage import Query
 from skein.models.runs.step import HISTORY
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
@@ -104,7 +105,7 @@ def test_the_wire_counts_what_is_sent_whoever_sends_it(monkeypatch: pytest.Monke
     make_table(client, "skein")
     filled_by_batches(client, "skein")([{"pk": "a", "sk": "b", "text": "x" * 2_000}])
     wire.listen(client)
-    found = DynamoTable(client, "skein", FixedClock(NOON)).query("a")
+    found = DynamoTable(client, "skein", FixedClock(NOON)).query(Query("a"))
     [read] = wire.calls
     assert found.items[0]["text"] == "x" * 2_000
     assert read.name == "dynamodb.Query"

@@ -11,7 +11,7 @@ from bench.load.checks import CHECKS, verdicts
 from bench.load.found import Acknowledged, Found
 from local.sms_log import Sms
 from skein.models.chats.chat import chat_partition
-from skein.models.common.storage import Item
+from skein.models.common.storage import Item, Query
 from skein.models.delivery.sms import InboundSms
 from tests.support.builders import LINE, PHONE, TENANT, World
 
@@ -41,7 +41,7 @@ def a_good_table() -> tuple[list[Item], Found]:
         world.clock.advance(180)
         world.tick()
         world.drain()
-    items = list(world.table.query(chat_partition(TENANT, chat_id)).items)
+    items = list(world.table.query(Query(chat_partition(TENANT, chat_id))).items)
     found = Found(acknowledged=acknowledged, dead_letters={"TurnsDeadLetters": 0})
     found.texts = [
         Sms(sent.sid, LINE, PHONE, text.body, "delivered", "", 1, "")

@@ -9,7 +9,7 @@ from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.api.base import ChatChange, MemberRequest, NewChat
 from skein.models.chats.chat import Chat, Membership, chat_partition
 from skein.models.common.base import MemberKind, NamedMember
-from skein.models.common.storage import Update
+from skein.models.common.storage import Query, Update
 from skein.models.directory.user import User
 from tests.support.builders import TENANT, World, bot, person, statuses
 
@@ -145,7 +145,7 @@ def test_a_chat_may_have_100_members() -> None:
     world.known(*(person(f"usr_{n}") for n in range(99)))
     chat = create(world, group(*(asked("user", f"usr_{n}") for n in range(99))))
     assert len(chat.roster) == 100
-    page = world.table.query(chat_partition(TENANT, chat.id), first="MEMBER#", last="MEMBER#~")
+    page = world.table.query(Query.under(chat_partition(TENANT, chat.id), "MEMBER#"))
     memberships = [Membership.from_item(item) for item in page.items]
     assert {membership.member for membership in memberships} == set(chat.roster)
 

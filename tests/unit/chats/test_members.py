@@ -7,7 +7,7 @@ import pytest
 from skein.errors import Conflict, NotFound
 from skein.models.chats.chat import member_relation
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import Update
+from skein.models.common.storage import Query, Update
 from skein.models.outbox.jobs import RunJob
 from tests.support.builders import TENANT, World, bot, person, statuses
 
@@ -114,7 +114,7 @@ def test_a_member_can_leave() -> None:
     world.app.chat_admin.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
     with pytest.raises(NotFound):
         world.post("Hello?", AHMAD)
-    page = world.table.query_index("gsi1", member_relation(TENANT, AHMAD), limit=10)
+    page = world.table.query(Query(member_relation(TENANT, AHMAD), index="gsi1", limit=10))
     assert page.items == ()
 
 

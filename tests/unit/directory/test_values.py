@@ -5,18 +5,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from skein.models.api.directory import (
-    NewUser,
-    e164,
-    iana_time_zone,
-)
+from skein.models.api.directory import NewUser, iana_time_zone
+from skein.models.directory.phone_number import e164
 from tests.support.builders import TENANT, World
 
 
 @pytest.mark.parametrize(
     ("given", "stored"),
     [
+        ("+15005550006", "+15005550006"),
         ("+1 (500) 555-0006", "+15005550006"),
+        (" +44 20 7946 0958 ", "+442079460958"),
         ("+49 151 23456789", "+4915123456789"),
         ("tel:+15005550006", "+15005550006"),
     ],
@@ -26,7 +25,19 @@ def test_phone_numbers_are_stored_in_one_form(given: str, stored: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["", "5005550006", "+", "+1", "+12", "hello", "+999999999999999999", "+0123456789"]
+    "given",
+    [
+        "",
+        "5005550006",
+        "+",
+        "+1",
+        "+12",
+        "hello",
+        "+999999999999999999",
+        "+0123456789",
+        "+15005550006 ext. 5",
+        "whatsapp:+15005550006",
+    ],
 )
 def test_what_is_no_phone_number_is_refused(given: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - pydantic turns any into a 422

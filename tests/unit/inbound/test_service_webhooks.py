@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from skein.errors import Forbidden, Invalid, NotFound, Unprocessable
 from skein.models.api.services import NewService, ServiceChange
+from skein.models.common.storage import Query
 from skein.models.directory.source import Source
 from skein.models.runs.run import Run, live_key
 from skein.services.inbound.service_webhooks import compact_json
@@ -39,7 +40,7 @@ def deliver(
 
 
 def woken(world: World, agent_id: str = "agt_a") -> list[Run]:
-    page = world.table.query(f"{TENANT}#AGENT#{agent_id}", first="RUN#", last="RUN#~")
+    page = world.table.query(Query.under(f"{TENANT}#AGENT#{agent_id}", "RUN#"))
     return [Run.from_item(item) for item in page.items if "#STEP#" not in item["sk"]]
 
 

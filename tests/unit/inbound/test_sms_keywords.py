@@ -1,8 +1,7 @@
-"""Words that stop and start texts, and numbers in their one form."""
+"""Keywords that stop and start SMS."""
 
 import pytest
 
-from skein.services.directory.phone_numbers import e164
 from skein.services.inbound.sms_keywords import keyword_in
 
 
@@ -22,11 +21,3 @@ def test_what_twilio_says_a_text_is_settles_it(told: str, keyword: str) -> None:
 def test_a_word_that_twilio_has_no_name_for_is_judged_by_itself() -> None:
     assert keyword_in("stop", told="NEW", opted_out=False) == "stop"
     assert keyword_in("hello", told="NEW", opted_out=False) is None
-
-
-@pytest.mark.parametrize(
-    ("number", "stored"),
-    [("+15005550006", "+15005550006"), (" +44 20 7946 0958 ", "+442079460958")],
-)
-def test_numbers_are_stored_in_one_form(number: str, stored: str) -> None:
-    assert e164(number) == stored

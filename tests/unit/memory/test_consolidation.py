@@ -12,7 +12,7 @@ from skein.errors import ModelRejected, Unavailable
 from skein.models.api.base import ChatChange
 from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Delete, Put, Update, Write
+from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
 from skein.models.directory.user import User
 from skein.models.memory.consolidation import Consolidation
 from skein.models.memory.memory import revision_key
@@ -206,13 +206,15 @@ def test_two_finders_at_once_send_each_job_once() -> None:
     world = group()
     world.post("Hello", HUSAM)
     world.clock.advance(7 * 3_600)
-    stale = world.table.query_index
-    pages: dict[Any, Any] = {}
+    stale = world.table.query
+    pages: dict[str, Page] = {}
 
-    def lagging(*args: Any, **kwargs: Any) -> Any:
-        return pages.setdefault((args, str(kwargs)), stale(*args, **kwargs))
+    def lagging(query: Query) -> Page:
+        if query.index is None:
+            return stale(query)
+        return pages.setdefault(repr(query), stale(query))
 
-    world.table.query_index = lagging  # type: ignore[method-assign]
+    world.table.query = lagging  # type: ignore[method-assign]
     assert [world.find_quiet(), world.find_quiet()] == [1, 0]
 
 

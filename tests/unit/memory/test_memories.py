@@ -9,7 +9,7 @@ from skein.errors import Conflict, LostLease, NotFound, Unprocessable
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner, Reach
-from skein.models.common.storage import Check, Exists, Key, Missing, Put
+from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
 from skein.models.memory.memory import REFLECTION_LEAD, REVISION, Memory
 from skein.services.memory.memories import memory_id_of
 from tests.support.builders import NOON, TENANT, World
@@ -33,7 +33,7 @@ def live(world: World, reach: Reach = OWNER.reach) -> list[str]:
 
 
 def keys(world: World) -> list[str]:
-    items = world.table.query(f"{TENANT}#AGENT#agt_a").items
+    items = world.table.query(Query(f"{TENANT}#AGENT#agt_a")).items
     return [item["sk"] for item in items if item["sk"] != REVISION]
 
 

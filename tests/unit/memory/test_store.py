@@ -1,14 +1,14 @@
 """Remembering: what is known is not stored again, and the outdated gives way, to whom it may."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach
-from skein.models.common.storage import Page, Put
+from skein.models.common.storage import Page, Put, Query
 from skein.models.memory.consolidation import Kept
 from skein.models.memory.memory import Memory, revision_key
 from skein.services.memory import store as remembering
@@ -215,8 +215,8 @@ def test_more_core_memories_than_one_reading_holds_do_not_hide_the_journal(
 class SmallPages(MemoryTable):
     """Gives four items at once, as DynamoDB gives a megabyte, however many are wanted."""
 
-    def query(self, pk: str, *, limit: int | None = None, **rest: Any) -> Page:
-        return super().query(pk, limit=min(limit or 4, 4), **rest)
+    def query(self, query: Query) -> Page:
+        return super().query(replace(query, limit=min(query.limit or 4, 4)))
 
 
 def test_what_one_reading_does_not_hold_is_known_all_the_same() -> None:

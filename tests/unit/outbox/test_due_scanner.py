@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.common.storage import IndexName, Item, Key, Page, Put, Update
+from skein.models.common.storage import Item, Key, Page, Put, Query, Update
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_mark
 from skein.models.outbox.jobs import Job, RunJob
 from skein.services.common.parallel import THREADS, map_threads
@@ -36,22 +37,10 @@ class Sick(MemoryTable):
         super().__init__()
         self.bad: set[str] = set()
 
-    def query_index(
-        self,
-        index: IndexName,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
-        if pk in self.bad:
+    def query(self, query: Query) -> Page:
+        if query.pk in self.bad:
             raise Unavailable("throttled")
-        return super().query_index(
-            index, pk, first=first, last=last, limit=limit, newest_first=newest_first, start=start
-        )
+        return super().query(query)
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
         if any(key.pk in self.bad for key in keys):
@@ -66,19 +55,10 @@ class Late(MemoryTable):
         super().__init__()
         self.shown: dict[str, list[Item]] = {}
 
-    def query_index(
-        self,
-        index: IndexName,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
-        page = super().query_index(index, pk, first=first, last=last, limit=10_000)
-        rows = self.shown.setdefault(pk, list(page.items))
+    def query(self, query: Query) -> Page:
+        page = super().query(replace(query, start=None, limit=10_000))
+        rows = self.shown.setdefault(query.pk, list(page.items))
+        start, limit = query.start, query.limit or 10_000
         after = [row for row in rows if start is None or row["gsi2sk"] > start["gsi2sk"]]
         full = len(after) > limit
         return Page(tuple(after[:limit]), after[limit - 1] if full else None)

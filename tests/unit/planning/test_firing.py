@@ -9,7 +9,7 @@ import pytest
 from skein.errors import ConditionFailed, Unavailable, Unprocessable
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Update, Write
+from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import Job, RunJob
 from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run, live_key
@@ -41,7 +41,7 @@ def the_plan(world: World) -> Plan:
 
 def fired(world: World) -> list[Run]:
     """The runs in the agent's own partition."""
-    page = world.table.query(f"{TENANT}#AGENT#agt_a", first="RUN#", last="RUN#~")
+    page = world.table.query(Query.under(f"{TENANT}#AGENT#agt_a", "RUN#"))
     return [Run.from_item(item) for item in page.items if "#STEP#" not in item["sk"]]
 
 

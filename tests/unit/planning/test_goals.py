@@ -5,7 +5,7 @@ import pytest
 from skein.errors import Conflict, LostLease, NotFound, Unprocessable
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
-from skein.models.common.storage import Check, Exists, Key, Missing
+from skein.models.common.storage import Check, Exists, Key, Missing, Query
 from skein.models.planning.goal import MAX_GOALS, Goal
 from tests.support.builders import NOON, TENANT, World
 
@@ -26,7 +26,7 @@ def set_goal(
 
 
 def keys(world: World) -> list[str]:
-    return [item["sk"] for item in world.table.query(f"{TENANT}#AGENT#agt_a").items]
+    return [item["sk"] for item in world.table.query(Query(f"{TENANT}#AGENT#agt_a")).items]
 
 
 # ---------------------------------------------------------------------- set

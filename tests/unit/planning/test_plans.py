@@ -9,7 +9,7 @@ import pytest
 from skein.errors import Conflict, LostLease, NotFound, Unprocessable
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
-from skein.models.common.storage import Check, Exists, Key
+from skein.models.common.storage import Check, Exists, Key, Query
 from skein.models.planning.plan import MAX_PLANS, Plan
 from tests.support.builders import NOON, TENANT, World
 
@@ -33,7 +33,7 @@ def set_plan(
 
 def keys(world: World, scope: str = "") -> list[str]:
     """What is there, by the kind of its key."""
-    items = world.table.query(f"{TENANT}#AGENT#agt_a{scope}").items
+    items = world.table.query(Query(f"{TENANT}#AGENT#agt_a{scope}")).items
     return [item["sk"].rsplit("#", 1)[0] for item in items]
 
 

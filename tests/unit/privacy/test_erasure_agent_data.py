@@ -3,6 +3,7 @@
 from typing import Any
 
 from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Query
 from skein.services.workspace import thread_changes as changes
 from tests.support.agents import COACH
 from tests.support.builders import TENANT, World
@@ -55,7 +56,7 @@ def test_what_agents_were_at_because_of_them_goes_and_other_work_stays() -> None
     erasure = erase(world)
     assert thread_ids(world) == [stays.id]
     assert erasure.sweeps[0].counts["threads"] == 3
-    left = [item["sk"] for item in world.table.query(f"{TENANT}#AGENT#{COACH.id}").items]
+    left = [item["sk"] for item in world.table.query(Query(f"{TENANT}#AGENT#{COACH.id}")).items]
     assert not [sk for sk in left if sk.startswith("STINT#") or made in sk]
 
 

@@ -10,6 +10,7 @@ from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Query
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
 from tests.support.agents import AHMAD, COACH, DESIGNER, END, HUSAM, job_of, rival, settle, stage
 from tests.support.builders import NOON, TENANT, World, person
@@ -274,7 +275,7 @@ def test_somebody_who_joins_while_the_agent_reads_is_not_among_those_it_reads_fo
     )
     world.take(job_of(world.runs("chat_pair")[-1]))
     partition = owned_partition(TENANT, COACH.id, "chat:chat_pair")
-    goals = world.table.query(partition, first="GOAL#", last="GOAL#~").items
+    goals = world.table.query(Query.under(partition, "GOAL#")).items
     [made] = [goal for goal in goals if goal["text"] == "Between us"]
     assert made["audience"] == {"open": False, "people": [HUSAM.id]}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skein.errors import Ambiguous, RateLimited
 from skein.models.chats.chat import Message
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Put, Write
+from skein.models.common.storage import Put, Query, Write
 from skein.models.config.overrides import TenantOverrides, TenantSettings
 from skein.models.delivery.sms import InboundSms
 from skein.models.quotas.limit import DAY, MINUTE, Allowance, Rate, owner_of_shard, owner_of_user
@@ -582,7 +582,7 @@ def with_a_plan(set_by: str | None, **settings: int) -> World:
 
 
 def plan_runs(world: World) -> list[Run]:
-    page = world.table.query(f"{TENANT}#AGENT#{COACH.id}", first="RUN#", last="RUN#~")
+    page = world.table.query(Query.under(f"{TENANT}#AGENT#{COACH.id}", "RUN#"))
     return [Run.from_item(item) for item in page.items if "#STEP#" not in item["sk"]]
 
 

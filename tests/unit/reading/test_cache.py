@@ -12,7 +12,7 @@ from skein.agent.reading.reader import Reader, Reading
 from skein.models.chats.chat import Message
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
-from skein.models.common.storage import Update
+from skein.models.common.storage import Page, Query, Update
 from skein.models.config.overrides import ChatOverrides
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.trigger import Trigger
@@ -101,13 +101,13 @@ def test_what_is_written_beside_a_reading_is_there_at_the_next_one() -> None:
     """The revision is read before the memories, so that nothing newer hides behind it."""
     world = talking()
     container = Container(world)
-    query = world.table.query
+    ask = world.table.query
     learned = False
 
-    def meanwhile(pk: str, **options: Any) -> Any:
+    def meanwhile(query: Query) -> Page:
         nonlocal learned
-        page = query(pk, **options)
-        if pk.endswith("AGENT#agt_a") and not learned:
+        page = ask(query)
+        if query.pk.endswith("AGENT#agt_a") and not learned:
             learned = True
             learn(world, "Ana runs")
         return page
@@ -217,12 +217,12 @@ def test_what_is_known_is_not_sent_again() -> None:
 
     def rows(reading: Container) -> int:
         count = 0
-        query = MemoryTable.query
+        ask = MemoryTable.query
 
-        def counting(pk: str, **options: Any) -> Any:
+        def counting(query: Query) -> Page:
             nonlocal count
-            page = query(world.table, pk, **options)
-            count += len(page.items)
+            page = ask(world.table, query)
+            count += len(page.items) if query.index is None else 0
             return page
 
         world.table.query = counting  # type: ignore[method-assign]

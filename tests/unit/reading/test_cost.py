@@ -16,7 +16,7 @@ from skein.models.chats.chat import Chat, LastMessage, Membership, Message
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import private_scope
-from skein.models.common.storage import Item, Key, Page, Put
+from skein.models.common.storage import Item, Key, Page, Put, Query
 from skein.models.directory.agent import DEFAULT_TOOLS
 from skein.models.memory.memory import Memory, MemoryKind
 from skein.models.planning.goal import Goal
@@ -49,13 +49,9 @@ class Together(MemoryTable):
         self.singles = 0
         self.round = threading.Barrier(queries)
 
-    def query(self, pk: str, **options: Any) -> Page:
+    def query(self, query: Query) -> Page:
         self._wait()
-        return super().query(pk, **options)
-
-    def query_index(self, index: Any, pk: str, **options: Any) -> Page:
-        self._wait()
-        return super().query_index(index, pk, **options)
+        return super().query(query)
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
         self.singles += 1
@@ -76,19 +72,13 @@ class Canned(MemoryTable):
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
         return dict(self._known(tuple(keys), super().get_many, keys))
 
-    def query(self, pk: str, **options: Any) -> Page:
-        question = (pk, *sorted(options.items()))
-        page: Page = self._known(question, super().query, pk, **options)
+    def query(self, query: Query) -> Page:
+        page: Page = self._known(repr(query), super().query, query)
         return page
 
-    def query_index(self, index: Any, pk: str, **options: Any) -> Page:
-        question = (index, pk, *sorted(options.items()))
-        page: Page = self._known(question, super().query_index, index, pk, **options)
-        return page
-
-    def _known(self, question: Any, ask: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def _known(self, question: Any, ask: Callable[..., Any], request: Any) -> Any:
         if question not in self.answers:
-            self.answers[question] = ask(*args, **options)
+            self.answers[question] = ask(request)
         return self.answers[question]
 
 

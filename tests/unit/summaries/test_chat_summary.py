@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.common.storage import Update
+from skein.models.common.storage import Page, Query, Update
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.summaries.summary import MAX_CHAT_SUMMARY
@@ -182,14 +182,14 @@ def test_what_is_said_after_the_members_were_read_belongs_to_the_next(agent_id: 
     world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     for n in range(10):
         world.post(f"fact-{n}", HUSAM)
-    query, gone = world.table.query, list[str]()
+    ask, gone = world.table.query, list[str]()
 
-    def meanwhile(pk: str, **options: Any) -> Any:
-        if options.get("first", "").startswith("MSG#") and not gone:
+    def meanwhile(query: Query) -> Page:
+        if query.first.startswith("MSG#") and not gone:
             gone.append(AHMAD.id)
             world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
             world.post("Now that he is gone", HUSAM)
-        return query(pk, **options)
+        return ask(query)
 
     world.table.query = meanwhile  # type: ignore[method-assign]
     _renew(world, agent_id)

@@ -8,6 +8,7 @@ from skein.errors import ModelRejected
 from skein.models.chats.borrowed import Borrowed
 from skein.models.chats.chat import Media
 from skein.models.common.audience import Audience
+from skein.models.common.storage import Page, Query
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import (
     AHMAD,
@@ -317,11 +318,11 @@ def test_somebody_who_leaves_while_it_is_read_is_not_among_those_it_may_be_shown
     world.chat(HUSAM, AHMAD, COACH, **PRIVATE)
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", respond="manual", **PRIVATE)
     world.post("For both", HUSAM, chat_id="chat_2")
-    query, gone = world.table.query, list[str]()
+    ask, gone = world.table.query, list[str]()
 
-    def meanwhile(pk: str, **options: Any) -> Any:
-        page = query(pk, **options)
-        if pk.endswith("chat_2") and not gone:
+    def meanwhile(query: Query) -> Page:
+        page = ask(query)
+        if query.pk.endswith("chat_2") and not gone:
             gone.append(AHMAD.id)
             world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
             world.post("Now that he is gone", HUSAM, chat_id="chat_2")

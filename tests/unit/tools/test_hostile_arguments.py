@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from skein.agent.tools import TOOLS
 from skein.agent.tools.base import Tool
 from skein.errors import Correctable
+from skein.models.common.storage import Query
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.recordable import MAX_CALLS, NO_NAME, TOOL_NAME
 from skein.models.runs.step import Step, ToolResult
@@ -198,7 +199,7 @@ def test_step_longest_answer_prompt_and_results_fit_into_one_item() -> None:
 
 
 def _all_items(world: World) -> list[dict[str, Any]]:
-    page = world.table.query(f"{TENANT}#CHAT#chat_1", first="RUN#", last="RUN#~")
+    page = world.table.query(Query.under(f"{TENANT}#CHAT#chat_1", "RUN#"))
     return list(page.items)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owned, Owner, Reach
+from skein.models.common.storage import Query
 from skein.models.memory.memory import Memory
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
@@ -184,7 +185,7 @@ def test_plan_carries_its_partition_to_its_run() -> None:
     world.app.plans.set(owner, "Report", "Report", run_after="1 hour")
     world.clock.advance(3_700)
     world.tick()
-    pages = world.table.query(f"{TENANT}#AGENT#{COACH.id}", first="RUN#", last="RUN#~").items
+    pages = world.table.query(Query.under(f"{TENANT}#AGENT#{COACH.id}", "RUN#")).items
     [run] = [Run.from_item(item) for item in pages if "#STEP#" not in item["sk"]]
     assert (run.scope, run.audience) == (TEAM, ALONE)
 

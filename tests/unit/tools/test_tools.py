@@ -7,7 +7,7 @@ import pytest
 
 from skein.errors import Unavailable
 from skein.models.chats.borrowed import Borrowed
-from skein.models.common.storage import Update
+from skein.models.common.storage import Query, Update
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import MAX_STEPS
 from tests.support.agents import (
@@ -395,7 +395,9 @@ def test_a_run_that_hands_itself_on_after_entering_another_chat_still_knows_wher
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", respond="manual")
     world.post("A secret", HUSAM)
     world.drain()
-    [goal] = world.table.query(f"{TENANT}#AGENT#agt_a#AUD#user:usr_husam", first="GOAL#").items
+    [goal] = world.table.query(
+        Query(f"{TENANT}#AGENT#agt_a#AUD#user:usr_husam", first="GOAL#")
+    ).items
     assert goal["audience"] == {"open": False, "people": ["usr_husam"]}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Delete, Key, Put
+from skein.models.common.storage import Delete, Key, Put, Query
 from skein.models.runs.run import Run
 from skein.models.workspace.thread import Thread, ThreadRunLink
 from skein.services.workspace import thread_changes as changes
@@ -122,7 +122,7 @@ def as_stored_before(world: World, run: Run, owner: Owner = OPEN_OWNER) -> None:
     owned = (TENANT, COACH.id, owner.scope)
     ended = Thread.ended_key_of(*owned, "thr_1").pk
     prefix = ThreadRunLink.prefix_of("thr_1")
-    for item in world.table.query(ended, first=prefix, last=f"{prefix}~").items:
+    for item in world.table.query(Query.under(ended, prefix)).items:
         world.table.write(Delete(Key(item["pk"], item["sk"])))
     mark = ThreadRunLink(thread_id="thr_1", run_id=run.id, shown_at=NOON)
     world.table.write(Put(ThreadRunLink.key_of(*owned, "thr_1", run.id), mark.attributes()))

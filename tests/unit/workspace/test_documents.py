@@ -7,7 +7,7 @@ import pytest
 from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Check, Exists, Key, Missing
+from skein.models.common.storage import Check, Exists, Key, Missing, Query
 from skein.models.memory.memory import revision_key
 from skein.models.workspace.document import (
     MAX_DOCUMENT_BYTES,
@@ -482,7 +482,7 @@ def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost
     assert {each.scope for each in kept.values()} == {"user:usr_ann"}
     on_show = PinnedDocuments.found_in(world.table.get(HERS.pins_key)).documents
     assert sorted(on_show) == sorted(each.id for each in kept.values())
-    assert world.table.query(caller.partition).items == ()
+    assert world.table.query(Query(caller.partition)).items == ()
 
 
 def test_a_document_knows_every_chat_that_has_a_part_in_it_up_to_a_hundred() -> None:

@@ -8,7 +8,7 @@ import pytest
 from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
-from skein.models.common.storage import Check, Exists, Key, Missing
+from skein.models.common.storage import Check, Exists, Key, Missing, Query
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.models.workspace.thread import MAX_KEPT_OPEN_THREADS, Thread, ThreadIndex, ThreadRunLink
 from skein.services.workspace import thread_changes as changes
@@ -261,7 +261,7 @@ def test_deleting_a_thread_leaves_nothing_of_it() -> None:
         world.app.threads.delete(REACH, thread.id)
         with pytest.raises(NotFound):
             world.app.threads.get(REACH, thread.id)
-        left = [item["sk"] for item in world.table.query(f"{TENANT}#AGENT#agt_a").items]
+        left = [item["sk"] for item in world.table.query(Query(f"{TENANT}#AGENT#agt_a")).items]
         assert not [sk for sk in left if thread.id in sk]
         assert world.app.threads.active_id(REACH) is None
 
@@ -361,7 +361,7 @@ def test_an_open_thread_is_taken_up_in_private_without_being_touched() -> None:
     assert world.app.threads.active_id(WITH_ANN) == thread.id
     assert world.app.threads.active_id(REACH) is None
     assert world.app.threads.get(REACH, thread.id) == thread
-    run_links = world.table.query(f"{TENANT}#AGENT#agt_a", first="STINT#", last="STINT#~")
+    run_links = world.table.query(Query.under(f"{TENANT}#AGENT#agt_a", "STINT#"))
     assert run_links.items == ()  # its export shows nothing that was said in private
 
 

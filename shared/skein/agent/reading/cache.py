@@ -16,7 +16,7 @@ from cachetools import TLRUCache
 
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.common.ownership import owned_partition
-from skein.models.common.storage import Item, has_expired
+from skein.models.common.storage import Item, Query, has_expired
 from skein.models.memory.memory import LIVE, REVISION
 from skein.ports import Clock, Metrics, Table
 from skein.services.config.resolution import EffectiveSettings
@@ -158,10 +158,12 @@ class KeptReads:
             self._hits.append(name)
         after = known[-1]["seq"] + 1 if known else start
         page = self._table.query(
-            chat_partition(chat.tenant, chat.id),
-            first=Message.key_of(chat.tenant, chat.id, after).sk,
-            last=Message.PREFIX.last,
-            limit=max(chat.last_seq - after + 1, 0) + LATE_MESSAGES,
+            Query(
+                chat_partition(chat.tenant, chat.id),
+                first=Message.key_of(chat.tenant, chat.id, after).sk,
+                last=Message.PREFIX.last,
+                limit=max(chat.last_seq - after + 1, 0) + LATE_MESSAGES,
+            )
         )
         shown = (item for item in known if item["seq"] >= start)
         items = [item for item in shown if not has_expired(item, self._now)] + list(page.items)

@@ -36,7 +36,7 @@ from skein.models.chats.chat import Chat, Membership, Message, member_relation
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import scopes_at
-from skein.models.common.storage import MAX_BATCH_GET_KEYS, META, Item, Key, Page
+from skein.models.common.storage import MAX_BATCH_GET_KEYS, META, Item, Key, Page, Query
 from skein.models.config.overrides import StackOverrides, StackSettings, TenantOverrides
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
@@ -228,8 +228,8 @@ class Reader:
         return reading
 
     def _related(self, tenant: str, member: MemberRef, rows: int) -> Page:
-        return self.table.query_index(
-            "gsi1", member_relation(tenant, member), limit=rows, newest_first=True
+        return self.table.query(
+            Query(member_relation(tenant, member), index="gsi1", limit=rows, newest_first=True)
         )
 
     def _newest(self, reads: KeptReads, run: Run, chat: Chat | None) -> Sequence[Item]:

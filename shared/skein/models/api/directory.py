@@ -3,11 +3,10 @@
 from typing import Annotated, Any, Self
 from zoneinfo import ZoneInfo
 
-import phonenumbers
-from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter
+from pydantic import AfterValidator, Field, StringConstraints
 
 from skein.models.api.base import EntityId, Request, Resource
-from skein.models.common.base import E164, Instant, Name
+from skein.models.common.base import Instant, Name
 from skein.models.common.free_fields import Profile, ProfileFieldNames
 from skein.models.config.overrides import ChatOverridesChange, TenantOverrides
 from skein.models.directory.agent import (
@@ -19,9 +18,8 @@ from skein.models.directory.agent import (
     ToolName,
 )
 from skein.models.directory.line import Line
+from skein.models.directory.phone_number import e164
 from skein.models.directory.user import MAX_PHONES, User
-
-_E164: TypeAdapter[str] = TypeAdapter(E164)
 
 
 def iana_time_zone(name: str) -> str:
@@ -35,22 +33,6 @@ def iana_time_zone(name: str) -> str:
     except (KeyError, OSError, ValueError):  # zoneinfo raises each of these for some invalid names
         raise ValueError("not an IANA time zone") from None
     return name
-
-
-def e164(phone: str) -> str:
-    """Return a phone number in E.164 form, such as +15005550006.
-
-    Raises:
-        ValueError: The text is not a possible phone number with a country code.
-    """
-    try:
-        number = phonenumbers.parse(phone, None)
-    except phonenumbers.NumberParseException:
-        raise ValueError("not a phone number with its country code") from None
-    if not phonenumbers.is_possible_number(number):
-        raise ValueError("not a possible phone number")
-    formatted = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-    return _E164.validate_python(formatted)
 
 
 TimeZone = Annotated[

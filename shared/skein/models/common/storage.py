@@ -6,15 +6,17 @@ transactions of at most 100 items, and ordered queries of one partition. Every `
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 Item = dict[str, Any]
 IndexName = Literal["gsi1", "gsi2"]
 
 META = "META"  # the sort key of the item that gives a partition its name
 ENDED = "ENDED#"  # precedes the prefix of items that have ended
+
+HIGHEST_KEY = "\U0010ffff"  # sorts after every other character
 
 MAX_TRANSACTION_ITEMS = 100
 MAX_BATCH_GET_KEYS = 100
@@ -191,6 +193,38 @@ class Check:
 
 
 Write = Put | Update | Delete | Check
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A read of one partition of the table or of an index, in the order of the sort keys.
+
+    Attributes:
+        pk: The partition.
+        index: The index to read; None reads the table itself.
+        first: The lowest sort key to return.
+        last: The highest sort key to return.
+        limit: The most items of the page; None, which only the table supports, returns all.
+        newest_first: Whether to read from the highest sort key down.
+        start: The `next_start` of the page before; None for the first page.
+    """
+
+    pk: str
+    _: KW_ONLY
+    index: IndexName | None = None
+    first: str = ""
+    last: str = HIGHEST_KEY
+    limit: int | None = None
+    newest_first: bool = False
+    start: Item | None = None
+
+    @classmethod
+    def under(
+        cls, pk: str, prefix: str, *, limit: int | None = None, newest_first: bool = False
+    ) -> Self:
+        """Return the query for the items of a partition whose sort keys start with `prefix`."""
+        last = SortKeyPrefix(prefix).last
+        return cls(pk, first=prefix, last=last, limit=limit, newest_first=newest_first)
 
 
 @dataclass(frozen=True, slots=True)

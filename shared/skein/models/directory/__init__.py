@@ -4,6 +4,7 @@ __all__ = [
     "agent",
     "line",
     "phone",
+    "phone_number",
     "source",
     "user",
 ]

@@ -11,7 +11,7 @@ from skein.errors import ConditionFailed, Conflict
 from skein.models.chats.borrowed import Borrowed
 from skein.models.chats.chat import Chat, Membership, chat_partition
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.storage import Absent, Is, Item, Missing, Put, Update, Write, all_of
+from skein.models.common.storage import Absent, Is, Item, Missing, Put, Query, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.ports import Table
 from skein.services.chat_state.closed_memberships import closing, item_at, membership_keys, opening
@@ -176,10 +176,11 @@ def _deliveries_with(table: Table, chat: Chat, old: MemberRef, new: NamedMember)
 
 def _newest_deliveries(table: Table, chat: Chat) -> Sequence[Item]:
     page = table.query(
-        chat_partition(chat.tenant, chat.id),
-        first=Delivery.PREFIX,
-        last=Delivery.PREFIX.last,
-        limit=NEWEST_DELIVERIES,
-        newest_first=True,
+        Query.under(
+            chat_partition(chat.tenant, chat.id),
+            Delivery.PREFIX,
+            limit=NEWEST_DELIVERIES,
+            newest_first=True,
+        )
     )
     return page.items

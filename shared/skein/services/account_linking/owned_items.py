@@ -16,6 +16,7 @@ from skein.models.common.storage import (
     Key,
     Missing,
     Put,
+    Query,
     Update,
     key_kind,
 )
@@ -47,7 +48,7 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
     revision = revision_key(tenant, agent_id, f"user:{old}")
     home = Folder(tenant=tenant, agent_id=agent_id, scope=f"user:{old}")
     folder = Folder(tenant=tenant, agent_id=agent_id, scope=scope)
-    items = table.query(revision.pk).items
+    items = table.query(Query(revision.pk)).items
     names = move_documents(table, items, folder, old, new)
     for item in items:
         key = Key(item["pk"], item["sk"])
@@ -83,7 +84,7 @@ def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) ->
         ConditionFailed: An item has changed since it was read; read again.
     """
     tenant, scope = chat.tenant, f"chat:{chat.id}"
-    for item in table.query(owned_partition(tenant, agent_id, scope)).items:
+    for item in table.query(Query(owned_partition(tenant, agent_id, scope))).items:
         if item["sk"] == OPEN_THREADS:
             for write in index_renamed(item, old, new):
                 table.write(write)

@@ -26,6 +26,7 @@ from skein.models.common.storage import (
     Item,
     Missing,
     Put,
+    Query,
     Update,
     Write,
     any_of,
@@ -172,9 +173,7 @@ class Numbers:
             ),
             Put(merge.key, merge.to_item(look_again_at), Missing()),
         ]
-        page = self.table.query(
-            phone_partition(user.tenant, phone), first=PhoneChat.PREFIX, last=PhoneChat.PREFIX.last
-        )
+        page = self.table.query(Query.under(phone_partition(user.tenant, phone), PhoneChat.PREFIX))
         for chat_id in {PhoneChat.from_item(item).chat_id for item in page.items}:
             writes.extend(self._succession(user, former.as_member.ref, chat_id))
         if len(writes) > MAX_TRANSACTION_ITEMS:

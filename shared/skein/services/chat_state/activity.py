@@ -8,7 +8,7 @@ from datetime import datetime
 
 from skein.models.chats.chat import Chat, Membership, Message, member_relation, related_chat
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import Key
+from skein.models.common.storage import Key, Query
 from skein.ports import Table
 
 NEWEST_CHATS = 50
@@ -24,7 +24,7 @@ def last_activity(table: Table, tenant: str, user_id: str) -> datetime | None:
         expired.
     """
     relation = member_relation(tenant, MemberRef(kind="user", id=user_id))
-    page = table.query_index("gsi1", relation, limit=NEWEST_CHATS, newest_first=True)
+    page = table.query(Query(relation, index="gsi1", limit=NEWEST_CHATS, newest_first=True))
     memberships = {
         Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in page.items
     }

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership, chat_partition
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import META, Item, Key
+from skein.models.common.storage import META, Item, Key, Query
 from skein.ports import Table
 
 
@@ -56,7 +56,7 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
         NotFound: The chat does not exist in this tenant.
     """
     first = Membership.LEFT_PREFIX if closed else Membership.PREFIX
-    page = table.query(chat_partition(tenant, chat_id), first=first, last=META)
+    page = table.query(Query(chat_partition(tenant, chat_id), first=first, last=META))
     if not page.items or page.items[-1]["sk"] != META:
         raise NotFound("chat not found")
     *members, chat = page.items

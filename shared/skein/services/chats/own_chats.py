@@ -7,7 +7,7 @@ from skein.models.chats.borrowed import Borrowed
 from skein.models.chats.chat import Chat, Membership, Message, chat_partition
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import Put
+from skein.models.common.storage import Put, Query
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
@@ -68,11 +68,13 @@ class OwnChats:
         """
         end = chat.last_seq if before is None else min(before - 1, chat.last_seq)
         page = self.table.query(
-            chat_partition(chat.tenant, chat.id),
-            first=Message.PREFIX,
-            last=Message.key_of(chat.tenant, chat.id, end).sk,
-            limit=max(limit, ROWS_READ),
-            newest_first=True,
+            Query(
+                chat_partition(chat.tenant, chat.id),
+                first=Message.PREFIX,
+                last=Message.key_of(chat.tenant, chat.id, end).sk,
+                limit=max(limit, ROWS_READ),
+                newest_first=True,
+            )
         )
         read = [chat.as_now(Message.from_item(item)) for item in reversed(page.items)]
         messages = [message for message in read if message.kind == "text"][-limit:]

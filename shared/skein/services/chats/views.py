@@ -18,7 +18,7 @@ from skein.models.chats.chat import (
     related_chat,
 )
 from skein.models.common.base import Instant, MemberRef
-from skein.models.common.storage import Absent, Below, Is, Item, Key, Update, all_of, any_of
+from skein.models.common.storage import Absent, Below, Is, Item, Key, Query, Update, all_of, any_of
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import (
@@ -196,11 +196,13 @@ class ChatViews:
         if lowest > highest:
             return Listing((), None)
         page = self.table.query(
-            chat_partition(tenant, chat_id),
-            first=Message.key_of(tenant, chat_id, lowest).sk,
-            last=Message.key_of(tenant, chat_id, highest).sk,
-            limit=limit,
-            newest_first=not at.upwards,
+            Query(
+                chat_partition(tenant, chat_id),
+                first=Message.key_of(tenant, chat_id, lowest).sk,
+                last=Message.key_of(tenant, chat_id, highest).sk,
+                limit=limit,
+                newest_first=not at.upwards,
+            )
         )
         read = fitting(chat.as_now(Message.from_item(item)) for item in page.items)
         if not read:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Literal, TypeVar
 
 from skein.errors import Ambiguous, CircuitOpen, SkeinError, Throttled, Unavailable
-from skein.models.common.storage import IndexName, Item, Key, Page, Write
+from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.ports import Clock, Metrics, Table
 from skein.settings import Settings
 
@@ -161,46 +161,9 @@ class GuardedReads:
         """See `skein.ports.Table`."""
         return self.breaker.call(lambda: self.table.get_many(keys))
 
-    def query(
-        self,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int | None = None,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
+    def query(self, query: Query) -> Page:
         """See `skein.ports.Table`."""
-        return self.breaker.call(
-            lambda: self.table.query(
-                pk, first=first, last=last, limit=limit, newest_first=newest_first, start=start
-            )
-        )
-
-    def query_index(
-        self,
-        index: IndexName,
-        pk: str,
-        *,
-        first: str = "",
-        last: str = "\U0010ffff",
-        limit: int,
-        newest_first: bool = False,
-        start: Item | None = None,
-    ) -> Page:
-        """See `skein.ports.Table`."""
-        return self.breaker.call(
-            lambda: self.table.query_index(
-                index,
-                pk,
-                first=first,
-                last=last,
-                limit=limit,
-                newest_first=newest_first,
-                start=start,
-            )
-        )
+        return self.breaker.call(lambda: self.table.query(query))
 
     def write(self, write: Write) -> None:
         """See `skein.ports.Table`."""

@@ -8,22 +8,21 @@ read anyway.
 import binascii
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, StringConstraints
 
 from skein.errors import Conflict, Invalid
 from skein.models.common.base import Stored, Value
 from skein.models.common.ownership import MAX_KEPT, Owned, Reach, owned_partition
-from skein.models.common.storage import Item, Key, Page
+from skein.models.common.storage import HIGHEST_KEY, Item, Key, Page, Query
 from skein.ports import Table
 
 MAX_PAGE = 100
 DEFAULT_PAGE = 50
 ROWS = 100  # of a relation in one query; a batch of reads holds as many
 MAX_CURSOR_CHARACTERS = 1_000
-HIGHEST = "\U0010ffff"  # sorts after every character that people may put into a key
 FULL = "the storage for this chat, person or agent is full"
 FOREIGN = "the cursor is not a cursor of this list"
 MAX_PAGE_BYTES = 2_500_000  # a Lambda response holds 6 MB, in which quotes count double
@@ -137,9 +136,9 @@ def items_under(
         after: A sort key; only items after it are returned.
         rows: The number of items to read per query.
     """
-    first, last = after or prefix, f"{prefix}{HIGHEST}"
+    first, last = after or prefix, f"{prefix}{HIGHEST_KEY}"
     for items in pages(
-        lambda start: table.query(pk, first=first, last=last, limit=rows, start=start)
+        lambda start: table.query(Query(pk, first=first, last=last, limit=rows, start=start))
     ):
         yield from (item for item in items if item["sk"] != after)
 
@@ -151,12 +150,12 @@ def rows_after(
 
     The bound is a key, so the row with that key may have left the relation in the meantime.
     """
-    bounds: dict[str, Any] = {}
-    if after is not None:
-        bounds["last" if newest_first else "first"] = after
-    page = table.query_index(
-        "gsi1", relation, limit=limit + len(bounds), newest_first=newest_first, **bounds
-    )
+    query = Query(relation, index="gsi1", limit=limit, newest_first=newest_first)
+    if after is not None and newest_first:
+        query = replace(query, limit=limit + 1, last=after)
+    elif after is not None:
+        query = replace(query, limit=limit + 1, first=after)
+    page = table.query(query)
     return [row for row in page.items if row["gsi1sk"] != after][:limit]
 
 
@@ -221,7 +220,7 @@ def owned_items(table: Table, reach: Reach, prefix: str) -> list[Item]:
         item
         for scope in reach.scopes
         for item in table.query(
-            owned_partition(reach.tenant, reach.agent_id, scope), first=prefix, last=f"{prefix}~"
+            Query.under(owned_partition(reach.tenant, reach.agent_id, scope), prefix)
         ).items
     ]
 
@@ -246,7 +245,7 @@ def check_room(
         Conflict: One of the limits is reached.
     """
     partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
-    items = table.query(partition, first=prefix, last=f"{prefix}~", limit=MAX_KEPT).items
+    items = table.query(Query.under(partition, prefix, limit=MAX_KEPT)).items
     if sum(reach.shows(read(item)) for item in items) >= most:
         raise Conflict(told)
     if len(items) >= MAX_KEPT:
@@ -305,7 +304,7 @@ def list_partition(
         if len(items) > limit:
             break
         first = after if after is not None and after.startswith(prefix) else prefix
-        page = table.query(partition, first=first, last=f"{prefix}~", limit=limit + 2)
+        page = table.query(Query(partition, first=first, last=f"{prefix}~", limit=limit + 2))
         items.extend(item for item in page.items if item["sk"] != after)
     things = [(item["sk"], thing) for item in items[:limit] if (thing := read(item)) is not None]
     page_of = fitting(thing for _, thing in things)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
 from skein.models.chats.chat import Membership, chat_partition
 from skein.models.common.base import MemberRef, rfc3339
-from skein.models.common.storage import Exists, Is, Item, Key, Update, all_of
+from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.phone import PhoneOwner
 from skein.models.outbox.due import NOT_DUE
@@ -110,11 +110,12 @@ class DeliveryStore:
     def neighbours(self, delivery: Delivery) -> tuple[Delivery, ...]:
         """Read the other deliveries among the chat's newest 50."""
         page = self.table.query(
-            chat_partition(delivery.tenant, delivery.chat_id),
-            first=Delivery.PREFIX,
-            last=Delivery.PREFIX.last,
-            limit=NEIGHBOURS,
-            newest_first=True,
+            Query.under(
+                chat_partition(delivery.tenant, delivery.chat_id),
+                Delivery.PREFIX,
+                limit=NEIGHBOURS,
+                newest_first=True,
+            )
         )
         found = (Delivery.from_item(item) for item in page.items)
         return tuple(other for other in found if other.id != delivery.id)

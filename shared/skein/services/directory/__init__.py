@@ -5,6 +5,5 @@ __all__ = [
     "display_names",
     "lines",
     "number_detach",
-    "phone_numbers",
     "users",
 ]

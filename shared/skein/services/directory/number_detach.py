@@ -14,6 +14,7 @@ from skein.models.common.storage import (
     MAX_BATCH_GET_KEYS,
     MAX_TRANSACTION_ITEMS,
     Is,
+    Query,
     Update,
     Write,
 )
@@ -57,9 +58,7 @@ def silence_elsewhere(table: Table, user: User, phones: Collection[str]) -> None
 
 def _silenced(table: Table, user: User, phone: str) -> Iterator[Update]:
     """Return the updates that clear `phone` from its chats, one per line."""
-    page = table.query(
-        phone_partition(user.tenant, phone), first=PhoneChat.PREFIX, last=PhoneChat.PREFIX.last
-    )
+    page = table.query(Query.under(phone_partition(user.tenant, phone), PhoneChat.PREFIX))
     chats = [PhoneChat.from_item(item).chat_id for item in page.items]
     return _silenced_in(table, user, {phone}, chats)
 

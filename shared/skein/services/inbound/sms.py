@@ -4,7 +4,14 @@ import logging
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from skein.errors import Ambiguous, ConditionFailed, Conflict, ExtraWriteFailed, NotFound
+from skein.errors import (
+    Ambiguous,
+    ConditionFailed,
+    Conflict,
+    ExtraWriteFailed,
+    NotFound,
+    Unprocessable,
+)
 from skein.models.chats.chat import Chat, Membership, SmsAddress
 from skein.models.chats.dedupe import DedupeMark
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
@@ -14,6 +21,7 @@ from skein.models.delivery.sms import InboundSms
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
 from skein.models.directory.phone import PhoneChat, PhoneOwner, caller_name
+from skein.models.directory.phone_number import e164
 from skein.models.directory.user import User
 from skein.models.quotas.limit import Over
 from skein.ports import Clock, Ids, Metrics, Table
@@ -22,7 +30,6 @@ from skein.services.chats.post_message import Chats, NewMessage, Posted
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import said_by
 from skein.services.config.retention import retention_of
-from skein.services.directory.phone_numbers import e164
 from skein.services.inbound.sms_keywords import Keyword, could_start, keyword_in
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now
 from skein.services.replies.user_notices import Notices
@@ -85,7 +92,7 @@ class Ingest:
             NotFound: The recipient is not one of our lines, or the line's agent was deleted.
             Contention: The optimistic lock failed 20 times; the SMS was not stored.
         """
-        address = SmsAddress(line=e164(sms.recipient), phone=e164(sms.sender))
+        address = SmsAddress(line=_number(sms.recipient), phone=_number(sms.sender))
         if not sms.body.strip() and not sms.media:
             return None
         line = self._line(address.line)
@@ -309,6 +316,21 @@ class Ingest:
             retention=retention,
             created_at=now,
         )
+
+
+def _number(text: str) -> str:
+    """Convert a phone number of an SMS to E.164.
+
+    Raises:
+        Unprocessable: The text is not a full phone number.
+    """
+    try:
+        return e164(text)
+    except ValueError:
+        raise Unprocessable(
+            "the phone number must be in E.164 form",
+            details={"number": text[:64]},
+        ) from None
 
 
 def _client_id(sms: InboundSms) -> str:

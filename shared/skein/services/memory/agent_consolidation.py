@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import NOBODY
+from skein.models.common.storage import Query
 from skein.models.directory.agent import Agent
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Table, TokenCounter
@@ -140,7 +141,7 @@ class AgentConsolidation:
         last = Message.key_of(chat.tenant, chat.id, until).sk
         for items in pages(
             lambda start: self.table.query(
-                chat.key.pk, first=first, last=last, limit=MESSAGES_AT_ONCE, start=start
+                Query(chat.key.pk, first=first, last=last, limit=MESSAGES_AT_ONCE, start=start)
             )
         ):
             messages = [chat.as_now(Message.from_item(item)) for item in items]

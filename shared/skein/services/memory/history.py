@@ -7,7 +7,7 @@ from skein.errors import Conflict, Invalid, NotFound
 from skein.models.chats.chat import Chat
 from skein.models.common.base import Value, rfc3339
 from skein.models.common.ownership import Reach
-from skein.models.common.storage import Is, Item, Update
+from skein.models.common.storage import Is, Item, Query, Update
 from skein.models.memory.consolidation import Consolidation, ConsolidationRecord
 from skein.models.memory.reflection import HISTORY_DAYS, REFLECTED, ReflectionRecord
 from skein.models.outbox.jobs import ConsolidationJob
@@ -94,7 +94,13 @@ class ConsolidationRequests:
         if after is not None and not after.startswith(first):
             raise Invalid(FOREIGN)  # the partition also holds messages, runs and more
         page = self.table.query(
-            key.pk, first=first, last=after or f"{first}~", limit=limit + 2, newest_first=True
+            Query(
+                key.pk,
+                first=first,
+                last=after or f"{first}~",
+                limit=limit + 2,
+                newest_first=True,
+            )
         )
         items = [item for item in page.items if item["sk"] != after]
         records = [ConsolidationRecord.from_item(item) for item in items[:limit]]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from skein.models.common.ownership import Reach, owned_partition
-from skein.models.common.storage import Item
+from skein.models.common.storage import Item, Query
 from skein.models.memory.memory import LIVE, Memory
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
@@ -43,19 +43,19 @@ def owned_items(
     """
     partition = owned_partition(tenant, agent_id, scope)
     if not memories:
-        page = table.query(partition, first=Goal.PREFIX, last=Plan.PREFIX.last, newest_first=True)
+        page = table.query(
+            Query(partition, first=Goal.PREFIX, last=Plan.PREFIX.last, newest_first=True)
+        )
         return page.items
     return _with_journal(table, partition, last=Plan.PREFIX.last, limit=MAX_LIVE + MAX_BESIDE)
 
 
 def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Sequence[Item]:
-    page = table.query(partition, first=LIVE, last=last, limit=limit, newest_first=True)
+    page = table.query(Query(partition, first=LIVE, last=last, limit=limit, newest_first=True))
     journal = Memory.live_prefix("journal")
     if page.next_start is None or page.items[-1]["sk"].startswith(journal):
         return page.items
-    notes = table.query(
-        partition, first=journal, last=f"{journal}~", limit=MAX_LIVE, newest_first=True
-    )
+    notes = table.query(Query.under(partition, journal, limit=MAX_LIVE, newest_first=True))
     return (*page.items, *notes.items)
 
 
@@ -90,12 +90,14 @@ def known_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]
         left, start, more = MAX_KNOWN, None, True
         while more and left > 0:
             page = table.query(
-                partition,
-                first=LIVE,
-                last=LIVE.last,
-                limit=left,
-                newest_first=True,
-                start=start,
+                Query(
+                    partition,
+                    first=LIVE,
+                    last=LIVE.last,
+                    limit=left,
+                    newest_first=True,
+                    start=start,
+                )
             )
             found += map(Memory.from_item, page.items)
             left -= len(page.items)

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, SkeinError
-from skein.models.common.storage import Item, Key, Page, Update
+from skein.models.common.storage import Item, Key, Page, Query, Update
 from skein.models.outbox.due import (
     DUE_SHARDS,
     DueKind,
@@ -122,12 +122,14 @@ class DueScanner:
 
     def _page(self, last: str, failures: list[SkeinError], start: PageStart) -> Page:
         try:
-            return self.table.query_index(
-                "gsi2",
-                due_partition(start.kind, start.shard),
-                last=last,
-                limit=PAGE,
-                start=start.start,
+            return self.table.query(
+                Query(
+                    due_partition(start.kind, start.shard),
+                    index="gsi2",
+                    last=last,
+                    limit=PAGE,
+                    start=start.start,
+                )
             )
         except SkeinError as error:
             failures.append(error)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from skein.errors import Ambiguous, ConditionFailed, Invalid
 from skein.models.common.base import Value
-from skein.models.common.storage import Missing, Put
+from skein.models.common.storage import Missing, Put, Query
 from skein.models.privacy.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
 from skein.ports import Clock, Ids, Table
 from skein.services.common.pagination import (
@@ -94,10 +94,12 @@ class AuditLog:
             raise Invalid(FOREIGN)
         shown = at.audited if at else day or self.clock.now().date()
         page = self.table.query(
-            AuditEntry.partition(tenant, shown),
-            last=at.after if at else LAST,
-            limit=limit + 1 + (at is not None),
-            newest_first=True,
+            Query(
+                AuditEntry.partition(tenant, shown),
+                last=at.after if at else LAST,
+                limit=limit + 1 + (at is not None),
+                newest_first=True,
+            )
         )
         entries = [AuditEntry.from_item(item) for item in page.items]
         rest = [entry for entry in entries if at is None or entry.key.sk != at.after]

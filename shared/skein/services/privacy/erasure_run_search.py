@@ -12,7 +12,7 @@ from skein.models.chats.chat import (
     related_chat,
 )
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import Item, Key
+from skein.models.common.storage import Item, Key, Query
 from skein.models.directory.agent import agent_partition
 from skein.models.privacy.erasure import ErasedChat
 from skein.models.runs.run import Run, runs_relation
@@ -122,5 +122,5 @@ class RunSearch:
 
     def _pages(self, relation: str) -> Iterator[tuple[Item, ...]]:
         return pages(
-            lambda start: self.table.query_index("gsi1", relation, limit=ROWS, start=start)
+            lambda start: self.table.query(Query(relation, index="gsi1", limit=ROWS, start=start))
         )

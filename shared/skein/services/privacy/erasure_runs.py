@@ -18,7 +18,7 @@ from skein.models.chats.chat import (
 from skein.models.chats.dedupe import DedupeMark
 from skein.models.common.audience import NOBODY
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import Delete, Exists, Is, Put, Update
+from skein.models.common.storage import Delete, Exists, Is, Put, Query, Update
 from skein.models.outbox.due import NOT_DUE
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
@@ -51,7 +51,7 @@ class RunEraser:
         elif not run.ended:
             return
         prefix = Step.prefix_of(run.key)
-        page = self.table.query(run.key.pk, first=prefix, last=prefix.last)
+        page = self.table.query(Query.under(run.key.pk, prefix))
         steps = [Step.from_item(item) for item in page.items]
         self._untell(sweep, run, steps)
         for step in steps:

@@ -8,7 +8,7 @@ from typing import Any
 from skein.errors import Conflict, LostLease
 from skein.models.chats.chat import Chat, Membership, Message, chat_partition
 from skein.models.common.audience import Audience
-from skein.models.common.storage import Update, Write
+from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import MAX_WAITS, PREVIEW_CHARACTERS, SentMessage
 from skein.models.runs.trigger import Resume, Wait
@@ -174,9 +174,11 @@ class Asking:
         if known >= chat.last_seq:
             return None
         page = self.table.query(
-            chat_partition(chat.tenant, chat.id),
-            first=Message.key_of(chat.tenant, chat.id, known + 1).sk,
-            last=Message.PREFIX.last,
+            Query(
+                chat_partition(chat.tenant, chat.id),
+                first=Message.key_of(chat.tenant, chat.id, known + 1).sk,
+                last=Message.PREFIX.last,
+            )
         )
         unknown = map(Message.from_item, page.items)
         return next((m for m in unknown if m.kind == "text" and m.sender.ref != claim.agent), None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skein.models.chats.chat import Membership
-from skein.models.common.storage import Missing, Put, Update, Write
+from skein.models.common.storage import Missing, Put, Query, Update, Write
 from skein.models.runs.run import Held, PromptMark, SentMessage, Shown, ShownStaging
 from skein.models.runs.step import Step, ToolResult
 from skein.models.workspace.thread import Thread
@@ -100,7 +100,7 @@ class Activations:
         if run.steps_taken == 0:
             return ()
         prefix = Step.prefix_of(run.key)
-        page = self.table.query(run.key.pk, first=prefix, last=prefix.last)
+        page = self.table.query(Query.under(run.key.pk, prefix))
         steps = (Step.from_item(item) for item in page.items)
         return tuple(step for step in steps if step.activation == run.activation)
 

@@ -7,7 +7,7 @@ from skein.errors import NotFound
 from skein.models.chats.chat import Membership
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import Key
+from skein.models.common.storage import Key, Query
 from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run, RunStatus, runs_relation
 from skein.models.runs.step import PromptRecord, Step
@@ -49,7 +49,7 @@ class RunViews:
             key = Run.key_of(tenant, run_id)
         except ValueError:
             raise NotFound("run not found") from None
-        page = self.table.query(key.pk, first=key.sk, last=Step.prefix_of(key).last)
+        page = self.table.query(Query(key.pk, first=key.sk, last=Step.prefix_of(key).last))
         if not page.items or page.items[0]["sk"] != key.sk:
             raise NotFound("run not found")
         run = Run.from_item(page.items[0])
@@ -140,11 +140,13 @@ class OwnRuns:
         keys = [
             Key(row["pk"], row["sk"])
             for day in (today, today - timedelta(days=1))
-            for row in self.table.query_index(
-                "gsi1",
-                runs_relation(tenant, agent_id, day),
-                limit=INDEX_ROWS,
-                newest_first=True,
+            for row in self.table.query(
+                Query(
+                    runs_relation(tenant, agent_id, day),
+                    index="gsi1",
+                    limit=INDEX_ROWS,
+                    newest_first=True,
+                )
             ).items
         ]
         found = self.table.get_many(keys) if keys else {}

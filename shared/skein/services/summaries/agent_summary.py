@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from skein.errors import ConditionFailed, NotFound
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import Absent, Is, Item, Update, all_of
+from skein.models.common.storage import Absent, Is, Item, Query, Update, all_of
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.summaries.summary import Summary, SummaryState
@@ -86,11 +86,13 @@ class AgentSummaries:
         Newer messages are left out, because the members were read with that state of the chat.
         """
         page = self.table.query(
-            chat.key.pk,
-            first=Message.key_of(chat.tenant, chat.id, since).sk,
-            last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
-            limit=ROWS_READ,
-            newest_first=True,
+            Query(
+                chat.key.pk,
+                first=Message.key_of(chat.tenant, chat.id, since).sk,
+                last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
+                limit=ROWS_READ,
+                newest_first=True,
+            )
         )
         return said(chat, reversed(page.items))[-NEWEST_MESSAGES:]
 

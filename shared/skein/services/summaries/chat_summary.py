@@ -10,7 +10,7 @@ from typing import Any
 
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message
-from skein.models.common.storage import Is, Update
+from skein.models.common.storage import Is, Query, Update
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.summaries.summary import Summary, SummaryState
 from skein.ports import Clock, Table
@@ -55,10 +55,12 @@ class ChatSummaries:
         state = chat.record_state or SummaryState()
         covered = max(earlier.seq if earlier else since - 1, state.tried_seq)
         page = self.table.query(
-            chat.key.pk,
-            first=Message.key_of(chat.tenant, chat.id, covered + 1).sk,
-            last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
-            limit=MESSAGES_AT_ONCE,
+            Query(
+                chat.key.pk,
+                first=Message.key_of(chat.tenant, chat.id, covered + 1).sk,
+                last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
+                limit=MESSAGES_AT_ONCE,
+            )
         )
         found = said(chat, page.items)
         # The prompt's token limit serves as a limit in characters: it is far below the real limit,

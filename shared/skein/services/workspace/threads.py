@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from skein.errors import Conflict
 from skein.models.common.ownership import Owner, Reach, effect_kept_until, effect_key
-from skein.models.common.storage import Delete, Is, Key, Missing, Put, Write
+from skein.models.common.storage import Delete, Is, Key, Missing, Put, Query, Write
 from skein.models.workspace.document import Document
 from skein.models.workspace.thread import (
     MAX_KEPT_OPEN_THREADS,
@@ -61,7 +61,7 @@ class Threads:
     def run_links(self, thread: Thread) -> tuple[ThreadRunLink, ...]:
         """List the activations that worked with this thread active, oldest first."""
         prefix = ThreadRunLink.prefix_of(thread.id)
-        page = self.table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~")
+        page = self.table.query(Query.under(thread.ended_key.pk, prefix))
         return tuple(
             sorted(map(ThreadRunLink.from_item, page.items), key=lambda each: each.shown_at)
         )
@@ -283,7 +283,7 @@ class Threads:
 
         thread = optimistic(self.clock, attempt)
         prefix = ThreadRunLink.prefix_of(thread_id)
-        for item in self.table.query(thread.ended_key.pk, first=prefix, last=f"{prefix}~").items:
+        for item in self.table.query(Query.under(thread.ended_key.pk, prefix)).items:
             self.table.write(Delete(Key(item["pk"], item["sk"])))
 
     def _commit(
