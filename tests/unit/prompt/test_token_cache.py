@@ -120,6 +120,22 @@ def test_a_cut_is_what_the_counter_would_cut(text: str, size: int, room: int) ->
         assert found == tokens().cut(text, size)
 
 
+def test_cut_to_no_tokens_of_a_counted_text_is_empty() -> None:
+    remembered = RememberedTokens(Counted(), 50 * ENTRY_BYTES)
+    assert remembered.count("one") == 1_003
+    assert remembered.cut("one", 0) == ""
+
+
+def test_counter_of_another_model_shares_the_memory_and_counts_by_itself() -> None:
+    counter = Counted()
+    remembered = RememberedTokens(counter, 2 * ENTRY_BYTES)
+    assert remembered.count("one") == 1_003
+    other = remembered.for_model("other")
+    assert other.encoding == "other"
+    assert [other.count("one"), other.count("two"), remembered.count("one")] == [1_003] * 3
+    assert counter.asked == ["one", "one", "two", "one"]
+
+
 # ---------------------------------------------------------------------- each model its own way
 
 

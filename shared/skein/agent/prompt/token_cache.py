@@ -1,17 +1,17 @@
 """The token cache: consecutive prompts share most of their text, so counts are reused."""
 
-from collections.abc import Callable
-from copy import copy
 from hashlib import blake2b
+from operator import attrgetter
 from threading import Lock
 
-from cachetools import LRUCache
+from cachetools import LRUCache, cachedmethod
 
 from skein.ports import ModelTokens
 
 DIGEST_BYTES = 16
 SALT_BYTES = 8  # the salt separates a text's cuts to several sizes, and its count
 ENTRY_BYTES = 450  # the most that one count takes in a full cache, with its digest
+COUNT = -1  # in place of the size of a cut
 
 
 class RememberedTokens:
@@ -35,8 +35,8 @@ class RememberedTokens:
         counter = self._counter.for_model(model)
         if counter is self._counter:
             return self
-        other = copy(self)
-        other._counter = counter
+        other = RememberedTokens(counter, 0)
+        other._known, other._lock = self._known, self._lock
         return other
 
     @property
@@ -46,27 +46,22 @@ class RememberedTokens:
 
     def count(self, text: str) -> int:
         """Return the number of tokens in `text`."""
-        return self._remembered(text, b"", lambda: self._counter.count(text))
+        return self._measured(text, COUNT)
 
     def cut(self, text: str, tokens: int) -> str:
         """Return the longest prefix of `text` that has at most `tokens` tokens."""
-        salt = tokens.to_bytes(SALT_BYTES)
-        return text[: self._remembered(text, salt, lambda: len(self._counter.cut(text, tokens)))]
+        return text[: self._measured(text, tokens)]
 
-    def _remembered(self, text: str, salt: bytes, found: Callable[[], int]) -> int:
-        """Return the cached number of a text, or compute and cache the number."""
-        digest = blake2b(
+    def _digest(self, text: str, cut: int) -> bytes:
+        """Return the cache's key: 16 bytes that depend on the text, the cut and the encoding."""
+        return blake2b(
             text.encode(errors="surrogatepass"),
             digest_size=DIGEST_BYTES,
-            salt=salt,
+            salt=(cut - COUNT).to_bytes(SALT_BYTES),
             person=self._counter.encoding.encode(),
         ).digest()
-        with self._lock:
-            known = self._known.get(digest)
-        if known is not None:
-            return known
-        number = found()
-        if self._known.maxsize:
-            with self._lock:
-                self._known[digest] = number
-        return number
+
+    @cachedmethod(attrgetter("_known"), key=_digest, lock=attrgetter("_lock"))
+    def _measured(self, text: str, cut: int) -> int:
+        """Return the tokens of a text, or the characters of its prefix of `cut` tokens."""
+        return self._counter.count(text) if cut == COUNT else len(self._counter.cut(text, cut))
