@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from skein.models.chats.chat import MAX_TEXT
+from skein.models.common.json_types import NUMBER
 from skein.models.workspace.document import MAX_DOCUMENT_BYTES
 
 MAX_ID = 128
@@ -74,11 +75,11 @@ ListPosition = Annotated[
 
 # ---------------------------------------------------------------------- numbers
 
-Count = Annotated[int, Field(ge=1, le=50)]
-Priority = Annotated[int, Field(ge=1, le=5)]
-MessageNumber = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
-Version = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
-Offset = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
+Count = Annotated[int, Field(ge=1, le=50), NUMBER]
+Priority = Annotated[int, Field(ge=1, le=5), NUMBER]
+MessageNumber = Annotated[int, Field(ge=1, le=MAX_NUMBER), NUMBER]
+Version = Annotated[int, Field(ge=1, le=MAX_NUMBER), NUMBER]
+Offset = Annotated[int, Field(ge=0, le=MAX_NUMBER), NUMBER]
 
 # ---------------------------------------------------------------------- times
 

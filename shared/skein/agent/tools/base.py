@@ -12,7 +12,6 @@ from pydantic_core import ErrorDetails
 
 from skein.agent.tools.arguments import MAY_BE_EMPTY
 from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unprocessable
-from skein.models.common.json_types import JsonTypes
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.tool_arguments import json_object
 from skein.services.common.quoting import quoted
@@ -92,7 +91,7 @@ def _words(problem: ErrorDetails) -> str:
     return problem["msg"]
 
 
-class _Arguments(JsonTypes):
+class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 

@@ -24,6 +24,7 @@ from skein.agent.tools.context import ToolContext, author_of, document_reach, ow
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.models.chats.chat import Chat
 from skein.models.common.base import rfc3339
+from skein.models.common.json_types import JsonBool
 from skein.models.workspace.document import (
     ID_PATTERN,
     Document,
@@ -91,11 +92,11 @@ def write_document(
         MediaType | None, Field(description="Such as text/csv; Markdown if it is new.")
     ] = None,
     in_chat: Annotated[
-        bool | None,
+        JsonBool | None,
         Field(description="A new one belongs to the active chat, not to you alone."),
     ] = None,
     on_show: Annotated[
-        bool | None,
+        JsonBool | None,
         Field(description="You are shown it whatever you are at; for at most 5 documents."),
     ] = None,
     version: AsRead = None,

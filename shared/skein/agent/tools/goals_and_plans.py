@@ -18,6 +18,7 @@ from skein.agent.tools.arguments import (
 from skein.agent.tools.base import refusals_told, tool
 from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.models.common.base import rfc3339
+from skein.models.common.json_types import JsonBool
 from skein.models.common.ownership import effect_id
 
 GoalId = Annotated[Id, Field(description="The goal's id.")]
@@ -29,7 +30,7 @@ def set_goal(
     call: ToolContext,
     text: Annotated[GoalText, Field(description="What you are after.")],
     priority: Annotated[Priority, Field(description="1 is the most important.")] = 2,
-    long_term: Annotated[bool | None, Field(description="It goes on for long.")] = None,
+    long_term: Annotated[JsonBool | None, Field(description="It goes on for long.")] = None,
 ) -> str:
     """Set yourself a goal, shown to you until you complete or abandon it."""
     with refusals_told():

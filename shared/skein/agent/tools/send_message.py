@@ -19,6 +19,7 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.models.common.audience import NOBODY, Audience, Origin
+from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Write
 from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
 from skein.services.chat_state.audience import audience_of, destination_of
@@ -38,7 +39,8 @@ def send_message(
         Field(description="The number of the message that this answers: 43 for msg:43."),
     ] = None,
     wait: Annotated[
-        bool | None, Field(description="Pause this run until somebody answers or time runs out.")
+        JsonBool | None,
+        Field(description="Pause this run until somebody answers or time runs out."),
     ] = None,
     chat_id: Annotated[
         Id | None, Field(description="Another chat to send to; without it, the active chat.")

@@ -21,17 +21,17 @@ from skein.models.chats.chat import (
 )
 from skein.models.common.audience import may_show
 from skein.models.common.base import Instant, MemberKind, MemberRef, Name, NamedMember
-from skein.models.common.json_types import JsonTypes
+from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
 from skein.models.runs.run import Run
 
 MAX_SEQ = 999_999_999_998
 
 # Ids are printable ASCII without spaces, as OpenID Connect demands of a `sub`.
 EntityId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
-Seq = Annotated[int, Field(ge=0, le=MAX_SEQ)]
+Seq = Annotated[int, Field(ge=0, le=MAX_SEQ), NUMBER]
 
 
-class Request(JsonTypes):
+class Request(BaseModel):
     """The body of a request.
 
     Attributes:
@@ -114,7 +114,7 @@ class NewChat(Request):
         Respond, Field(description="Whether agents answer `every` message, a `mention`, or none.")
     ] = "every"
     consolidate: Annotated[
-        bool | None,
+        JsonBool | None,
         Field(
             description="Whether agents consolidate the chat into memories. Default: only groups."
         ),
@@ -132,7 +132,7 @@ class ChatChange(Request):
 
     title: Annotated[Name | None, Field(description="Null removes the title.")] = None
     respond: Respond | None = None
-    consolidate: bool | None = None
+    consolidate: JsonBool | None = None
 
 
 class NewChatMessage(Request):
@@ -148,7 +148,9 @@ class NewChatMessage(Request):
         ),
     ]
     reply_to: Annotated[
-        int | None, Field(ge=1, le=MAX_SEQ, description="The `seq` of a message in this chat.")
+        int | None,
+        Field(ge=1, le=MAX_SEQ, description="The `seq` of a message in this chat."),
+        NUMBER,
     ] = None
 
 
@@ -162,7 +164,7 @@ class RespondNow(Request):
     """The agents that respond now: one agent, or all agents in turn."""
 
     agent_id: EntityId | None = None
-    all: Literal[True] | None = None
+    all: JsonTrue | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:

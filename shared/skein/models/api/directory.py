@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.common.base import Instant, Name
 from skein.models.common.free_fields import Profile, ProfileFieldNames
+from skein.models.common.json_types import NUMBER
 from skein.models.config.overrides import ChatOverridesChange, TenantOverrides
 from skein.models.directory.agent import (
     DEFAULT_TOOLS,
@@ -48,7 +49,11 @@ SummaryInstruction = Annotated[
         description="Instruction for its agent summaries; null or blank: the default.",
     ),
 ]
-PromptTokens = Annotated[int, Field(ge=1_000, le=1_000_000)]
+PromptTokens = Annotated[
+    int,
+    Field(ge=1_000, le=1_000_000),
+    NUMBER,
+]
 ToolNames = Annotated[tuple[ToolName, ...], Field(max_length=64)]
 Overridden = Annotated[
     ChatOverridesChange,
@@ -61,6 +66,7 @@ ConcurrentRuns = Annotated[
         le=1_000,
         description="Concurrency limit of the agent's runs; null: the deployment's limit.",
     ),
+    NUMBER,
 ]
 
 

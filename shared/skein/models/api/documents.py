@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from skein.models.api.base import Request, Resource
 from skein.models.common.base import Instant
+from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.workspace.document import DEFAULT_MEDIA_TYPE, Document, DocumentName, MediaType
 from skein.models.workspace.skill import (
     Skill,
@@ -17,10 +18,12 @@ from skein.models.workspace.skill import (
 )
 
 ForVersion = Annotated[
-    int | None, Field(ge=1, description="Fails with 409 if the document has another version.")
+    int | None,
+    Field(ge=1, description="Fails with 409 if the document has another version."),
+    NUMBER,
 ]
 Global = Annotated[
-    bool, Field(alias="global", description="Whether prompts always show the document.")
+    JsonBool, Field(alias="global", description="Whether prompts always show the document.")
 ]
 
 
@@ -38,7 +41,7 @@ class DocumentText(Request):
 
     text: Annotated[str, Field(description="At most 256 KiB of UTF-8.")]
     media_type: MediaType | None = None
-    on_show: Annotated[bool | None, Field(alias="global")] = None
+    on_show: Annotated[JsonBool | None, Field(alias="global")] = None
     version: ForVersion = None
 
 
@@ -51,7 +54,7 @@ class DocumentChange(Request):
     ] = None
     replace: Annotated[str | None, Field(description="Text that replaces `find`.")] = None
     media_type: MediaType | None = None
-    on_show: Annotated[bool | None, Field(alias="global")] = None
+    on_show: Annotated[JsonBool | None, Field(alias="global")] = None
     version: ForVersion = None
 
     @model_validator(mode="after")

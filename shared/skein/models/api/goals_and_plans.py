@@ -7,6 +7,7 @@ from pydantic import Field
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.api.directory import TimeZone
 from skein.models.common.base import Instant
+from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.planning.goal import Goal, GoalPriority, GoalStatus, GoalText
 from skein.models.planning.plan import Plan, PlanInstruction, PlanName, PlanStatus
 
@@ -17,16 +18,16 @@ class NewGoal(Request):
     """A new goal of an agent."""
 
     text: GoalText
-    priority: Annotated[GoalPriority, Field(description="1 is the most important.")] = 2
-    long_term: bool = False
+    priority: Annotated[GoalPriority, Field(description="1 is the most important."), NUMBER] = 2
+    long_term: JsonBool = False
 
 
 class GoalChange(Request):
     """Changes to a goal. Omitted and null fields stay unchanged."""
 
     text: GoalText | None = None
-    priority: GoalPriority | None = None
-    long_term: bool | None = None
+    priority: Annotated[GoalPriority, NUMBER] | None = None
+    long_term: JsonBool | None = None
     status: GoalStatus | None = None
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from skein.models.api.base import Request, Resource
 from skein.models.common.base import Instant
+from skein.models.common.json_types import JsonBool
 from skein.models.memory.memory import MadeBy, Memory, MemoryKind, MemoryText
 
 
@@ -15,7 +16,7 @@ class NewMemory(Request):
     kind: MemoryKind
     text: MemoryText
     constitutional: Annotated[
-        bool,
+        JsonBool,
         Field(
             description="Neither the agent nor a consolidation can remove it; core memories only."
         ),

@@ -7,6 +7,7 @@ from pydantic import Field
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.chats.chat import Membership
 from skein.models.common.base import Instant
+from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.workspace.skill import SkillLabel, SkillLabels
 from skein.models.workspace.thread import (
     Aim,
@@ -22,7 +23,7 @@ from skein.models.workspace.thread import (
     ThreadStatus,
 )
 
-Priority = Annotated[ThreadPriority, Field(description="1 is the most important.")]
+Priority = Annotated[ThreadPriority, Field(description="1 is the most important."), NUMBER]
 Documents = Annotated[ThreadDocuments, Field(description="Names of the agent's documents.")]
 Mode = Annotated[
     SkillLabel, Field(description="The mode of work; prompts include the skills of this mode.")
@@ -65,9 +66,9 @@ class ThreadChange(Request):
     approach: ThreadNote | None = None
     progress: ThreadNote | None = None
     blocking: Blocking | None = None
-    active: Annotated[bool | None, Field(description="Whether the thread is the active one.")] = (
-        None
-    )
+    active: Annotated[
+        JsonBool | None, Field(description="Whether the thread is the active one.")
+    ] = None
     status: Annotated[
         Literal["completed", "archived"] | None,
         Field(description="End the thread; this cannot be undone."),

@@ -1,32 +1,16 @@
-"""Bodies of requests mean what they say: a number is no text, and `false` is no zero.
+"""Exact types of request bodies and tool arguments: a text is no number, `false` is no zero.
 
-Left to itself pydantic takes `"5"` and `false` for numbers, and `0` for false. What a client sends
-by mistake would then be stored as something else.
+Left to itself pydantic takes `"5"` and `false` for numbers, and `0` for false. A client's mistake
+would then be stored as another value. So every number and truth value of a body or of a tool's
+arguments has one of these types (tests/architecture/test_json_types.py).
 """
 
-from typing import Any, cast
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, GetCoreSchemaHandler
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic import BeforeValidator, Strict
+from pydantic_core import PydanticCustomError
 
 MAX_DIGITS = 38  # of a number in the table
-
-
-def _exact(schema: Any) -> Any:
-    """A copy of a schema in which nothing is made a number or a truth value."""
-    if isinstance(schema, list | tuple):
-        return type(schema)(map(_exact, schema))
-    if not isinstance(schema, dict):
-        return schema
-    if schema.get("type") in {"int", "float"}:
-        return core_schema.no_info_before_validator_function(_number, cast("CoreSchema", schema))
-    if schema.get("type") == "bool":
-        return {**schema, "strict": True}
-    if schema.get("type") == "literal" and True in schema["expected"]:
-        return core_schema.no_info_before_validator_function(
-            _truth, cast("CoreSchema", schema)
-        )  # 1 equals True
-    return {name: part if name == "metadata" else _exact(part) for name, part in schema.items()}
 
 
 def _number(value: object) -> object:
@@ -45,13 +29,8 @@ def _truth(value: object) -> object:
     return value
 
 
-class JsonTypes(BaseModel):
-    """A model whose numbers and truth values, nested ones included, must be such in JSON."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: type[BaseModel], handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        """The model's schema, its numbers and truth values taken as they are."""
-        exact: CoreSchema = _exact(handler(source))
-        return exact
+# Stands last in the `Annotated` of an `int` or a `float`, after the bounds: before them, pydantic's
+# JSON schema would lose the bounds. `StrictInt` is too strict: in JSON 5.0 is an integer, too.
+NUMBER = BeforeValidator(_number)
+JsonBool = Annotated[bool, Strict()]
+JsonTrue = Annotated[Literal[True], BeforeValidator(_truth)]  # 1 equals True

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from skein.models.common.base import Instant, Stored, Tenant, key_part, stable_hash
-from skein.models.common.json_types import JsonTypes
+from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import META, Item, Key
 
 MAX_PHRASES = 50
@@ -52,9 +52,10 @@ class ContextOverrides(Overrides):
             ge=2,
             le=200,
         ),
+        NUMBER,
     ] = None
     include_system_messages: Annotated[
-        bool | None,
+        JsonBool | None,
         Field(description="Whether prompts show keywords such as STOP, and notices."),
     ] = None
     max_context_tokens: Annotated[
@@ -62,10 +63,12 @@ class ContextOverrides(Overrides):
         Field(
             description="Maximum tokens of history and summary in a prompt.", ge=100, le=1_000_000
         ),
+        NUMBER,
     ] = None
     reserved_response_tokens: Annotated[
         int | None,
         Field(description="Tokens reserved for the model's answer.", ge=16, le=32_000),
+        NUMBER,
     ] = None
     tokenizer_model: Annotated[
         str | None,
@@ -75,26 +78,30 @@ class ContextOverrides(Overrides):
     conversation_gap_minutes: Annotated[
         int | None,
         Field(description="Minutes of silence after which a new session begins.", ge=1, le=525_600),
+        NUMBER,
     ] = None
     context_reset_phrases: Annotated[
         ResetPhrases | None,
         Field(description="Messages that begin a new session, compared without case."),
     ] = None
     context_caching: Annotated[
-        bool | None,
+        JsonBool | None,
         Field(description="Whether containers cache data that changes rarely."),
     ] = None
     context_cache_seconds: Annotated[
-        int | None, Field(description="Maximum age of cached data in seconds.", ge=1, le=86_400)
+        int | None,
+        Field(description="Maximum age of cached data in seconds.", ge=1, le=86_400),
+        NUMBER,
     ] = None
     auto_summary: Annotated[
-        bool | None, Field(description="Whether summaries of the chat are made automatically.")
+        JsonBool | None, Field(description="Whether summaries of the chat are made automatically.")
     ] = None
     summary_message_threshold: Annotated[
         int | None,
         Field(
             description="Number of messages from which a chat has a chat summary.", ge=1, le=10_000
         ),
+        NUMBER,
     ] = None
 
 
@@ -106,15 +113,17 @@ class ReplyOverrides(Overrides):
         Field(
             description="Debounce: seconds that an answer waits for another message.", ge=0, le=900
         ),
+        NUMBER,
     ] = None
     reply_debounce_max_seconds: Annotated[
         int | None,
         Field(
             description="Maximum debounce in seconds, however many messages arrive.", ge=0, le=900
         ),
+        NUMBER,
     ] = None
     apology: Annotated[
-        bool | None,
+        JsonBool | None,
         Field(description="Whether a person gets one notice that the answer is late."),
     ] = None
 
@@ -127,20 +136,29 @@ class TenantLimits(Overrides):
     """Rate limits and token limits of a tenant; 0 means no limit."""
 
     user_messages_per_minute: Annotated[
-        int | None, Field(description="Messages per person and minute.", ge=0)
+        int | None,
+        Field(description="Messages per person and minute.", ge=0),
+        NUMBER,
     ] = None
     user_tokens_per_day: Annotated[
-        int | None, Field(description="Model tokens per person and day.", ge=0)
+        int | None,
+        Field(description="Model tokens per person and day.", ge=0),
+        NUMBER,
     ] = None
     user_chat_changes_per_hour: Annotated[
         int | None,
         Field(description="Opened chats and member changes per person and hour.", ge=0),
+        NUMBER,
     ] = None
     tenant_messages_per_minute: Annotated[
-        int | None, Field(description="Messages of all people per minute.", ge=0)
+        int | None,
+        Field(description="Messages of all people per minute.", ge=0),
+        NUMBER,
     ] = None
     tenant_tokens_per_day: Annotated[
-        int | None, Field(description="Model tokens of all runs per day.", ge=0)
+        int | None,
+        Field(description="Model tokens of all runs per day.", ge=0),
+        NUMBER,
     ] = None
     background_tokens_per_day: Annotated[
         int | None,
@@ -148,6 +166,7 @@ class TenantLimits(Overrides):
             description="Model tokens of summaries and memories per day (UTC).",
             ge=0,
         ),
+        NUMBER,
     ] = None
 
 
@@ -155,10 +174,14 @@ class Retention(Overrides):
     """The retention of messages and runs; None means without limit."""
 
     message_days: Annotated[
-        int | None, Field(description="Retention of messages in days.", ge=1, le=36_500)
+        int | None,
+        Field(description="Retention of messages in days.", ge=1, le=36_500),
+        NUMBER,
     ] = None
     run_days: Annotated[
-        int | None, Field(description="Retention of runs in days.", ge=1, le=36_500)
+        int | None,
+        Field(description="Retention of runs in days.", ge=1, le=36_500),
+        NUMBER,
     ] = None
 
 
@@ -170,7 +193,7 @@ class RolloutOverride(Overrides):
     """Overrides of the roll-out of context."""
 
     context_enabled: Annotated[
-        bool | None,
+        JsonBool | None,
         Field(description="Whether prompts contain context; otherwise, only the current message."),
     ] = None
     context_rollout_percent: Annotated[
@@ -180,6 +203,7 @@ class RolloutOverride(Overrides):
             ge=0,
             le=100,
         ),
+        NUMBER,
     ] = None
 
 
@@ -191,7 +215,7 @@ class StackOverrides(RolloutOverride):
     """The overrides that an operator may set for the whole stack without a deployment."""
 
 
-class ChatOverridesChange(JsonTypes, ChatOverrides):
+class ChatOverridesChange(ChatOverrides):
     """Changes to the settings of an agent or line. Omitted fields stay; null removes a setting."""
 
     model_config = ConfigDict(extra="forbid")
@@ -201,7 +225,7 @@ class ChatOverridesChange(JsonTypes, ChatOverrides):
         return current.model_copy(update=_changes(self))
 
 
-class TenantOverridesChange(JsonTypes, TenantOverrides):
+class TenantOverridesChange(TenantOverrides):
     """Changes to a tenant's settings. Omitted fields stay; null removes a setting."""
 
     model_config = ConfigDict(extra="forbid")
