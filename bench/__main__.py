@@ -108,9 +108,9 @@ class Bench:
                     check=True,
                 )
             except subprocess.TimeoutExpired:
-                self.failures.append(f"{what}: the bench's time was over")
+                self.failures.append(f"{what}: the time limit of the benchmark was reached")
             except subprocess.CalledProcessError as error:
-                self.failures.append(f"{what}: ended with {error.returncode}")
+                self.failures.append(f"{what}: failed with exit code {error.returncode}")
             said.seek(0)
             return [json.loads(line) for line in said if line.startswith("{")]
 

@@ -73,7 +73,7 @@ def _in_vain(call: Any) -> None:
         call()
     except Unavailable:
         return
-    raise AssertionError("somebody answers where nobody should")
+    raise AssertionError("an endpoint answered that should be unreachable")
 
 
 def use_first_app(told: dict[str, Any]) -> None:
@@ -152,7 +152,7 @@ def check(answer: dict[str, Any]) -> None:
         AssertionError: It was not.
     """
     if answer.get("statusCode", REFUSED - 1) >= REFUSED or answer.get("batchItemFailures"):
-        raise AssertionError(f"the event was not dealt with: {answer}")
+        raise AssertionError(f"the event was not handled: {answer}")
 
 
 def main(module: str, path: str) -> None:

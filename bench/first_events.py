@@ -198,7 +198,7 @@ class _Story:
     def _job(self, kind: type[J]) -> J:
         [job] = self._queues.ready(kind.queue)
         if not isinstance(job, kind):
-            raise TypeError(f"{job!r} is no {kind.__name__}")
+            raise TypeError(f"{job!r} is not a {kind.__name__}")
         return job
 
     # ------------------------------------------------------------------ events of it
@@ -234,7 +234,7 @@ class _Story:
     ) -> Event:
         match = Routes(Template.load().functions).match(request.method, request.path)
         if match is None:
-            raise LookupError(f"no route leads to {request.path}")
+            raise LookupError(f"route not found: {request.path}")
         claimed = {"tenant": TENANT, "scope": scope, **(claims or {})}
         return http_event(
             request,

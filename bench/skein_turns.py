@@ -186,7 +186,7 @@ def main(url: str) -> None:
     client, wire, tokens = client_of(url), Wire(), Tokens()
     make_table(client, TABLE)
     wire.listen(client)
-    tokens.count("loaded before anything is measured")
+    tokens.count("loaded before the measurement")
     for messages in LENGTHS:
         for row in rows_of_length(client, wire, tokens, messages):
             print(json.dumps(row.plain()), flush=True)

@@ -83,8 +83,7 @@ def log_in(folder: Path) -> TextIO:
         return (folder / LOG_FILE).open("w", buffering=1, encoding="utf-8")
     except OSError as error:
         raise BadConfigError(
-            f"nothing can be kept in {folder} ({error.strerror}): set SKEIN_DATA_DIR to a folder"
-            " that you may write to"
+            f"cannot write to {folder} ({error.strerror}): set SKEIN_DATA_DIR to a writable folder"
         ) from error
 
 
@@ -104,14 +103,14 @@ def set_up_logs(console: IO[str], log: IO[str]) -> None:
 
 
 def _greeting(stack: Stack) -> str:
-    quality = " (a small one on this machine: set OPENAI_API_KEY for real quality)"
+    quality = " (a small local model: set OPENAI_API_KEY for better answers)"
     return f"""
-Skein is at {stack.url}; end it with Ctrl-C.
-  line   {LINE}, on which the agent Coach of the tenant demo answers
+Skein is at {stack.url}; stop it with Ctrl-C.
+  line   {LINE}, answered by the agent Coach of the tenant demo
   model  {stack.model}{quality if stack.model == MODEL_NAME else ""}
   data   {stack.config.data_dir}
 
-Send a text, wait for the answer, see it:
+Send an SMS, wait for the answer, list all SMS:
   curl -s {stack.url}/local/sms -d '{{"from": "{PHONE}", "to": "{LINE}", "body": "{QUESTION}"}}'
   curl -s -X POST {stack.url}/local/drain
   curl -s {stack.url}/local/sms

@@ -154,5 +154,5 @@ def _key(path: Path) -> rsa.RSAPrivateKey:
 def _loaded(data: bytes) -> rsa.RSAPrivateKey:
     key = serialization.load_pem_private_key(data, password=None)
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise TypeError("an RSA key is needed")
+        raise TypeError("the key must be an RSA key")
     return key

@@ -125,8 +125,8 @@ class LocalAws:
         unsaved = [name for name in SERVICES if _changed(self._state(name)) == before[name]]
         if unsaved and self._ready:
             logger.error(
-                "%s could not be saved in %s (is the disk full?): what was written there since the"
-                " last clean stop is lost",
+                "failed to save %s in %s (is the disk full?): all changes since the"
+                " last clean stop are lost",
                 " and ".join(unsaved),
                 self._folder,
             )
@@ -209,7 +209,7 @@ def _unless(code: str) -> Iterator[None]:
 
 def _an_object(data: bytes) -> None:
     if not isinstance(json.loads(data), dict):
-        raise TypeError("an object is needed")
+        raise TypeError("the data must be a JSON object")
 
 
 def _changed(path: Path) -> int:

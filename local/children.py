@@ -74,7 +74,7 @@ class Child:
         give_up = time.monotonic() + seconds
         while not ready():
             if self._process.poll() is not None:
-                raise ChildFailedError(f"{self.name} ended at once; see {self._log}")
+                raise ChildFailedError(f"{self.name} stopped at its start; see {self._log}")
             if time.monotonic() > give_up:
                 raise ChildFailedError(f"{self.name} is not ready after {seconds:.0f} s")
             time.sleep(POLL_SECONDS)
@@ -85,7 +85,9 @@ class Child:
         self._process.wait()
         if not self._stopping:
             logger.error(
-                "%s has ended by itself: press Ctrl-C and start again; see %s", self.name, self._log
+                "%s has stopped unexpectedly: press Ctrl-C and start again; see %s",
+                self.name,
+                self._log,
             )
 
     def stop(self) -> None:

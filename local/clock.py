@@ -52,7 +52,7 @@ class TurnableClock:
             ValueError: `by` is negative.
         """
         if by < timedelta(0):
-            raise ValueError("the clock only turns forward")
+            raise ValueError("the clock can only be advanced")
         with self._lock:
             self._ahead += by
             if self._path is not None:

@@ -53,11 +53,11 @@ class Config:
         """
         port = environment.get("SKEIN_PORT") or str(DEFAULT_PORT)
         if not port.isdecimal() or int(port) > LARGEST_PORT:
-            raise BadConfigError(f"SKEIN_PORT is {port!r}, which is no port")
+            raise BadConfigError(f"SKEIN_PORT is {port!r} , which is not a port")
         base_url = environment.get("OPENAI_BASE_URL") or None
         if base_url and not re.match(r"https?://[^/]", base_url):
             raise BadConfigError(
-                f"OPENAI_BASE_URL is {base_url!r}, which is no URL such as http://127.0.0.1:11434/v1"
+                f"OPENAI_BASE_URL is {base_url!r}, which is not a URL such as http://127.0.0.1:11434/v1"
             )
         data_dir = Path(environment.get("SKEIN_DATA_DIR") or ROOT / DEFAULT_DATA_DIR)
         return cls(

@@ -51,7 +51,7 @@ class DeveloperApi:
     def answer(self, request: Request) -> Response:
         """Handle a call; an error response has a message of one sentence."""
         if not _from_this_machine(request):
-            return _error(403, "forbidden", "These calls are for this machine only.")
+            return _error(403, "forbidden", "These routes accept requests from this machine only.")
         calls: dict[tuple[str, str], Call] = {
             ("POST", "token"): self._token,
             ("GET", "sms"): self._texts,
@@ -62,15 +62,13 @@ class DeveloperApi:
         }
         call = calls.get((request.method, request.path.removeprefix(PREFIX)))
         if call is None:
-            return _error(404, "not_found", f"There is no such call; there are {CALLS}.")
+            return _error(404, "not_found", f"Route not found. The routes are {CALLS}.")
         try:
             return json_response(200, call(request))
         except BadRequestError as error:
             return _error(400, "invalid", str(error))
         except RestlessError:
-            return _error(
-                503, "unavailable", "The queues have not come to rest within ten minutes."
-            )
+            return _error(503, "unavailable", "The queues did not become empty within ten minutes.")
 
     def _token(self, request: Request) -> object:
         body = _object(request)
@@ -78,7 +76,7 @@ class DeveloperApi:
         if isinstance(scope, list) and all(isinstance(part, str) for part in scope):
             scope = " ".join(scope)
         if not isinstance(scope, str):
-            raise BadRequestError('`scope` must be a text such as "chat admin".')
+            raise BadRequestError('`scope` must be a string such as "chat admin".')
         sub, tenant = _text(body, "sub"), _text(body, "tenant")
         return {"token": self.authorizer.token(sub=sub, tenant=tenant, scope=scope)}
 
@@ -94,9 +92,9 @@ class DeveloperApi:
         sender, recipient = _phone(body, "from"), _phone(body, "to")
         text, sid = body.get("body"), body.get("message_sid")
         if not isinstance(text, str):
-            raise BadRequestError("`body` must be a text.")
+            raise BadRequestError("`body` must be a string.")
         if sid is not None and not (isinstance(sid, str) and sid):
-            raise BadRequestError("`message_sid` must be a text.")
+            raise BadRequestError("`message_sid` must be a string.")
         self.on_text(sender, recipient, text)
         sid, response = self.webhooks.text(sender=sender, recipient=recipient, body=text, sid=sid)
         return {
@@ -110,7 +108,7 @@ class DeveloperApi:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             raise BadRequestError("`advance_seconds` must be a number.")
         if not 0 <= seconds <= MAX_SECONDS:  # also rejects NaN
-            raise BadRequestError("`advance_seconds` must lie between 0 and ten years.")
+            raise BadRequestError("`advance_seconds` must be between 0 and ten years.")
         self.quiet.advance(timedelta(seconds=seconds))
         return {"now": rfc3339(self.clock.now())}
 
@@ -144,7 +142,7 @@ def _object(request: Request) -> dict[str, Any]:
 def _text(body: Mapping[str, Any], name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str) or not value:
-        raise BadRequestError(f"`{name}` must be a text that is not empty.")
+        raise BadRequestError(f"`{name}` must be a non-empty string.")
     return value
 
 

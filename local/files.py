@@ -35,5 +35,5 @@ def read_whole(path: Path, meaning: Callable[[bytes], T]) -> T:
         return meaning(data)
     except (ValueError, TypeError, LookupError, OverflowError) as error:
         raise DamagedDataError(
-            f"{path} is damaged: put a copy of it back, or remove it to go on without it"
+            f"{path} is damaged: restore a copy, or delete the file to start without its data"
         ) from error

@@ -172,7 +172,9 @@ class Inbox:
         self._sqs.send_message(
             QueueUrl=self._dead_letters[queue.dead_letters], MessageBody=held.message.body
         )
-        logger.warning("a message of %s went to %s", queue.logical_id, queue.dead_letters)
+        logger.warning(
+            "message of %s moved to the dead-letter queue %s", queue.logical_id, queue.dead_letters
+        )
         self.succeed(held)
 
 

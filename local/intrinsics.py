@@ -80,7 +80,7 @@ class Resolver:
             case "Fn::Or":
                 return any(self.of(part) for part in argument)
             case _:
-                raise BadTemplateError(f"{function} is not understood by the local stack")
+                raise BadTemplateError(f"{function} is not supported by the local stack")
 
     def _condition(self, name: str) -> bool:
         return bool(self.of(self._conditions[name]))

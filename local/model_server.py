@@ -87,7 +87,7 @@ def model_file() -> Path:
         for found in sorted(Path(folder).glob("*.gguf")):
             return found
     raise ModelMissingError(
-        "there is no local model: run `make run`, which installs it, or set OPENAI_API_KEY"
+        "the local model is not installed: run `make run` to install it, or set OPENAI_API_KEY"
     )
 
 

@@ -140,7 +140,7 @@ class Poller:
         except Exception as error:
             if not self._stopping:
                 if self._readable:
-                    logger.warning("the queues cannot be read: %s", error)
+                    logger.warning("failed to read the queues: %s", error)
                 time.sleep(POLL_SECONDS)
             self._readable = False
             return None
@@ -186,7 +186,7 @@ class Poller:
                     self._inbox.succeed(held)
         except Exception as error:
             if not self._stopping:
-                logger.warning("the outcome of a message was lost: %s", error)
+                logger.warning("failed to record the outcome of a message: %s", error)
         finally:
             with self._changed:
                 self._running[source.url] -= 1
@@ -206,7 +206,7 @@ class Poller:
         failed = failed_messages(result, ids) if source.settings.partial_failures else set()
         if failed and not self._stopping:
             logger.warning(
-                "%s failed for %d of %d messages; they come again in %d s",
+                "%s failed for %d of %d messages; retry in %d s",
                 source.function.logical_id,
                 len(failed),
                 len(batch),

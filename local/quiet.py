@@ -103,7 +103,7 @@ class Quiet:
         while True:
             before = self._moves()
             if not (self._sandbox.settle(until=until) and self._poller.settle(until=until)):
-                raise RestlessError("the queues have not come to rest")
+                raise RestlessError("the queues did not become empty")
             if self._moves() == before:
                 return
 

@@ -117,5 +117,5 @@ def parse(expression: str) -> timedelta:
     """
     rate = re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", expression)
     if rate is None:
-        raise BadTemplateError(f"no schedule: {expression}")
+        raise BadTemplateError(f"not a schedule: {expression}")
     return int(rate[1]) * UNITS[rate[2]]

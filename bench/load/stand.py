@@ -110,10 +110,10 @@ class LoadStack(Stack):
         """The way between people and the gateway, on which requests and answers are lost."""
         fault = self._storm.draw("people")
         if fault in {"throttle", "lost before"}:
-            raise ConnectionResetError("the request is lost")
+            raise ConnectionResetError("injected fault: request lost")
         answer = super()._respond(request)
         if fault is not None:
-            raise ConnectionResetError("the answer is lost")
+            raise ConnectionResetError("injected fault: response lost")
         return answer
 
     def texts(self) -> list[Sms]:

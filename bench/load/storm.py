@@ -154,7 +154,7 @@ def shaken(
             answer(request)
         if fault != "reset":
             time.sleep(hang_seconds)
-        raise ConnectionResetError("the caller is left without an answer")
+        raise ConnectionResetError("injected fault: no answer")
 
     return respond
 
@@ -184,7 +184,7 @@ class UnreliableInbox(Inbox):
                 again = replace(held.message, message_id=f"copy-{self._copies}", receipt_handle="")
                 due = held.due_at + self._some_time()
                 self._held[again.message_id] = Held(source, again, due)
-                self._storm.drawn["queues: given out twice"] += 1
+                self._storm.drawn["queues: delivered twice"] += 1
 
     def _some_time(self) -> timedelta:
         return timedelta(seconds=self._storm.seconds(LATEST_SECONDS))

@@ -27,10 +27,12 @@ def simulation(script: Script) -> dict[str, Found]:
 def main(arguments: list[str]) -> None:
     """Do it; a smaller size, or other paces, are printed and written nowhere."""
     parser = argparse.ArgumentParser(prog="make scale", description=__doc__)
-    parser.add_argument("--wire-ms", type=float, help="how long a call to AWS takes")
-    parser.add_argument("--processor-ms", type=float, help="how long a processor works on it")
-    parser.add_argument("--size", type=float, default=1.0, help="of the simulation; 1 is all of it")
-    parser.add_argument("--tables", action="store_true", help="compute only, simulate nothing")
+    parser.add_argument("--wire-ms", type=float, help="duration of a call to AWS")
+    parser.add_argument("--processor-ms", type=float, help="processor time per call to AWS")
+    parser.add_argument("--size", type=float, default=1.0, help="share of the simulation; 1 is all")
+    parser.add_argument(
+        "--tables", action="store_true", help="compute the tables without the simulation"
+    )
     asked = parser.parse_args(arguments)
     begun = time.monotonic()
     other = asked.wire_ms is not None or asked.processor_ms is not None or asked.size < 1

@@ -213,7 +213,9 @@ class GeneratedTable:
 
     @staticmethod
     def _refuse() -> NoReturn:
-        raise NotImplementedError("the generated table knows the tick's and the finders' calls")
+        raise NotImplementedError(
+            "the generated table supports only the calls of the tick and the finders"
+        )
 
 
 class _Like(NamedTuple):

@@ -38,7 +38,7 @@ def filled(page: str, tables: Tables) -> str:
     """
     places = {match["name"] for match in MARK.finditer(page)}
     if not tables.keys() <= places:
-        raise KeyError(f"no place for {sorted(tables.keys() - places)}")
+        raise KeyError(f"no marker for {sorted(tables.keys() - places)}")
 
     def put(match: re.Match[str]) -> str:
         table = tables.get(match["name"])

@@ -36,4 +36,4 @@ def role_of(partition: str) -> str:
     for role, pattern in ROLES.items():
         if re.fullmatch(pattern, partition):
             return role
-    raise ValueError(f"a partition that has no role: {partition}")
+    raise ValueError(f"partition without a role: {partition}")

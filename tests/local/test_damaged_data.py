@@ -47,7 +47,7 @@ def test_a_damaged_file_stops_the_start_and_stays_as_it_is(
     path.write_bytes(damage)
     with pytest.raises(DamagedDataError) as told:
         READERS[name](path)
-    assert str(told.value).startswith(f"{path} is damaged: put a copy of it back, or remove it")
+    assert str(told.value).startswith(f"{path} is damaged: restore a copy, or delete the file")
     assert path.read_bytes() == damage
 
 
@@ -69,13 +69,13 @@ def test_what_could_not_be_saved_is_told(tmp_path: Path, caplog: pytest.LogCaptu
     with caplog.at_level(logging.ERROR, "local.aws"):
         aws.stop()
     [told] = caplog.messages
-    assert told.startswith("dynamodb and sqs and secretsmanager could not be saved")
+    assert told.startswith("failed to save dynamodb and sqs and secretsmanager")
 
 
 @pytest.mark.parametrize("name", ["a file", "a file/below"])
 def test_where_nothing_can_be_kept_the_variable_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / "a file").touch()
-    with pytest.raises(BadConfigError, match="set SKEIN_DATA_DIR to a folder"):
+    with pytest.raises(BadConfigError, match="set SKEIN_DATA_DIR to a writable folder"):
         log_in(tmp_path / name)
 
 

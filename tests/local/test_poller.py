@@ -223,5 +223,5 @@ def test_queues_that_cannot_be_read_are_not_at_rest_and_that_is_told_once(
     with caplog.at_level("WARNING", "local.poller"), monkeypatch.context() as broken:
         broken.setattr(bench.inbox, "receive", unreadable)
         assert not bench.poller.settle(until=time.monotonic() + 0.3)
-    assert caplog.messages == ["the queues cannot be read: nobody is there"]
+    assert caplog.messages == ["failed to read the queues: nobody is there"]
     bench.settle()

@@ -75,5 +75,5 @@ def test_how_far_the_clock_was_turned_is_kept(tmp_path: Path) -> None:
 
 
 def test_the_clock_does_not_turn_back() -> None:
-    with pytest.raises(ValueError, match="forward"):
+    with pytest.raises(ValueError, match="advanced"):
         TurnableClock().turn(timedelta(seconds=-1))

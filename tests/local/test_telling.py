@@ -88,7 +88,7 @@ def test_a_child_that_ends_by_itself_is_told_and_one_that_is_stopped_is_not(
             while not caplog.messages and time.monotonic() < give_up:
                 time.sleep(0.01)
         child.stop()
-    told = f"the child has ended by itself: press Ctrl-C and start again; see {log}"
+    told = f"the child has stopped unexpectedly: press Ctrl-C and start again; see {log}"
     assert caplog.messages == ([told] if killed else [])
 
 

@@ -140,7 +140,7 @@ def test_a_turn_falls_to_its_own_chat_agent_person_and_tenant(turn: Activity) ->
     assert set(turn.shares) >= {"a chat", "an agent, open things", "what is due, runs (gsi2)"}
     assert turn.of("a chat").writes > turn.writes / 2
     assert turn.of("a line").writes == 0
-    with pytest.raises(ValueError, match="no role"):
+    with pytest.raises(ValueError, match="without a role"):
         role_of("acme#SOMETHING#new")
 
 
