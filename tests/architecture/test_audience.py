@@ -35,7 +35,9 @@ SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.
 SHOWN_TO_AGENTS = {
     "agent/reading/fallback.py": "the current message, where that is all there is",
-    "agent/reading/reader.py": "what a prompt is made from",
+    "agent/reading/reading.py": "memories, goals and plans of a prompt",
+    "agent/reading/other_chats.py": "borrowed context and live runs of a prompt",
+    "agent/reading/trigger.py": "the run's own trigger",
     "agent/reading/workspace.py": "the documents and threads of a prompt",
     "services/chats/own_chats.py": "enter_chat, read_messages and borrow_context",
     "services/runs/queries.py": "get_my_runs and stop_run; the rest is for operators",
@@ -53,9 +55,7 @@ OTHERS = {
     "agent/reading/cache.py": (
         "what was read before, for `agent/reading/reader.py`, which decides"
     ),
-    "agent/reading/trigger.py": (
-        "the run's own trigger, which `agent/reading/reader.py` keeps back or not"
-    ),
+    "agent/reading/reader.py": "the messages of the active chat and its person, for their readers",
     "agent/turn_steps.py": "the run's own recorded prompt",
     "agent/training_export.py": "a completed thread, for operators",
     "services/account_linking/threads.py": "what is kept for a person who turns out to be another",
@@ -156,7 +156,7 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
     assert showing == {
         "agent/prompt/other_chats.py",
         "agent/reading/held_content.py",
-        "agent/reading/reader.py",
+        "agent/reading/history.py",
     }
     assert all(any(_calls(MODULES[name], "may_show")) for name in showing)
 

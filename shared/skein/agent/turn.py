@@ -16,7 +16,7 @@ from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.reading.held_content import held_by
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.prefetch import prefetch_keys
-from skein.agent.reading.reader import Reading
+from skein.agent.reading.reading import Reading
 from skein.agent.tools import enabled
 from skein.agent.tools.context import Work
 from skein.agent.turn_steps import (
@@ -171,7 +171,8 @@ class Turns:
             self._answer_anew(work, steps, reading, anew)
             return
         tools = enabled(reading.agent.enabled_tools)
-        account = self.spending.account(work.run, reading.allowances, reading.tenant)
+        config = reading.config
+        account = self.spending.account(work.run, config.allowances, config.tenant)
         self._permit(work, reading, until=deadline + LEASE_MARGIN)
         prompt = recorded_prompt(steps) or self.context.build(
             work.run, reading, [tool.spec for tool in tools]

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from skein.agent.prompt.builder import Manner
 from skein.agent.reading.held_content import held_by
-from skein.agent.reading.reader import Reading
+from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
 from skein.agent.tools.base import Tool
 from skein.agent.tools.context import Work
@@ -70,7 +70,7 @@ class Answers:
             model=reading.agent.model or self.settings.default_model,
             messages=tuple(messages),
             tools=tuple(tool.spec for tool in tools),
-            max_output_tokens=reading.effective.reserved_response_tokens,
+            max_output_tokens=reading.config.effective.reserved_response_tokens,
             timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
         )
         try:
@@ -110,20 +110,20 @@ class Answers:
         """
         if prompt is None:
             return recording(work.claim, step, shown=None)
-        run, thread = work.run, reading.threads.active
-        at_thread = thread is not None and reading.threads.here
+        run, chat, threads = work.run, reading.chat, reading.workspace.threads
+        thread, borrowed = threads.active, reading.other_chats.borrowed
         if "core_memories_over_budget" in prompt.marks:
             self.metrics.count("CoreMemoriesOverBudget")
         return recording(
             work.claim,
             step.model_copy(update={"prompt": prompt.packed(step.prompt_room)}),
-            shown=Shown(chat_id=reading.chat.id, seq=reading.shown_seq) if reading.chat else None,
+            shown=Shown(chat_id=chat.id, seq=reading.history.shown_seq) if chat else None,
             held=held_by(reading, work.run),
-            borrowed=reading.borrowed.shown if reading.borrowed is not None else None,
+            borrowed=borrowed.shown if borrowed is not None else None,
             marks=prompt.marks,
             thread=thread,
             at_thread=[run_link(thread, run.id, run.activation, reading.audience, self.clock)]
-            if thread and at_thread
+            if thread and threads.here
             else [],
         )
 
@@ -136,7 +136,7 @@ def asked_anew(run: Run, reading: Reading) -> Shown | None:
     if reading.chat is None or reading.chat.id != run.chat_id:
         return None
     seq = current_seq(run, reading.chat)
-    if seq is None or not any(one.seq == seq and one.resets for one in reading.messages):
+    if seq is None or not any(one.seq == seq and one.resets for one in reading.history.messages):
         return None
     return Shown(chat_id=reading.chat.id, seq=seq)
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.prompt.timeline import turn_text
-from skein.agent.reading.other_chats import OwnChat
-from skein.agent.reading.reader import Reading
+from skein.agent.reading.history import History
+from skein.agent.reading.other_chats import OtherChats, OwnChat
+from skein.agent.reading.reading import AgentItems, Configuration, Reading
+from skein.agent.reading.trigger import ShownTrigger
 from skein.models.chats.borrowed import Borrowed, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Media, Membership, Message
 from skein.models.common.audience import OPEN, Origin
@@ -127,33 +130,33 @@ def _chat(title: str, roster: Sequence[NamedMember] = (), chat_id: str = "chat_1
     )
 
 
-def _reading(chat: Chat | None, messages: Sequence[Message] = (), **given_: Any) -> Reading:
+def _reading(
+    chat: Chat | None,
+    messages: Sequence[Message] = (),
+    *,
+    before: PinnedSummary | None = None,
+    asked: Message | None = None,
+    **parts: Any,
+) -> Reading:
     agent = Agent(tenant=TENANT, id="agt_a", name="Coach", created_at=NOON)
     member = Membership(tenant=TENANT, chat_id="chat_1", member=COACH, seen_seq=2)
-    known: dict[str, Any] = {
-        "agent": agent,
-        "tenant": TenantOverrides(),
-        "stack": StackOverrides(),
-        "chat": chat,
-        "member": member if chat else None,
-        "messages": tuple(messages),
-        "before": None,
-        "borrowed": None,
-        "home": chat,
-        "trigger_message": None,
-        "destination": OPEN,
-        "audience": OPEN,
-        "scope": None,
-        "chats": (),
-        "elsewhere": (),
-        "goals": (),
-        "plans": (),
-        "live_runs": (),
-        "now": NOON,
-        "person": None,
-        "effective": resolved(agent, None, None, ROOMY, chat=chat),
-    }
-    return Reading(**(known | given_))
+    return Reading(
+        agent=agent,
+        chat=chat,
+        member=member if chat else None,
+        destination=OPEN,
+        audience=OPEN,
+        scope=None,
+        now=NOON,
+        config=Configuration(
+            effective=resolved(agent, None, None, ROOMY, chat=chat),
+            tenant=TenantOverrides(),
+            stack=StackOverrides(),
+        ),
+        history=History(messages=tuple(messages), before=before),
+        trigger=ShownTrigger(home=chat, message=asked),
+        **parts,
+    )
 
 
 def _run(trigger: Trigger, chat_id: str | None = "chat_1") -> Run:
@@ -169,12 +172,7 @@ def _run(trigger: Trigger, chat_id: str | None = "chat_1") -> Run:
 
 def _prompt(reading: Reading, run: Run, **agent: Any) -> PromptRecord:
     whole = {"history_format": "timeline", "max_prompt_tokens": 1_000_000}
-    reading = Reading(
-        **{
-            name: getattr(reading, name) for name in Reading.__dataclass_fields__ if name != "agent"
-        },
-        agent=reading.agent.model_copy(update=whole | agent),
-    )
+    reading = replace(reading, agent=reading.agent.model_copy(update=whole | agent))
     return PromptBuilder(tokens=tokens(), settings=ROOMY).build(run, reading, ())
 
 
@@ -188,7 +186,7 @@ def _asked(message: Message) -> Run:
 
 @given(conversations(), hostile())
 def test_a_timeline_reads_back_as_exactly_what_was_said(said: list[Message], title: str) -> None:
-    reading = _reading(_chat(title), said, trigger_message=said[-1])
+    reading = _reading(_chat(title), said, asked=said[-1])
     shown_title, entries = grammar.timeline(
         _section(_prompt(reading, _asked(said[-1])), "CHAT HISTORY")
     )
@@ -215,7 +213,7 @@ def test_a_timeline_reads_back_as_exactly_what_was_said(said: list[Message], tit
 
 @given(conversations())
 def test_roles_history_any_text_reads_back_as_one_turn_per_message(said: list[Message]) -> None:
-    reading = _reading(_chat("Alpha"), said, trigger_message=said[-1])
+    reading = _reading(_chat("Alpha"), said, asked=said[-1])
     prompt = _prompt(reading, _asked(said[-1]), history_format="roles")
     turns = [m for m in prompt.messages() if m.role != "system"]
     assert len(turns) == len(said)
@@ -237,7 +235,7 @@ def test_roles_history_any_text_reads_back_as_one_turn_per_message(said: list[Me
 
 @given(conversations())
 def test_history_any_text_has_as_many_entry_starts_as_messages(said: list[Message]) -> None:
-    reading = _reading(_chat("Alpha"), said, trigger_message=said[-1])
+    reading = _reading(_chat("Alpha"), said, asked=said[-1])
     timeline = _section(_prompt(reading, _asked(said[-1])), "CHAT HISTORY")
     assert sum(map(grammar.opens_entry, timeline.splitlines())) == len(said)
     prompt = _prompt(reading, _asked(said[-1]), history_format="roles")
@@ -325,7 +323,9 @@ def test_your_chats_read_back_with_their_titles_and_members(
         _chat(title, [*roster, COACH], f"c{n}") for n, (title, roster) in enumerate(chat_admin)
     ]
     own = Membership(tenant=TENANT, chat_id="c0", member=COACH)
-    reading = _reading(chats[0], chats=tuple(OwnChat(chat, own) for chat in chats))
+    reading = _reading(
+        chats[0], other_chats=OtherChats(listed=tuple(OwnChat(chat, own) for chat in chats))
+    )
     text = _section(_prompt(reading, _run(Trigger(type="manual"))), "YOUR CHATS")
     for row, chat in zip(grammar.rows(text, "YOUR CHATS:", grammar.CHAT), chats, strict=True):
         assert grammar.plain(row["title"]) == (chat.title or "New Conversation")
@@ -351,7 +351,7 @@ def test_goals_read_back_the_most_important_first(texts: list[str]) -> None:
         )
         for n, text in enumerate(texts)
     ]
-    reading = _reading(None, goals=tuple(goals))
+    reading = _reading(None, items=AgentItems(goals=tuple(goals)))
     text = _section(_prompt(reading, _run(Trigger(type="manual"), None)), "GOALS")
     shown = [
         (int(row["priority"]), grammar.plain(row["text"]), grammar.plain(row["id"]))
@@ -385,7 +385,7 @@ def test_plans_read_back_the_next_first(names: list[str], space: str) -> None:
         )
         for n, name in enumerate(names)
     ]
-    reading = _reading(None, plans=tuple(plans))
+    reading = _reading(None, items=AgentItems(plans=tuple(plans)))
     text = _section(_prompt(reading, _run(Trigger(type="manual"), None)), "PLANS")
     for row, plan in zip(grammar.rows(text, "PLANS:", grammar.PLAN), plans[::-1], strict=True):
         assert grammar.plain(row["name"]) == plan.name
@@ -396,7 +396,7 @@ def test_plans_read_back_the_next_first(names: list[str], space: str) -> None:
 @given(conversations(), hostile())
 def test_a_trigger_reads_back_as_the_message_that_it_was(said: list[Message], title: str) -> None:
     message = said[-1]
-    reading = _reading(_chat(title), said, trigger_message=message)
+    reading = _reading(_chat(title), said, asked=message)
     shown = grammar.fields(_section(_prompt(reading, _asked(message)), "TRIGGER"))
     assert list(shown) == [
         "type",
@@ -509,7 +509,7 @@ def test_other_conversations_read_back_the_newest_first(
     chat_admin: list[tuple[str, str, str]], may_borrow: bool
 ) -> None:
     noted = [_noted(*room, minutes=n) for n, room in enumerate(chat_admin)]
-    reading = _reading(_chat("Alpha"), elsewhere=tuple(reversed(noted)))
+    reading = _reading(_chat("Alpha"), other_chats=OtherChats(elsewhere=tuple(reversed(noted))))
     tools = ("borrow_context",) if may_borrow else ()
     prompt = _prompt(reading, _run(Trigger(type="manual")), enabled_tools=tools)
     found = grammar.others(_section(prompt, "OTHER ACTIVE CONVERSATIONS"), hint=may_borrow)
@@ -521,7 +521,9 @@ def test_other_conversations_read_back_the_newest_first(
 def test_borrowed_context_reads_back_as_exactly_what_was_said(
     title: str, chat_id: str, said: list[tuple[str, str]]
 ) -> None:
-    reading = _reading(_chat("Alpha"), borrowed=_borrowed(title, chat_id, said))
+    reading = _reading(
+        _chat("Alpha"), other_chats=OtherChats(borrowed=_borrowed(title, chat_id, said))
+    )
     prompt = _prompt(reading, _run(Trigger(type="manual")))
     assert grammar.borrowed(_section(prompt, "BORROWED CONTEXT")) == (title, chat_id, said)
 
@@ -541,12 +543,13 @@ def test_no_one_can_begin_a_section(
     reading = _reading(
         chat,
         said,
-        trigger_message=said[-1],
-        chats=(OwnChat(chat, own),),
-        home=chat,
+        asked=said[-1],
+        other_chats=OtherChats(
+            listed=(OwnChat(chat, own),),
+            elsewhere=(_noted(title, "chat_2", note),),
+            borrowed=_borrowed(title, "chat_2", [(one.sender.name, one.text) for one in said]),
+        ),
         before=_pinned(note),
-        elsewhere=(_noted(title, "chat_2", note),),
-        borrowed=_borrowed(title, "chat_2", [(one.sender.name, one.text) for one in said]),
         person=User(
             tenant=TENANT,
             id="usr_husam",

@@ -1,6 +1,7 @@
 """A prompt is as large as it says, and never larger than it may be."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,10 @@ from hypothesis import strategies as st
 
 from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS
 from skein.agent.prompt.section import listing
+from skein.agent.reading.history import History
 from skein.agent.reading.other_chats import OwnChat
+from skein.agent.reading.reading import AgentItems
+from skein.agent.reading.trigger import ShownTrigger
 from skein.agent.tools import TOOLS, enabled
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import OPEN
@@ -188,23 +192,26 @@ def _prompt(crowd: dict[str, Any]) -> PromptRecord:
     )
     empty = world.app.reader.read(run.model_copy(update={"chat_id": None}), None, None)
     chat = None if alone else chats[0]
-    read: dict[str, Any] = {name: getattr(empty, name) for name in type(empty).__dataclass_fields__}
-    read |= {
-        "chat": chat,
-        "home": chat,
-        "member": None if alone else membership,
-        "messages": () if alone else tuple(messages),
-        "trigger_message": messages[-1] if trigger.seq else None,
-        "chats": tuple(OwnChat(each, membership) for each in chats),
-        "goals": tuple(
-            Goal(**owned, id=f"goal_{n}", text=text) for n, text in enumerate(crowd["goals"])
+    reading = replace(
+        empty,
+        chat=chat,
+        member=None if alone else membership,
+        history=History(messages=() if alone else tuple(messages)),
+        trigger=ShownTrigger(home=chat, message=messages[-1] if trigger.seq else None),
+        other_chats=replace(
+            empty.other_chats, listed=tuple(OwnChat(each, membership) for each in chats)
         ),
-        "plans": tuple(
-            Plan(**owned, **daily, id=f"plan_{n}", name=name)
-            for n, name in enumerate(crowd["plans"])
+        items=AgentItems(
+            goals=tuple(
+                Goal(**owned, id=f"goal_{n}", text=text) for n, text in enumerate(crowd["goals"])
+            ),
+            plans=tuple(
+                Plan(**owned, **daily, id=f"plan_{n}", name=name)
+                for n, name in enumerate(crowd["plans"])
+            ),
         ),
-    }
-    return world.app.context.build(run, type(empty)(**read), EVERY_TOOL)
+    )
+    return world.app.context.build(run, reading, EVERY_TOOL)
 
 
 @settings(max_examples=examples(20))

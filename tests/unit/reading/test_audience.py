@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skein.agent.reading.reader import Reading
+from skein.agent.reading.reading import Reading
 from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
@@ -51,10 +51,10 @@ def test_what_was_made_before_somebody_joined_is_not_read_for_them(
     world.app.threads.create(MADE_HERE, {"concern": "Mango"})
     asked_by_service(world, audience=FOR_HUSAM)
     reading = read_there(world)
-    assert bool(reading.memories) is shown
-    assert bool(reading.threads.pending) is shown
-    assert (reading.fuller is not None) is shown
-    assert bool(reading.live_runs) is shown
+    assert bool(reading.items.memories) is shown
+    assert bool(reading.workspace.threads.pending) is shown
+    assert (reading.history.fuller is not None) is shown
+    assert bool(reading.other_chats.live_runs) is shown
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -73,8 +73,8 @@ def test_why_a_run_goes_on_elsewhere_is_read_only_where_it_may_be_told(*, told: 
     )
     world.table.write(Put(run.key, run.to_item(NOON)))
     reading = read(world, run, "chat_2")
-    assert reading.told is told
-    assert (reading.home is not None, reading.trigger_message is not None) == (told, told)
+    assert reading.trigger.told is told
+    assert (reading.trigger.home is not None, reading.trigger.message is not None) == (told, told)
 
 
 @pytest.mark.parametrize(("there", "title"), [(True, "Of now"), (False, "a conversation")])
@@ -98,5 +98,5 @@ def test_title_of_home_is_read_for_those_who_are_in_it_now(*, there: bool, title
         created_at=NOON,
     )
     reading = read(world, run, "chat_2")
-    assert reading.home is not None
-    assert reading.home.title == title
+    assert reading.trigger.home is not None
+    assert reading.trigger.home.title == title

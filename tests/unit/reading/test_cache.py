@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from skein.agent.reading.cache import ContextCache
-from skein.agent.reading.reader import Reader, Reading
+from skein.agent.reading.reader import Reader
+from skein.agent.reading.reading import Reading
 from skein.models.chats.chat import Message
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
@@ -79,8 +80,8 @@ def learn(world: World, text: str, audience: Audience = OPEN) -> str:
 
 def shown(reading: Reading) -> Reading:
     """What counts of a reading; two at the same time are equal in it."""
-    memories = sorted(reading.memories, key=lambda memory: memory.id)
-    return replace(reading, memories=tuple(memories))
+    memories = sorted(reading.items.memories, key=lambda memory: memory.id)
+    return replace(reading, items=replace(reading.items, memories=tuple(memories)))
 
 
 # ---------------------------------------------------------------------- never stale
@@ -92,9 +93,9 @@ def test_another_containers_change_is_seen_at_the_next_turn() -> None:
     for container in (first, second):
         container.read()
     memory_id = learn(world, "Ana runs")
-    assert [m.text for m in first.read().memories] == ["Ana runs"]
+    assert [m.text for m in first.read().items.memories] == ["Ana runs"]
     world.app.memories.remove(REACH, memory_id)
-    assert first.read().memories == second.read().memories == ()
+    assert first.read().items.memories == second.read().items.memories == ()
 
 
 def test_what_is_written_beside_a_reading_is_there_at_the_next_one() -> None:
@@ -114,7 +115,7 @@ def test_what_is_written_beside_a_reading_is_there_at_the_next_one() -> None:
 
     world.table.query = meanwhile  # type: ignore[method-assign]
     container.read()
-    assert [m.text for m in container.read().memories] == ["Ana runs"]
+    assert [m.text for m in container.read().items.memories] == ["Ana runs"]
 
 
 def test_messages_are_read_on_from_the_newest_that_is_known() -> None:
@@ -126,9 +127,13 @@ def test_messages_are_read_on_from_the_newest_that_is_known() -> None:
     world.post("and one more", HUSAM)
     world.table.log.clear()
     reading = container.read()
-    assert [m.seq for m in reading.messages] == list(range(reading.messages[0].seq, 63))
-    assert reading.messages[-1].text == "and one more"
-    assert [m.seq for m in reading.messages] == [m.seq for m in Container(world).read().messages]
+    assert [m.seq for m in reading.history.messages] == list(
+        range(reading.history.messages[0].seq, 63)
+    )
+    assert reading.history.messages[-1].text == "and one more"
+    assert [m.seq for m in reading.history.messages] == [
+        m.seq for m in Container(world).read().history.messages
+    ]
 
 
 def test_what_was_said_before_a_reset_does_not_come_back_with_what_is_read_on() -> None:
@@ -139,7 +144,7 @@ def test_what_was_said_before_a_reset_does_not_come_back_with_what_is_read_on() 
     for text in ("my secret", "reset", "and now?"):
         world.post(text, HUSAM, chat_id="chat_2")
     reading = container.read("chat_2")
-    assert [m.text for m in reading.messages] == ["reset", "and now?"]
+    assert [m.text for m in reading.history.messages] == ["reset", "and now?"]
     assert shown(reading) == shown(Container(world).read("chat_2"))
 
 
@@ -150,7 +155,7 @@ def test_an_erasure_leaves_nothing_of_what_was_known() -> None:
     key = Message.key_of(TENANT, "chat_1", 1)
     world.table.write(Update(key, set={"text": "[erased]"}))
     world.table.write(Update(world.stored_chat().key, add={"epoch": 1, "version": 1}))
-    assert [m.text for m in container.read().messages] == ["[erased]"]
+    assert [m.text for m in container.read().history.messages] == ["[erased]"]
 
 
 def test_of_two_containers_none_ever_reads_what_is_not_so_any_more() -> None:

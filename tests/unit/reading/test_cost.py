@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skein.agent.reading.reader import Reading
+from skein.agent.reading.reading import Reading
 from skein.agent.tools import enabled
 from skein.models.chats.borrowed import Borrowed, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Membership, Message
@@ -282,11 +282,13 @@ def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> Non
     reading = crowded.read()
     assert table.singles == ROUNDS - 1
     assert crowded.calls == FIRST_ROUND[kind] + 1 <= CALLS
-    assert len(reading.goals) == len(reading.plans) == len(reading.memories) == 100
-    assert len(reading.chats) == 20
-    assert reading.before is not None
-    assert reading.borrowed is not None
-    assert all(own.member.summary for own in reading.elsewhere)
+    assert (
+        len(reading.items.goals) == len(reading.items.plans) == len(reading.items.memories) == 100
+    )
+    assert len(reading.other_chats.listed) == 20
+    assert reading.history.before is not None
+    assert reading.other_chats.borrowed is not None
+    assert all(own.member.summary for own in reading.other_chats.elsewhere)
 
 
 @pytest.mark.parametrize("kind", ["direct", "group"])
@@ -294,8 +296,8 @@ def test_a_context_costs_the_same_however_much_lies_behind(kind: str) -> None:
     few, some = Crowded(kind, chats=10), Crowded(kind, messages=200, chats=60)
     many = Crowded(kind, messages=2_000, chats=5_000, ended=200)
     many.confide(1_000)
-    assert len(few.read().chats) == 11
-    assert len(some.read().chats) == len(many.read().chats) == 20
+    assert len(few.read().other_chats.listed) == 11
+    assert len(some.read().other_chats.listed) == len(many.read().other_chats.listed) == 20
     assert many.calls == some.calls == few.calls
     assert many.bytes <= some.bytes * 1.01
 
@@ -328,7 +330,7 @@ def test_a_context_takes_little_time_of_our_own(kind: str) -> None:
         reading = world.app.reader.read(crowded.run, crowded.chat, membership)
         world.app.context.build(crowded.run, reading, tools)
         taken.append(time.process_time() - begun)
-    assert len(reading.messages) == 50
+    assert len(reading.history.messages) == 50
     milliseconds = statistics.median(taken[1:]) * 1_000
     print(f"\na context of a {kind} chat takes {milliseconds:.1f} ms of our own")  # noqa: T201
     assert milliseconds < 60

@@ -20,7 +20,8 @@ from skein.agent.prompt.skills import skills
 from skein.agent.prompt.threads import active_thread, pending_threads
 from skein.agent.prompt.timeline import timeline_entry, turn_text
 from skein.agent.prompt.trigger import trigger, untold
-from skein.agent.reading.reader import Reading, summed_up
+from skein.agent.reading.history import summed_up
+from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.base import MemberRef
@@ -87,7 +88,7 @@ class PromptBuilder:
             tools: The agent's tools. Their size counts against the prompt's limit.
         """
         model = reading.agent.model or self.settings.default_model
-        tokens = self.tokens.for_model(reading.effective.tokenizer_model or model)
+        tokens = self.tokens.for_model(reading.config.effective.tokenizer_model or model)
         return PromptBuilder(tokens=tokens, settings=self.settings)._build(run, reading, tools)
 
     def _build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
@@ -99,20 +100,21 @@ class PromptBuilder:
         head = _history_head(reading.chat)
         around = self.tokens.count(head + SEPARATOR) if head else 0
         summary = _size_of(stable, "CONVERSATION SUMMARY")
-        limit = reading.effective.max_context_tokens - summary - around
+        limit = reading.config.effective.max_context_tokens - summary - around
         least = min(total(entries), room // HISTORY_SHARE, limit) + around
         parts = arranged([*stable, *volatile], room - least)
         left = room - around - sum(part.tokens for part in parts)
         block = window_of(reading.chat, self.settings) // 2 if reading.chat else 1
         shown = fit(entries, max(min(limit, left), 0), self.tokens, block=block)
-        if reading.fuller is not None and left_out(entries, shown) > summed_up(reading.before):
-            told = replace(reading, before=reading.fuller, fuller=None)
-            return self._build(run, told, tools)
+        history = reading.history
+        if history.fuller is not None and left_out(entries, shown) > summed_up(history.before):
+            fuller = replace(history, before=history.fuller, fuller=None)
+            return self._build(run, replace(reading, history=fuller), tools)
         stable, volatile = parts[: len(stable)], parts[len(stable) :]
         if manner.history_format == "roles":
             return _marked(self._as_roles(stable, shown, volatile), reading)
-        history = [self._timeline(head, shown)] if reading.chat is not None else []
-        parts = [*stable, *history, *volatile]
+        lines = [self._timeline(head, shown)] if reading.chat is not None else []
+        parts = [*stable, *lines, *volatile]
         record = _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
         return _marked(record, reading)
 
@@ -121,52 +123,52 @@ class PromptBuilder:
         whole = reading.agent.max_prompt_tokens or self.settings.max_prompt_tokens
         offered = self.tokens.count(json.dumps([tool.model_dump() for tool in tools]))
         frames = MAX_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
-        return max(whole - reading.effective.reserved_response_tokens - offered - frames, 0)
+        answer = reading.config.effective.reserved_response_tokens
+        return max(whole - answer - offered - frames, 0)
 
     def _stable(self, run: Run, reading: Reading, manner: Manner, room: int) -> list[Section]:
         """Render the sections that rarely change within a chat; they precede its history."""
+        agent, items, workspace = reading.agent, reading.items, reading.workspace
+        documents = room // DOCUMENTS_SHARE
+        summary = reading.config.effective.max_context_tokens // SUMMARY_SHARE
         found = [
-            sections.identity(reading.agent, self.tokens),
+            sections.identity(agent, self.tokens),
             sections.instructions(manner.reply_mode, manner.history_format, self.tokens),
             skills(
-                reading.skills,
+                workspace.skills,
                 min(self.settings.skill_tokens, room // LIST_SHARE),
                 self.tokens,
-                may_read=READ_SKILL in reading.agent.enabled_tools,
+                may_read=READ_SKILL in agent.enabled_tools,
             ),
-            people.user_profile(reading.person, reading.agent, room // LIST_SHARE, self.tokens),
+            people.user_profile(reading.person, agent, room // LIST_SHARE, self.tokens),
             memory_sections.core_memories(
-                reading.memories,
+                items.memories,
                 min(self.settings.core_memory_tokens, room // CORE_SHARE),
                 self.tokens,
             ),
-            global_documents(reading.documents, room // DOCUMENTS_SHARE, self.tokens),
-            active_thread(
-                reading.threads, reading.thread_documents, room // DOCUMENTS_SHARE, self.tokens
-            ),
-            pending_threads(reading.threads.pending, room // LIST_SHARE, self.tokens),
-            sections.goals(reading.goals, room // LIST_SHARE, self.tokens),
+            global_documents(workspace.documents, documents, self.tokens),
+            active_thread(workspace.threads, workspace.thread_documents, documents, self.tokens),
+            pending_threads(workspace.threads.pending, room // LIST_SHARE, self.tokens),
+            sections.goals(items.goals, room // LIST_SHARE, self.tokens),
             memory_sections.journal(
-                reading.memories,
+                items.memories,
                 min(self.settings.journal_tokens, room // LIST_SHARE),
                 self.tokens,
             ),
-            self._your_chats(reading, room) if reading.all_chats else None,
+            self._your_chats(reading, room) if reading.other_chats.complete else None,
             sections.active_chat(reading.chat, run, self.tokens),
             sections.conversation(reading.chat, self.tokens),
-            elsewhere.conversation_summary(
-                reading.before, reading.effective.max_context_tokens // SUMMARY_SHARE, self.tokens
-            ),
+            elsewhere.conversation_summary(reading.history.before, summary, self.tokens),
         ]
         return [part for part in found if part is not None]
 
     def _your_chats(self, reading: Reading, room: int) -> Section | None:
-        share, active = room // LIST_SHARE, reading.chat
-        return sections.your_chats(reading.chats, active, reading.agent, share, self.tokens)
+        listed, active, share = reading.other_chats.listed, reading.chat, room // LIST_SHARE
+        return sections.your_chats(listed, active, reading.agent, share, self.tokens)
 
     def _so_far(self, run: Run, reading: Reading) -> Section | None:
         chat, current = reading.chat, current_seq(run, reading.chat)
-        return sections.conversation_so_far(chat, reading.messages, current, self.tokens)
+        return sections.conversation_so_far(chat, reading.history.messages, current, self.tokens)
 
     def _volatile(
         self,
@@ -177,15 +179,16 @@ class PromptBuilder:
         room: int,
     ) -> list[Section]:
         agent, chat, count = reading.agent, reading.chat, self.tokens
-        home, message, share = reading.home, reading.trigger_message, room // LIST_SHARE
-        run = run if reading.told else untold(run)
+        home, message = reading.trigger.home, reading.trigger.message
+        others, share = reading.other_chats, room // LIST_SHARE
+        run = run if reading.trigger.told else untold(run)
         current = next((one.seq for one in entries if one.current), None)
         follows = manner.history_format == "roles" and message is not None and home is chat
         found = [
             None if reading.mark else self._so_far(run, reading),
-            None if reading.all_chats else self._your_chats(reading, room),
+            None if others.complete else self._your_chats(reading, room),
             elsewhere.other_conversations(
-                reading.elsewhere,
+                others.elsewhere,
                 chat,
                 reading.destination,
                 reading.now,
@@ -193,9 +196,9 @@ class PromptBuilder:
                 count,
                 may_borrow=BORROW in agent.enabled_tools,
             ),
-            elsewhere.borrowed_context(reading.borrowed, room // BORROWED_SHARE, count),
-            sections.plans(reading.plans, reading.now, share, count),
-            sections.active_runs(reading.live_runs, run, home, message, agent, share, count),
+            elsewhere.borrowed_context(others.borrowed, room // BORROWED_SHARE, count),
+            sections.plans(reading.items.plans, reading.now, share, count),
+            sections.active_runs(others.live_runs, run, home, message, agent, share, count),
             trigger(
                 run,
                 home,
@@ -227,8 +230,8 @@ class PromptBuilder:
                 current=message.seq == current,
                 overhead=MESSAGE_OVERHEAD_TOKENS if roles else 0,
             )
-            for message in reading.messages
-            if message.kind == "text" or reading.effective.include_system_messages
+            for message in reading.history.messages
+            if message.kind == "text" or reading.config.effective.include_system_messages
         ]
 
     def _timeline(self, head: str, entries: Sequence[Entry]) -> Section:
@@ -299,7 +302,7 @@ def _asked(run: Run, reading: Reading) -> Message | None:
     resume, chat = run.resumed, reading.chat
     if resume is None or chat is None or resume.chat_id != chat.id:
         return None
-    return next((one for one in reading.messages if one.seq == resume.asked_seq), None)
+    return next((one for one in reading.history.messages if one.seq == resume.asked_seq), None)
 
 
 def _size_of(parts: Sequence[Section], name: str) -> int:

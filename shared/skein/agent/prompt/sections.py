@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing, prose
 from skein.agent.prompt.trigger import cause_of
 from skein.agent.reading.other_chats import LiveRun, OwnChat
-from skein.agent.reading.reader import Reading
+from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.base import NamedMember

@@ -3,10 +3,12 @@
 __all__ = [
     "cache",
     "held_content",
+    "history",
     "loader",
     "other_chats",
     "prefetch",
     "reader",
+    "reading",
     "trigger",
     "workspace",
 ]

@@ -7,20 +7,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from skein.agent.reading.reader import Reading
-from skein.agent.reading.trigger import current_seq
+from skein.agent.reading.history import History
+from skein.agent.reading.other_chats import OtherChats
+from skein.agent.reading.reading import (
+    AgentItems,
+    Reading,
+    found_configuration,
+    keys_of_configuration,
+)
+from skein.agent.reading.trigger import ShownTrigger, current_seq
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Key
-from skein.models.config.overrides import StackSettings
-from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of
-from skein.services.config.resolution import found_settings, keys_of_settings, resolved
-from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.settings import Settings
 
 MAX_BETWEEN = 20  # messages that are read to find how far SEEN may move
@@ -57,50 +60,35 @@ def read_alone(
         NotFound: The agent or the current message is gone.
         Transient: Reading failed.
     """
-    current, agent_key = current_seq(run, chat), Agent.key_of(run.tenant, run.agent_id)
+    current = current_seq(run, chat)
     seen = member.seen_seq if member else 0
     asked_from = _asked_from(run, chat, current)
     keys = _keys_of_messages(chat, current, seen, asked_from)
-    stack_key = StackSettings.key_for(run.id)
-    found = table.get_many(
-        [agent_key, stack_key, *keys_of_settings(run.tenant, chat), *payer_keys(run), *keys]
-    )
-    if agent_key not in found or found[agent_key].get("deleted_at"):
-        raise NotFound("agent not found")
+    found = table.get_many([*keys_of_configuration(run, chat), *keys])
+    agent, config = found_configuration(run, chat, found, settings)
     messages = [Message.from_item(found[key]) for key in keys if key in found]
     me = MemberRef(kind="agent", id=run.agent_id)
     if current is not None and current not in {message.seq for message in messages}:
         raise NotFound("message not found")
     shown = _asked(messages, asked_from, current, me)
-    agent = Agent.from_item(found[agent_key])
-    line, tenant = found_settings(run.tenant, chat, found)
     home = chat if chat is not None and chat.id == run.chat_id else None
     destination = destination_of(chat)
     return Reading(
         agent=agent,
         chat=chat,
         member=member,
-        messages=shown,
-        before=None,
-        borrowed=None,
-        home=home,
-        trigger_message=shown[-1] if home and shown else None,
         destination=destination,
         audience=audience_of(chat, since_seq=asked_from or 1) if chat else run.audience,
         scope=own_scope_of(run, chat),
-        chats=(),
-        elsewhere=(),
-        goals=(),
-        plans=(),
-        live_runs=(),
         now=now,
-        effective=resolved(agent, line, tenant, settings, chat=chat),
-        tenant=tenant,
-        stack=StackSettings.found_in(found.get(stack_key)),
-        allowances=found_allowances(run, found),
-        told=chat is None or home is not None or may_show(run.audience, destination),
+        config=config,
+        history=History(messages=shown, seen_to=seen_to(seen, messages, shown, me)),
+        trigger=ShownTrigger(
+            home=home,
+            message=shown[-1] if home and shown else None,
+            told=chat is None or home is not None or may_show(run.audience, destination),
+        ),
         mark="context_unavailable",
-        seen_to=seen_to(seen, messages, shown, me),
     )
 
 
@@ -111,7 +99,8 @@ def without_context(run: Run, reading: Reading) -> Reading:
     member takes their place.
     """
     agent = MemberRef(kind="agent", id=run.agent_id)
-    texts = [message for message in reading.messages if message.kind == "text"]
+    messages = reading.history.messages
+    texts = [message for message in messages if message.kind == "text"]
     current = current_seq(run, reading.chat)
     if current is None:
         current = max((one.seq for one in texts if one.sender.ref != agent), default=None)
@@ -119,17 +108,11 @@ def without_context(run: Run, reading: Reading) -> Reading:
     shown = _asked(texts, _asked_from(run, reading.chat, current), current, agent)
     return replace(
         reading,
-        messages=shown,
-        before=None,
-        borrowed=None,
-        chats=(),
-        elsewhere=(),
-        goals=(),
-        plans=(),
-        live_runs=(),
+        history=History(messages=shown, seen_to=seen_to(seen, messages, shown, agent)),
+        other_chats=OtherChats(),
+        items=AgentItems(),
         person=None,
         mark="context_off",
-        seen_to=seen_to(seen, reading.messages, shown, agent),
     )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from skein.agent.reading.reader import Reading
+from skein.agent.reading.reading import Reading
+from skein.agent.reading.workspace import Workspace
 from skein.models.chats.chat import Message
 from skein.models.common.audience import Audience, may_show
 from skein.models.runs.run import Held, Run
@@ -11,13 +12,14 @@ from skein.models.workspace.thread import Thread
 
 def held_by(reading: Reading, run: Run) -> Held:
     """Return the held content of a prompt that is made from a reading."""
-    audience = reading.audience.narrowed(run.audience) if reading.told else reading.audience
+    told, borrowed = reading.trigger.told, reading.other_chats.borrowed
+    audience = reading.audience.narrowed(run.audience) if told else reading.audience
     return Held(
         chat_id=reading.chat.id if reading.chat is not None else None,
         readers=reading.destination,
         audience=audience,
         alone=_is_of_one_person(reading, run),
-        borrowed=reading.borrowed.shown if reading.borrowed is not None else None,
+        borrowed=borrowed.shown if borrowed is not None else None,
     )
 
 
@@ -29,8 +31,8 @@ def said_by_others(messages: Iterable[Message], audience: Audience) -> bool:
 
 def _is_of_one_person(reading: Reading, run: Run) -> bool:
     """Return whether one person alone was present for everything private in a prompt."""
-    readers = reading.destination
-    if readers.open or len(readers.people) != 1 or said_by_others(reading.messages, readers):
+    readers, messages = reading.destination, reading.history.messages
+    if readers.open or len(readers.people) != 1 or said_by_others(messages, readers):
         return False
     return all(audience.open or audience == readers for audience in _audiences(reading, run))
 
@@ -38,20 +40,21 @@ def _is_of_one_person(reading: Reading, run: Run) -> bool:
 def _audiences(reading: Reading, run: Run) -> Iterator[Audience]:
     """Yield the audience of each piece of content that a prompt may show."""
     yield reading.audience
-    if reading.told:
+    if reading.trigger.told:
         yield run.audience
-    for summary in (reading.before, reading.fuller, reading.borrowed):
+    history, items, workspace = reading.history, reading.items, reading.workspace
+    for summary in (history.before, history.fuller, reading.other_chats.borrowed):
         if summary is not None:
             yield summary.audience
-    for thing in (*reading.goals, *reading.plans, *reading.memories, *_threads(reading)):
+    for thing in (*items.goals, *items.plans, *items.memories, *_threads(workspace)):
         yield thing.audience
-    for shown in (*reading.documents, *reading.thread_documents):
+    for shown in (*workspace.documents, *workspace.thread_documents):
         if shown.document is not None:
             yield shown.document.audience
     yield from _of_chats(reading)
     readers = reading.destination
-    notes = (own.member.summary for own in reading.elsewhere)
-    origins = (message.origin for message in reading.messages)
+    notes = (own.member.summary for own in reading.other_chats.elsewhere)
+    origins = (message.origin for message in history.messages)
     quoted = [*notes, *origins]
     yield from (
         each.audience for each in quoted if each is not None and may_show(each.audience, readers)
@@ -60,17 +63,17 @@ def _audiences(reading: Reading, run: Run) -> Iterator[Audience]:
 
 def _of_chats(reading: Reading) -> Iterator[Audience]:
     """Yield the readers of each chat that a prompt names."""
-    if reading.home is not None:
-        yield reading.home.readers
-    for own in reading.chats:
+    if reading.trigger.home is not None:
+        yield reading.trigger.home.readers
+    for own in reading.other_chats.listed:
         yield own.chat.readers
-    for live in reading.live_runs:
+    for live in reading.other_chats.live_runs:
         if live.chat is not None:
             yield live.chat.readers
 
 
-def _threads(reading: Reading) -> Iterator[Thread]:
-    """Yield the open threads of a reading."""
-    if reading.threads.active is not None:
-        yield reading.threads.active
-    yield from reading.threads.pending
+def _threads(workspace: Workspace) -> Iterator[Thread]:
+    """Yield the open threads of a workspace."""
+    if workspace.threads.active is not None:
+        yield workspace.threads.active
+    yield from workspace.threads.pending

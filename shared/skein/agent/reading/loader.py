@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skein.agent.reading.fallback import can_do_alone, read_alone, without_context
-from skein.agent.reading.reader import NOTHING, Reader, Reading, person_at
+from skein.agent.reading.reader import NOTHING, Reader
+from skein.agent.reading.reading import Reading, person_at
 from skein.errors import Rejected, Unavailable
 from skein.models.chats.chat import Chat, Membership
 from skein.models.runs.run import Run
@@ -119,7 +120,8 @@ class ContextLoader:
     def _limited(self, run: Run, reading: Reading) -> Reading:
         """Strip the reading of its context if the roll-out does not include the chat's person."""
         person = person_at(reading.chat)
-        if person is None or gets_context(person.id, reading.tenant, reading.stack, self.settings):
+        config = reading.config
+        if person is None or gets_context(person.id, config.tenant, config.stack, self.settings):
             return reading
         return without_context(run, reading)
 

@@ -1,12 +1,15 @@
-"""The agent's other chats, and its live runs in them."""
+"""The agent's other chats, its live runs in them, and borrowed context."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from skein.models.chats.borrowed import Borrowed
 from skein.models.chats.chat import Chat, Membership
+from skein.models.common.audience import Audience, may_show
 from skein.models.common.storage import Item, Key
-from skein.models.runs.run import Run
+from skein.models.runs.run import LIVE_RUN, Run
+from skein.services.chat_state.audience import destination_of
 
 SHOWN_CHATS = 20
 
@@ -35,7 +38,66 @@ class LiveRun:
     named: bool = True
 
 
-def own_chats(found: dict[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
+@dataclass(frozen=True, slots=True)
+class OtherChats:
+    """The agent's chats besides the active one, and its live runs.
+
+    Attributes:
+        listed: The most recently active chats that may be shown, including the active chat, newest
+            first. If all of them fit, they are in the order of creation instead.
+        complete: Whether `listed` is complete. The list then stays the same when new messages
+            arrive.
+        elsewhere: All other chats that were read. Their agent summaries may be shown even where
+            the chats may not.
+        live_runs: The live runs that may be shown.
+        borrowed: The borrowed context of this activation, if it may be shown.
+    """
+
+    listed: tuple[OwnChat, ...] = ()
+    complete: bool = False
+    elsewhere: tuple[OwnChat, ...] = ()
+    live_runs: tuple[LiveRun, ...] = ()
+    borrowed: Borrowed | None = None
+
+
+def found_other_chats(
+    active: Sequence[OwnChat],
+    others: Sequence[OwnChat],
+    owned: Sequence[Item],
+    staged: Item | None,
+    readers: Audience,
+    *,
+    all_read: bool,
+) -> OtherChats:
+    """Return the agent's other chats as far as they may be shown.
+
+    Args:
+        active: The active chat, if there is one.
+        others: All other chats that were read.
+        owned: The agent's items that were read, with the marks of its runs without a chat.
+        staged: The item of borrowed context for the active chat, if there is one.
+        readers: The readers of the active chat.
+        all_read: Whether `others` holds all other chats of the agent.
+    """
+    shown = [other for other in others if may_show(destination_of(other.chat), readers)]
+    complete = all_read and len(active) + len(shown) <= SHOWN_CHATS
+    listed = as_made([*active, *shown]) if complete else newest_chats(active, shown)
+    lone = [
+        item["run_id"]
+        for item in owned
+        if LIVE_RUN.holds(item) and may_show(Audience.model_validate(item["audience"]), readers)
+    ]
+    borrowed = Borrowed.from_item(staged) if staged is not None else None
+    return OtherChats(
+        listed=listed,
+        complete=complete,
+        elsewhere=tuple(others),
+        live_runs=live_runs(listed, lone, homes={own.chat.id for own in (*active, *shown)}),
+        borrowed=borrowed if borrowed and may_show(borrowed.audience, readers) else None,
+    )
+
+
+def own_chats(found: Mapping[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
     """Return the undiscarded chats in which the agent is an active member.
 
     Args:

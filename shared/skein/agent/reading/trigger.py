@@ -1,10 +1,29 @@
 """The trigger of a run: the keys to read, and its chat and message."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from skein.models.chats.chat import Chat, Message
+from skein.models.common.audience import may_show
 from skein.models.common.storage import Item, Key
 from skein.models.runs.run import Run
+from skein.services.chat_state.audience import destination_of
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTrigger:
+    """The reason for a run, as far as it may be shown to the readers of the active chat.
+
+    Attributes:
+        home: The chat in which the run was triggered, if the trigger may be shown.
+        message: The message that triggered the run, if the trigger may be shown.
+        told: Whether the trigger may be shown. A run that waited in another chat hides its trigger
+            from readers who were not present for it.
+    """
+
+    home: Chat | None = None
+    message: Message | None = None
+    told: bool = True
 
 
 def current_seq(run: Run, chat: Chat | None) -> int | None:
@@ -35,8 +54,27 @@ def keys_of_trigger(run: Run, chat: Chat | None, messages: Sequence[Message]) ->
     return keys
 
 
+def shown_trigger(
+    run: Run, chat: Chat | None, home: Chat | None, message: Message | None
+) -> ShownTrigger:
+    """Return the trigger as far as it may be shown.
+
+    Args:
+        run: The run.
+        chat: The active chat.
+        home: The chat in which the run was triggered, if it exists.
+        message: The message that triggered the run, if it exists.
+    """
+    readers = destination_of(chat)
+    if home is not chat and not may_show(run.audience, readers):
+        return ShownTrigger(told=False)
+    if home is not None and home is not chat:
+        home = home.titled_for(readers)
+    return ShownTrigger(home=home, message=message)
+
+
 def found_trigger(
-    run: Run, chat: Chat | None, messages: Sequence[Message], found: dict[Key, Item]
+    run: Run, chat: Chat | None, messages: Sequence[Message], found: Mapping[Key, Item]
 ) -> tuple[Chat | None, Message | None]:
     """Return the chat and the message that triggered the run, from all that was read."""
     if run.chat_id is None:

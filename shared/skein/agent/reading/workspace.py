@@ -18,6 +18,7 @@ from skein.models.workspace.document import PINS, Document, DocumentReach, Folde
 from skein.models.workspace.skill import CORE, SkillCatalog
 from skein.models.workspace.thread import OPEN_THREADS, Thread, ThreadIndex
 from skein.services.workspace.skill_selection import (
+    NOTHING_CHOSEN,
     Selection,
     all_heads,
     keys_of_skills,
@@ -121,7 +122,24 @@ def open_threads(
 
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceContext:
+class Workspace:
+    """The documents, threads and skills that may be shown.
+
+    Attributes:
+        documents: The pinned documents: the agent's, then the chat's.
+        threads: The open threads.
+        thread_documents: The documents of the active thread; deleted ones by name alone.
+        skills: The skills of the active thread, or `core` alone without one.
+    """
+
+    documents: tuple[ShownDocument, ...] = ()
+    threads: OpenThreads = NO_THREADS
+    thread_documents: tuple[ShownDocument, ...] = ()
+    skills: Selection = NOTHING_CHOSEN
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceKeys:
     """The pinned documents, threads and skills that a reading gets by key.
 
     Attributes:
@@ -157,7 +175,16 @@ class WorkspaceContext:
         thread = self.threads.active
         return (CORE,) if thread is None else skills_of(thread, catalog)
 
-    def found_documents(
+    def found(self, found: Mapping[Key, Item], readers: Audience) -> Workspace:
+        """Return the workspace, from all that was read, for the readers of a chat."""
+        return Workspace(
+            documents=self._found_documents(found, readers),
+            threads=self.threads,
+            thread_documents=self.threads.documents(found, readers),
+            skills=self._found_skills(found),
+        )
+
+    def _found_documents(
         self, found: Mapping[Key, Item], readers: Audience
     ) -> tuple[ShownDocument, ...]:
         """Return the pinned documents that exist and may be shown to the readers.
@@ -178,7 +205,7 @@ class WorkspaceContext:
                 )
         return tuple(shown)
 
-    def found_skills(self, found: Mapping[Key, Item]) -> Selection:
+    def _found_skills(self, found: Mapping[Key, Item]) -> Selection:
         """Return the selected skills: the tenant's own version, or else the built-in one."""
         catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(self.tenant)))
         return selection(self.tenant, self._skills(catalog), found)
@@ -191,14 +218,14 @@ def skills_of(thread: Thread, catalog: SkillCatalog) -> tuple[str, ...]:
     return skills_for(heads, bound=bound, mode=mode, tags=tags)
 
 
-def workspace_of(
+def workspace_keys(
     tenant: str,
     agent_id: str,
     scope: str | None,
     chat: Chat | None,
     owned: Sequence[Item],
     threads: OpenThreads,
-) -> WorkspaceContext:
+) -> WorkspaceKeys:
     """Return the material for an agent in a chat: pinned documents, threads and skills.
 
     The documents are the agent's, scope by scope, then the chat's.
@@ -223,4 +250,4 @@ def workspace_of(
     if chat is not None:
         folder = Folder(tenant=tenant, chat_id=chat.id)
         documents += [(folder, document_id) for document_id in chat.documents]
-    return WorkspaceContext(tenant, tuple(documents), threads)
+    return WorkspaceKeys(tenant, tuple(documents), threads)

@@ -11,7 +11,7 @@ items, and never narrow the audience of an item.
 
 from dataclasses import dataclass, field
 
-from skein.agent.reading.reader import Reading
+from skein.agent.reading.reading import Reading
 from skein.errors import Correctable, Failed
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach, effect_id, scopes_at

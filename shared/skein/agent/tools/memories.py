@@ -26,7 +26,7 @@ def save_memory(
     ],
 ) -> str:
     """Remember something beyond this conversation; you will be shown it where it may be known."""
-    run, messages = call.work.run, call.reading.messages
+    run, messages = call.work.run, call.reading.history.messages
     with refusals_told():
         memory, known = call.tool_services.memories.add(
             owner_at(call),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.reading.reader import person_at, profile_audience
+from skein.agent.reading.reading import person_at, profile_audience
 from skein.agent.tools.arguments import FieldName, ProfileText, ProfileTexts
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, content_of

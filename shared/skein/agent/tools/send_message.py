@@ -122,7 +122,7 @@ def _made_for(call: ToolContext) -> Audience:
 def _origin(call: ToolContext, target: str) -> Origin | None:
     """Return the origin of a message, if it goes to another chat than the run's."""
     run, reading = call.work.run, call.reading
-    message, home = reading.trigger_message, reading.home
+    message, home = reading.trigger.message, reading.trigger.home
     if message is None or home is None or target == run.chat_id:
         return None
     return Origin(

@@ -1,0 +1,75 @@
+"""The history of the active chat: which messages a prompt shows, and what sums up the rest."""
+
+from dataclasses import dataclass
+
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.audience import may_show
+from skein.models.runs.run import Run
+from skein.models.summaries.summary import PinnedSummary
+from skein.services.chat_state.audience import destination_of
+from skein.services.chat_state.history_window import pin_of, shown_from
+from skein.services.chat_state.sessions import first_of_session, reset_in
+from skein.settings import Settings
+
+MAX_ASKED = 20  # messages to answer, if they are of an earlier session
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Messages of the active chat, and its summaries.
+
+    Attributes:
+        messages: The history window, and the trigger's message if it is older than the window.
+        before: The summary of the messages before the history window.
+        fuller: The newest summary, if it covers more messages than `before`. It replaces messages
+            of the window for which there is no room.
+        seen_to: The SEEN watermark after an incomplete reading; None if SEEN moves to the highest
+            message.
+    """
+
+    messages: tuple[Message, ...] = ()
+    before: PinnedSummary | None = None
+    fuller: PinnedSummary | None = None
+    seen_to: int | None = None
+
+    @property
+    def shown_seq(self) -> int:
+        """The SEEN watermark after the history is shown."""
+        if self.seen_to is not None:
+            return self.seen_to
+        return max((message.seq for message in self.messages), default=0)
+
+
+def first_seq_to_read(run: Run, chat: Chat, settings: Settings) -> int:
+    """Return the seq of the first message to read.
+
+    The messages to answer can be of an earlier session. At most 20 of them are read then, and
+    none before a reset.
+    """
+    start = shown_from(chat, summary_before(chat), settings)
+    asked = run.trigger.from_seq if chat.id == run.chat_id else None
+    if asked is None or asked >= first_of_session(chat):
+        return start
+    return min(start, max(asked, reset_in(chat), chat.last_seq - MAX_ASKED + 1))
+
+
+def summary_before(chat: Chat | None) -> PinnedSummary | None:
+    """Return the summary of the messages before the window, if it may be shown."""
+    if chat is None or chat.pinned is None:
+        return None
+    return chat.pinned if may_show(chat.pinned.audience, destination_of(chat)) else None
+
+
+def fuller_summary(chat: Chat | None) -> PinnedSummary | None:
+    """Return the newest summary, if showable and fuller than the pinned one."""
+    record = chat.record if chat is not None else None
+    if chat is None or record is None or record.seq <= summed_up(summary_before(chat)):
+        return None
+    if not may_show(record.audience, destination_of(chat)):
+        return None
+    return pin_of(record, record.seq + 1)
+
+
+def summed_up(summary: PinnedSummary | None) -> int:
+    """Return the seq of the last message that a summary covers; 0 for no summary."""
+    return summary.seq if summary is not None else 0
