@@ -2,17 +2,20 @@
 
 from typing import Any
 
+from skein.models.api.directory import NewUser
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Query
+from skein.models.workspace.document import Document, DocumentReach, Folder, PinnedDocuments
 from skein.services.workspace import thread_changes as changes
 from tests.support.agents import COACH
-from tests.support.builders import TENANT, World
+from tests.support.builders import TENANT, World, person
 from tests.support.erasure import (
     BEN,
     ELSEWHERE,
     MARK,
     OPEN,
     ZOE,
+    end,
     erase,
     group,
     settle,
@@ -77,3 +80,32 @@ def test_the_export_of_a_thread_holds_nothing_of_them_any_more() -> None:
     kept = world.app.threads.get(owner.reach, thread.id)
     assert MARK not in world.app.training.unit(kept)
     assert world.app.training.unit(kept).endswith('"content":"Signed"}]}')
+
+
+def pinned(world: World, scope: str | None) -> Folder:
+    """Pin a document of Coach's in a scope."""
+    folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=scope)
+    reach = DocumentReach(folders=(folder,))
+    world.app.documents.write(reach, "plan", "One", new_in=folder, on_show=True)
+    return folder
+
+
+def test_erasure_of_a_persons_own_scope_does_not_count_the_list_of_pinned_documents() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    folder = pinned(world, f"user:{ZOE.id}")
+    counts = erase(world).sweeps[0].counts
+    assert counts["documents"] == 1
+    assert "lists" not in {kind for kind, count in counts.items() if count}
+    assert world.table.get(folder.pins_key) is None
+
+
+def test_erasure_of_a_person_with_an_attributes_name_keeps_the_list_of_pinned_documents() -> None:
+    world = world_of()
+    named = person("usr_d", "Documents")
+    world.app.users.create(TENANT, NewUser(id=named.id, name=named.name))
+    group(world, OPEN, named, BEN)
+    folder = pinned(world, None)
+    end(world, world.app.erasures.request(TENANT, named.id, by="usr_op"))
+    kept = PinnedDocuments.found_in(world.table.get(folder.pins_key))
+    assert kept.documents == (Document.id_of("plan"),)

@@ -33,7 +33,13 @@ from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.models.privacy.erasure import ErasedChat
 from skein.models.runs.run import LIVE_RUN, Run
-from skein.models.workspace.document import ALWAYS, OLD_PINS, Document, DocumentReach
+from skein.models.workspace.document import (
+    ALWAYS,
+    OLD_PINS,
+    PINS,
+    Document,
+    DocumentReach,
+)
 from skein.models.workspace.thread import (
     ENDED_THREAD,
     OPEN_THREADS,
@@ -51,9 +57,10 @@ from skein.settings import Settings
 
 MINUTE = timedelta(minutes=1)  # tolerance: effect records store their time in whole seconds
 
+# Items that hold no content: revision counters, and the ids of pinned documents.
+BOOKKEEPING = (OLD_REVISION, REVISION, OLD_PINS, PINS)
 # Sort keys of an agent's open partition to skip: bookkeeping, or erased elsewhere.
-COUNTS = (OLD_REVISION, REVISION)  # revision counters, for caches
-NOT_KEPT = (*COUNTS, OLD_PINS, OPEN_THREADS, META, Run.PREFIX, LIVE_RUN, PERMITS)
+NOT_KEPT = (*BOOKKEEPING, OPEN_THREADS, META, Run.PREFIX, LIVE_RUN, PERMITS)
 OF_CHATS = (Document.PREFIX, EFFECT)  # items that a chat itself owns
 
 KINDS = {
@@ -103,14 +110,14 @@ class KeptEraser:
             pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
             for item in items_under(self._table, pk, ""):
                 self._table.write(Delete(Key(item["pk"], item["sk"])))
-                sweep.found.counts[_kind(item)] += item["sk"] not in (*COUNTS, OLD_PINS)
+                sweep.found.counts[_kind(item)] += item["sk"] not in BOOKKEEPING
 
     def _for_chat(self, sweep: Sweep, agent_id: str, note: ErasedChat) -> None:
         scope = f"chat:{note.chat_id}"
         pk = owned_partition(sweep.tenant, agent_id, scope)
         rests = partial(self._was_there, sweep, note)
         self._threads.clear(sweep, agent_id, scope, rests)
-        own = (*COUNTS, OLD_PINS, OPEN_THREADS)
+        own = (*BOOKKEEPING, OPEN_THREADS)
         items = [item for item in items_under(self._table, pk, "") if item["sk"] not in own]
         going = [item for item in items if rests(item)]
         self._rewind.before_erasing(sweep, agent_id, going, [note])
