@@ -47,7 +47,7 @@ SHOWN_TO_AGENTS = {
     "services/memory/store.py": "what is remembered already, by the reach of whoever remembers",
     "services/planning/plans.py": "cancel_plan, by its reach",
     "services/workspace/thread_changes.py": "the documents of threads, by whoever is there",
-    "services/workspace/thread_lists.py": "by their reach",
+    "services/workspace/threads.py": "the lists of threads, by their reach",
     "services/workspace/thread_storage.py": "the tools of threads, by their reach",
 }
 # These show nothing to an agent that another chat's people might read.
@@ -58,7 +58,6 @@ OTHERS = {
     "agent/reading/reader.py": "the messages of the active chat and its person, for their readers",
     "agent/turn_steps.py": "the run's own recorded prompt",
     "agent/training_export.py": "a completed thread, for operators",
-    "services/account_linking/threads.py": "what is kept for a person who turns out to be another",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
     "services/chats/views.py": "for people, in chats that they are in",
     "services/chats/post_message.py": "the message that was posted before, for whoever posted it",
@@ -70,9 +69,6 @@ OTHERS = {
     "services/privacy/erasure_runs.py": "what is taken away",
     "services/privacy/erasure_run_search.py": "what is taken away",
     "services/privacy/export.py": "what is the person's own, for operators",
-    "services/account_linking/document_moves.py": (
-        "what is kept for a person who turns out to be another"
-    ),
     "services/planning/firing.py": "the plan whose run starts with its audience",
     "services/account_linking/owned_items.py": (
         "what is kept for a person who turns out to be another"

@@ -3,6 +3,7 @@
 from skein.bootstrap.ports import Ports
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_agent_data import KeptEraser
+from skein.services.privacy.erasure_look_ups import LookUpEraser
 from skein.services.privacy.erasure_memberships import MembershipErasure
 from skein.services.privacy.erasure_messages import ChatEraser
 from skein.services.privacy.erasure_run_search import RunSearch
@@ -38,4 +39,5 @@ def build_eraser(ports: Ports) -> Eraser:
             settings=settings,
         ),
         runs=RunSearch(table=table, runs=runs),
+        look_ups=LookUpEraser(table=table),
     )

@@ -1,7 +1,11 @@
-"""Merge of users: move agents' items from the former user's scope to the known user's."""
+"""Merge of users: move agents' items from the former user's scope to the known user's.
+
+Documents move first, because threads list them by name. Then each other item moves on its own, so
+that a crashed move continues where it stopped.
+"""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skein.errors import ConditionFailed
@@ -18,16 +22,31 @@ from skein.models.common.storage import (
     Put,
     Query,
     Update,
+    Write,
+    all_of,
+    at_version,
     key_kind,
 )
 from skein.models.memory.memory import revision_key, touched
 from skein.models.outbox.due import moved_mark
 from skein.models.planning.plan import Plan
-from skein.models.workspace.document import RENAMED, Document, Folder
-from skein.models.workspace.thread import ENDED_THREAD, OPEN_THREADS
+from skein.models.workspace.document import (
+    RENAMED,
+    Document,
+    Folder,
+    PinnedDocuments,
+    Renamed,
+    listed_with,
+)
+from skein.models.workspace.thread import (
+    ENDED_THREAD,
+    MAX_OPEN_THREADS,
+    OPEN_THREADS,
+    Thread,
+    ThreadIndex,
+)
 from skein.ports import Table
-from skein.services.account_linking.document_moves import move_documents
-from skein.services.account_linking.threads import index_moved, index_renamed
+from skein.services.workspace.document_names import under_free_name
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +68,7 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
     home = Folder(tenant=tenant, agent_id=agent_id, scope=f"user:{old}")
     folder = Folder(tenant=tenant, agent_id=agent_id, scope=scope)
     items = table.query(Query(revision.pk)).items
-    names = move_documents(table, items, folder, old, new)
+    names = _move_documents(table, items, folder, old, new)
     for item in items:
         key = Key(item["pk"], item["sk"])
         if key.sk.startswith((Document.PREFIX, RENAMED)):
@@ -58,7 +77,7 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
             table.write(Delete(key))
             continue
         if key.sk == OPEN_THREADS:
-            table.transact(index_moved(table, item, partition, scope, old, new, names))
+            table.transact(_index_moved(table, item, partition, scope, old, new, names))
             continue
         moved_key, moved = _moved(item, partition, scope, old, new, names)
         as_read = Is("version", item["version"]) if "version" in item else Exists()
@@ -86,7 +105,7 @@ def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) ->
     tenant, scope = chat.tenant, f"chat:{chat.id}"
     for item in table.query(Query(owned_partition(tenant, agent_id, scope))).items:
         if item["sk"] == OPEN_THREADS:
-            for write in index_renamed(item, old, new):
+            for write in _index_renamed(item, old, new):
                 table.write(write)
             continue
         before = item.get("audience")
@@ -129,3 +148,140 @@ def _renamed(audience: Any, old: str, new: str) -> Any:
     if not isinstance(audience, dict):
         return audience
     return Audience.model_validate(audience).renamed(old, new).model_dump(mode="json")
+
+
+# ---------------------------------------------------------------------- documents
+
+
+def _move_documents(
+    table: Table, items: Iterable[Item], folder: Folder, old: str, new: str
+) -> dict[str, str]:
+    """Move the documents among `items` to `folder` (safe to repeat after a crash).
+
+    Args:
+        table: The table.
+        items: All items in the former user's scope, as read.
+        folder: The destination: the folder of an agent for the known user.
+        old: The id of the former user.
+        new: The id of the known user.
+
+    Returns:
+        The new names by former name, for documents whose name changed. Documents that an earlier,
+        crashed attempt moved are included.
+
+    Raises:
+        ConditionFailed: An item has changed since it was read; read again.
+        Conflict: No name is free for one of the documents.
+    """
+    names: dict[str, str] = {}
+    documents: list[Item] = []
+    for item in items:
+        if Document.PREFIX.holds(item):
+            documents.append(item)
+        elif RENAMED.holds(item):
+            names |= Renamed.from_item(item).by_old
+    for item in documents:
+        names |= _move_document(table, item, folder, old, new)
+    return names
+
+
+def _move_document(table: Table, item: Item, folder: Folder, old: str, new: str) -> dict[str, str]:
+    """Move a document, under another name if its own name is taken.
+
+    Two documents of the same name may have different content, so both are kept. The same
+    transaction stores a new name in the former scope, because the threads that list the document
+    move later.
+
+    Returns:
+        The new name by former name; empty if the name did not change.
+    """
+    document = Document.from_item(item)
+    as_read = all_of(Is("version", document.version), Is("generation", document.generation))
+    moved = under_free_name(table, document, folder, first=1)
+    audience = moved.audience.renamed(old, new)
+    moved = moved.model_copy(update={"audience": audience})
+    writes: list[Write] = [
+        Put(moved.key, moved.to_item(), Missing()),
+        Delete(document.key, as_read),
+        touched(folder.tenant, folder.agent_id or "", folder.scope),
+    ]
+    renamed = Renamed(old=document.name, new=moved.name)
+    if renamed.old != renamed.new:
+        writes.append(Put(document.folder.renamed_key(renamed.old), renamed.attributes()))
+    if moved.on_show:
+        writes.append(_pin_write(table, moved, folder))
+    table.transact(writes)
+    return renamed.by_old
+
+
+def _pin_write(table: Table, document: Document, folder: Folder) -> Write:
+    """Return the write that pins the document in `folder`, without a limit on their number."""
+    pins = PinnedDocuments.found_in(table.get(folder.pins_key))
+    ids = listed_with(pins.documents, document.id, listed=True)
+    after = PinnedDocuments(documents=ids, version=pins.version + 1)
+    return Put(folder.pins_key, after.attributes(), at_version(pins.version))
+
+
+# ---------------------------------------------------------------------- threads
+
+
+def _index_moved(
+    table: Table,
+    item: Item,
+    partition: str,
+    scope: str,
+    old: str,
+    new: str,
+    names: Mapping[str, str],
+) -> Sequence[Write]:
+    """Return the writes that move all threads of one thread index to another thread index.
+
+    Threads over the limit of 10 open threads are archived.
+
+    Args:
+        table: The table, to read the destination.
+        item: The thread index to move, as read.
+        partition: The partition of the destination.
+        scope: The scope of the destination.
+        old: The id of the former user.
+        new: The id of the known user.
+        names: The new names of renamed documents, by former name.
+    """
+    key, moving = Key(item["pk"], item["sk"]), ThreadIndex.from_item(item)
+    there = Key(partition, item["sk"])
+    index = ThreadIndex.found_in(table.get(there))
+    threads = [_thread_renamed(thread, old, new, scope).listing(names) for thread in moving.threads]
+    free = MAX_OPEN_THREADS - len(index.threads)
+    merged = index.model_copy(
+        update={
+            "threads": (*index.threads, *threads[:free]),
+            "active_thread_id": index.active_thread_id or moving.active_thread_id,
+            "version": index.version + 1,
+        }
+    )
+    writes: list[Write] = [
+        Delete(key, Is("version", moving.version)),
+        Put(there, merged.attributes(), at_version(index.version)),
+    ]
+    for thread in threads[free:]:
+        archived = thread.model_copy(
+            update={"status": "archived", "archived_at": thread.updated_at}
+        )
+        writes.append(Put(archived.ended_key, archived.attributes(), Missing()))
+    return writes
+
+
+def _index_renamed(item: Item, old: str, new: str) -> Sequence[Write]:
+    """Return the writes that replace `old` by `new` in the audiences of indexed threads."""
+    index = ThreadIndex.from_item(item)
+    threads = tuple(_thread_renamed(thread, old, new, thread.scope) for thread in index.threads)
+    if threads == index.threads:
+        return ()
+    renamed = index.model_copy(update={"threads": threads, "version": index.version + 1})
+    key = Key(item["pk"], item["sk"])
+    return (Put(key, renamed.attributes(), Is("version", index.version)),)
+
+
+def _thread_renamed(thread: Thread, old: str, new: str, scope: str | None) -> Thread:
+    audience = thread.audience.renamed(old, new)
+    return thread.model_copy(update={"audience": audience, "scope": scope})

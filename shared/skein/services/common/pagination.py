@@ -17,6 +17,8 @@ from skein.errors import Conflict, Invalid
 from skein.models.common.base import Stored, Value
 from skein.models.common.ownership import MAX_KEPT, Owned, Reach, owned_partition
 from skein.models.common.storage import HIGHEST_KEY, Item, Key, Page, Query
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
 from skein.ports import Table
 
 MAX_PAGE = 100
@@ -31,6 +33,7 @@ MAX_PAGE_BYTES = 2_500_000  # a Lambda response holds 6 MB, in which quotes coun
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[ -~]+$")]
 
 Thing = TypeVar("Thing")
+Ending = TypeVar("Ending", Goal, Plan)
 Record = TypeVar("Record", bound=Stored)
 Shown = TypeVar("Shown", bound=Stored)
 Sized = TypeVar("Sized", bound=BaseModel)
@@ -276,6 +279,38 @@ def list_owned(
     """
     partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
     return list_partition(table, partition, sections, read, limit=limit, cursor=cursor)
+
+
+def list_by_status(
+    table: Table,
+    reach: Reach,
+    kind: type[Ending],
+    status: str | None,
+    *,
+    limit: int,
+    cursor: str | None,
+) -> Listing[Ending]:
+    """List a page of an agent's goals or plans in one scope, by id, active ones first.
+
+    Args:
+        table: The table to read.
+        reach: The agent and the readers; only the first scope is listed.
+        kind: The class of the items.
+        status: Only items with this status; None for all.
+        limit: The maximum number of items to read.
+        cursor: The cursor of the previous page.
+
+    Raises:
+        Invalid: The cursor is not one of this list.
+    """
+
+    def read(item: Item) -> Ending | None:
+        thing = kind.from_item(item)
+        return thing if reach.shows(thing) and status in {None, thing.status} else None
+
+    active, ended = kind.PREFIX, kind.PREFIX.ended
+    sections = {"active": (active,), None: (active, ended)}.get(status, (ended,))
+    return list_owned(table, reach, sections, read, limit=limit, cursor=cursor)
 
 
 def list_partition(

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from skein.errors import Conflict, NotFound
 from skein.models.common.ownership import Owner, Reach
-from skein.models.common.storage import Check, Delete, Is, Item, Missing, Put, Write
+from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write
 from skein.models.planning.goal import MAX_GOALS, Goal, GoalStatus
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
@@ -16,7 +16,7 @@ from skein.services.common.pagination import (
     DEFAULT_PAGE,
     Listing,
     check_room,
-    list_owned,
+    list_by_status,
     owned_items,
 )
 
@@ -185,7 +185,7 @@ class Goals:
         ]
         found = self.table.get_many(keys)
         goals = [Goal.from_item(found[key]) for key in keys if key in found]
-        return next(filter(reach.shows, goals), None)
+        return next((goal for goal in goals if reach.shows(goal)), None)
 
     def active(self, reach: Reach) -> tuple[Goal, ...]:
         """Return the active goals within reach, by priority, then the oldest first."""
@@ -212,15 +212,7 @@ class Goals:
         Raises:
             Invalid: The cursor is not one of this list.
         """
-
-        def read(item: Item) -> Goal | None:
-            goal = Goal.from_item(item)
-            return goal if reach.shows(goal) and status in {None, goal.status} else None
-
-        sections = {"active": (Goal.PREFIX,), None: (Goal.PREFIX, Goal.PREFIX.ended)}.get(
-            status, (Goal.PREFIX.ended,)
-        )
-        return list_owned(self.table, reach, sections, read, limit=limit, cursor=cursor)
+        return list_by_status(self.table, reach, Goal, status, limit=limit, cursor=cursor)
 
     def delete(self, reach: Reach, goal_id: str) -> None:
         """Delete a goal permanently.

@@ -13,7 +13,6 @@ from skein.models.common.storage import (
     Condition,
     Delete,
     Is,
-    Item,
     Key,
     Missing,
     Put,
@@ -28,7 +27,7 @@ from skein.services.common.pagination import (
     DEFAULT_PAGE,
     Listing,
     check_room,
-    list_owned,
+    list_by_status,
     owned_items,
 )
 from skein.services.common.schedule import (
@@ -368,15 +367,7 @@ class Plans:
         Raises:
             Invalid: The cursor is not one of this list.
         """
-
-        def read(item: Item) -> Plan | None:
-            plan = Plan.from_item(item)
-            return plan if reach.shows(plan) and status in {None, plan.status} else None
-
-        sections = {"active": (Plan.PREFIX,), None: (Plan.PREFIX, Plan.PREFIX.ended)}.get(
-            status, (Plan.PREFIX.ended,)
-        )
-        return list_owned(self.table, reach, sections, read, limit=limit, cursor=cursor)
+        return list_by_status(self.table, reach, Plan, status, limit=limit, cursor=cursor)
 
 
 def _shown(reach: Reach, found: list[_Found]) -> Plan:

@@ -3,6 +3,7 @@
 __all__ = [
     "audit_log",
     "erasure_agent_data",
+    "erasure_look_ups",
     "erasure_memberships",
     "erasure_messages",
     "erasure_requests",

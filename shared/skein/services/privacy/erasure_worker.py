@@ -13,11 +13,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skein.errors import ConditionFailed, LostLease
-from skein.models.chats.dedupe import OPENED
 from skein.models.common.base import rfc3339
-from skein.models.common.storage import Delete, Is, Item, Key, Update, Write
-from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
-from skein.models.directory.user import Merge, User
+from skein.models.common.storage import Delete, Is, Update
+from skein.models.directory.user import User
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.privacy.erasure import (
     FIRST_STAGE,
@@ -27,11 +25,11 @@ from skein.models.privacy.erasure import (
     Subject,
     SweepCount,
 )
-from skein.models.quotas.limit import Allowance, owner_of_user
 from skein.ports import Clock, Table
 from skein.services.common.pagination import items_under
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_agent_data import KeptEraser
+from skein.services.privacy.erasure_look_ups import LookUpEraser
 from skein.services.privacy.erasure_memberships import MembershipErasure
 from skein.services.privacy.erasure_messages import ChatEraser
 from skein.services.privacy.erasure_run_search import RunSearch
@@ -59,6 +57,7 @@ class Eraser:
         chats: ChatEraser,
         kept: KeptEraser,
         runs: RunSearch,
+        look_ups: LookUpEraser,
     ) -> None:
         self._table = table
         self._clock = clock
@@ -69,7 +68,7 @@ class Eraser:
             "chats": chats.sweep,
             "kept": kept.sweep,
             "runs": runs.elsewhere,
-            "rest": self._rest,
+            "rest": look_ups.sweep,
         }
 
     def carry_on(self, job: ErasureJob, *, deadline: datetime) -> None:
@@ -215,40 +214,3 @@ class Eraser:
             ErasedChat.from_item(item) for item in items_under(self._table, first.pk, first.sk)
         )
         return {note.chat_id: note for note in notes}
-
-    # ------------------------------------------------------------------ look-ups
-
-    def _rest(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Delete look-ups and limits by phone number, user id and `client_id`."""
-        del after  # this stage is short and starts over
-        for phone in sweep.subject.phones:
-            for item in items_under(self._table, phone_partition(sweep.tenant, phone), ""):
-                self._delete(sweep, _look_up(sweep, phone, item))
-            yield f"phone {len(sweep.subject.phones)}"
-        for user_id in sweep.subject.ids:
-            merge = Merge.key_of(sweep.tenant, user_id)
-            allowance = Allowance.key_of(sweep.tenant, owner_of_user(user_id))
-            for key in self._table.get_many([merge, allowance]):
-                self._delete(sweep, Delete(key))
-            for item in items_under(self._table, merge.pk, OPENED):
-                self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
-
-    def _delete(self, sweep: Sweep, write: Write | None) -> None:
-        if write is None:
-            return
-        try:
-            self._table.write(write)
-        except ConditionFailed:  # the look-up now belongs to someone else
-            return
-        sweep.found.counts["look_ups"] += 1
-
-
-def _look_up(sweep: Sweep, phone: str, item: Item) -> Write | None:
-    """Return the write that deletes a phone look-up; None if it leads elsewhere."""
-    key = Key(item["pk"], item["sk"])
-    if key == PhoneOwner.key_of(sweep.tenant, phone):
-        owner = PhoneOwner.from_item(item)
-        theirs = owner.user_id in sweep.subject.ids
-        return Delete(key, Is("user_id", owner.user_id)) if theirs else None
-    leads = PhoneChat.from_item(item)
-    return Delete(key, Is("chat_id", leads.chat_id)) if leads.chat_id in sweep.chats else None

@@ -6,11 +6,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from skein.errors import Conflict
+from skein.errors import Conflict, Invalid
 from skein.models.common.ownership import Owner, Reach, effect_kept_until, effect_key
-from skein.models.common.storage import Delete, Is, Key, Missing, Put, Query, Write
+from skein.models.common.storage import Delete, Is, Item, Key, Missing, Put, Query, Write
 from skein.models.workspace.document import Document
 from skein.models.workspace.thread import (
+    ENDED_THREAD,
     MAX_KEPT_OPEN_THREADS,
     Thread,
     ThreadEffect,
@@ -20,7 +21,7 @@ from skein.models.workspace.thread import (
 )
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
-from skein.services.common.pagination import DEFAULT_PAGE, FULL, Listing
+from skein.services.common.pagination import DEFAULT_PAGE, FULL, Listing, RowCursor, list_owned
 from skein.services.workspace.document_edits import OPERATOR, Author
 from skein.services.workspace.thread_changes import (
     ThreadEdit,
@@ -28,7 +29,6 @@ from skein.services.workspace.thread_changes import (
     operators,
     with_inferred,
 )
-from skein.services.workspace.thread_lists import list_threads
 from skein.services.workspace.thread_storage import ThreadSnapshot, at, moved, put, run_link
 from skein.settings import Settings
 
@@ -80,12 +80,41 @@ class Threads:
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Thread]:
-        """List a page of one partition's threads, open ones first.
+        """List a page of one partition's threads: open ones by id, then ended ones.
+
+        Args:
+            reach: The agent, and the partition as its first scope.
+            status: List only threads of this status.
+            limit: Maximum number of threads to read.
+            cursor: The cursor from the previous page.
 
         Raises:
             Invalid: The cursor belongs to another list.
         """
-        return list_threads(self.table, reach, status, limit=limit, cursor=cursor)
+        after = _open_position(cursor, only_open=status == "open")
+        opened: list[Thread] = []
+        if status in {None, "open"} and (cursor is None or after is not None):
+            index = ThreadSnapshot.read(self.table, reach, None).index_of(reach.scopes[0])
+            shown = [thread for thread in index.threads if reach.shows(thread)]
+            # By id, so that the cursor stays valid after its thread has ended.
+            later = [thread for thread in shown if after is None or thread.id > after]
+            opened = sorted(later, key=lambda thread: thread.id)
+            if len(opened) > limit:
+                page = tuple(opened[:limit])
+                return Listing(page, RowCursor(of="bench", after=page[-1].id).encode())
+        if status == "open":
+            return Listing(tuple(opened), None)
+
+        def read(item: Item) -> Thread | None:
+            thread = Thread.from_item(item)
+            return thread if reach.shows(thread) and status in {None, thread.status} else None
+
+        rest = limit - len(opened)
+        if rest == 0:
+            return Listing(tuple(opened), RowCursor(of="bench", after=opened[-1].id).encode())
+        further = None if after is not None else cursor
+        ended = list_owned(self.table, reach, [ENDED_THREAD], read, limit=rest, cursor=further)
+        return Listing((*opened, *ended.items), ended.next_cursor)
 
     # ------------------------------------------------------------------ writing
 
@@ -297,3 +326,17 @@ class Threads:
             done = ThreadEffect(thread_id=thread.id).attributes() | {"expires_at": kept_until}
             everything.append(Put(effect_key(*owned, author.effect), done, Missing()))
         transact_guarded(self.table, everything, author.guard)
+
+
+def _open_position(cursor: str | None, *, only_open: bool) -> str | None:
+    """Return the id of the last open thread of the previous page; None without one.
+
+    Raises:
+        Invalid: The cursor belongs to another list, and `only_open` is set.
+    """
+    try:
+        return RowCursor.key_in(cursor, "bench")
+    except Invalid:
+        if only_open:
+            raise
+        return None

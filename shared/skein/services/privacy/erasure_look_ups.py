@@ -1,0 +1,56 @@
+"""Look-up erasure: items that lead from a phone number, an id or a `client_id` to the person."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from skein.errors import ConditionFailed
+from skein.models.chats.dedupe import OPENED
+from skein.models.common.storage import Delete, Is, Item, Key, Write
+from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
+from skein.models.directory.user import Merge
+from skein.models.quotas.limit import Allowance, owner_of_user
+from skein.ports import Table
+from skein.services.common.pagination import items_under
+from skein.services.privacy.erasure_sweep import Sweep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookUpEraser:
+    """The stage `rest` of an erasure: look-ups and limits."""
+
+    table: Table
+
+    def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Delete look-ups and limits by phone number, user id and `client_id`."""
+        del after  # this stage is short and starts over
+        for phone in sweep.subject.phones:
+            for item in items_under(self.table, phone_partition(sweep.tenant, phone), ""):
+                self._delete(sweep, _look_up(sweep, phone, item))
+            yield f"phone {len(sweep.subject.phones)}"
+        for user_id in sweep.subject.ids:
+            merge = Merge.key_of(sweep.tenant, user_id)
+            allowance = Allowance.key_of(sweep.tenant, owner_of_user(user_id))
+            for key in self.table.get_many([merge, allowance]):
+                self._delete(sweep, Delete(key))
+            for item in items_under(self.table, merge.pk, OPENED):
+                self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
+
+    def _delete(self, sweep: Sweep, write: Write | None) -> None:
+        if write is None:
+            return
+        try:
+            self.table.write(write)
+        except ConditionFailed:  # the look-up now belongs to someone else
+            return
+        sweep.found.counts["look_ups"] += 1
+
+
+def _look_up(sweep: Sweep, phone: str, item: Item) -> Write | None:
+    """Return the write that deletes a phone look-up; None if it leads elsewhere."""
+    key = Key(item["pk"], item["sk"])
+    if key == PhoneOwner.key_of(sweep.tenant, phone):
+        owner = PhoneOwner.from_item(item)
+        theirs = owner.user_id in sweep.subject.ids
+        return Delete(key, Is("user_id", owner.user_id)) if theirs else None
+    leads = PhoneChat.from_item(item)
+    return Delete(key, Is("chat_id", leads.chat_id)) if leads.chat_id in sweep.chats else None
