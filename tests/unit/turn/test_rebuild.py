@@ -187,7 +187,7 @@ def test_a_recorded_prompt_when_someone_joined_during_an_outage_is_not_used() ->
         settle(world)
     run = the_run(world, "done")
     assert run.rebuilds == 1
-    assert _said(world) == ["Hello, you two."]
+    assert _said(world) == [world.settings.apology_text, "Hello, you two."]
     assert SECRET not in _prompts(world)[-1]
     assert "Are you there?" in _prompts(world)[-1]
     assert [other.error for other in world.runs() if other.id != run.id] == [f"joined {run.id}"]
