@@ -149,7 +149,7 @@ def test_a_caller_turns_out_to_be_ann_and_her_number_is_taken_away_again(
     assert admin.put(f"/v1/users/usr_ben/phones/{PHONE}").status == 200
 
 
-def test_an_agent_may_note_what_its_operator_allows(admin: Client) -> None:
+def test_agent_profile_fields_are_set_by_the_operator(admin: Client) -> None:
     given_ = {"name": "Coach", "enabled_tools": ["update_profile"], "profile_fields": ["name"]}
     made = admin.post("/v1/agents", given_)
     assert made.body["profile_fields"] == ["name"]
@@ -181,7 +181,7 @@ def test_a_line_from_its_beginning_to_its_end(world: World, admin: Client) -> No
 # ---------------------------------------------------------------------- runs
 
 
-def test_a_run_shows_what_was_asked_and_answered(world: World, admin: Client) -> None:
+def test_get_run_shows_prompt_and_answers(world: World, admin: Client) -> None:
     world.agent()
     world.chat(HUSAM, bot(), kind="direct")
     world.post("Hello", HUSAM)

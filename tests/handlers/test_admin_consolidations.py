@@ -88,7 +88,7 @@ def test_the_history_ends_after_ninety_days(world: World, admin: Client) -> None
     assert admin.get(HISTORY).body["items"] == []
 
 
-def test_what_cannot_be_consolidated_is_refused(world: World, admin: Client) -> None:
+def test_consolidate_request_that_is_not_allowed_is_refused(world: World, admin: Client) -> None:
     assert admin.post("/v1/chats/chat_gone/consolidate", {}).status == 404
     assert admin.get("/v1/chats/chat_gone/consolidations").status == 404
     assert operator(world, tenant="other").get(HISTORY).status == 404

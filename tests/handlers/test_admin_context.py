@@ -50,9 +50,7 @@ def test_the_gateways_own_event_shows_the_context(world: World) -> None:
     assert shown["ACTIVE CHAT"].startswith('ACTIVE CHAT: "Project Alpha" (id: chat_1)')
 
 
-def test_it_is_what_a_run_would_be_given_if_it_were_asked_for_now(
-    world: World, admin: Client
-) -> None:
+def test_preview_equals_the_prompt_of_a_run_started_now(world: World, admin: Client) -> None:
     shown = _texts(admin.get(CONTEXT, chat_id="chat_1"))
     world.app.respond.now(TENANT, "chat_1", HUSAM.ref, agent_id="agt_a")
     world.drain()
@@ -106,7 +104,7 @@ def _writes(call: Call) -> bool:
         ("agt_gone", {}),
     ],
 )
-def test_what_is_not_there_is_not_shown(
+def test_preview_of_unknown_agent_or_chat_is_404(
     world: World, admin: Client, agent_id: str, query: dict[str, Any]
 ) -> None:
     world.chat(HUSAM, chat_id="chat_of_others")

@@ -170,7 +170,7 @@ def test_what_an_agent_wrote_in_private_is_found_by_naming_the_person(
 @pytest.mark.parametrize(
     "documents", ["/v1/agents/agt_none/documents", "/v1/chats/chat_none/documents"]
 )
-def test_who_is_not_there_has_no_documents(admin: Client, documents: str) -> None:
+def test_documents_of_unknown_agent_or_chat_are_404(admin: Client, documents: str) -> None:
     assert admin.get(documents).status == 404
     assert admin.post(documents, {"name": "a"}).status == 404
     assert admin.get(f"{documents}/a").status == 404

@@ -57,13 +57,13 @@ def test_a_memory_from_its_beginning_to_its_end_and_back(world: World, admin: Cl
     assert admin.get(MEMORIES, state="live").body["items"] == [made.body]
 
 
-def test_what_it_remembers_already_is_not_added_again(admin: Client) -> None:
+def test_post_existing_memory_returns_it(admin: Client) -> None:
     first = admin.post(MEMORIES, {"kind": "core", "text": "Ann likes tea"})
     again = admin.post(MEMORIES, {"kind": "journal", "text": "ann likes TEA."})
     assert (again.status, again.body) == (200, first.body)
 
 
-def test_a_superseded_memory_names_what_took_its_place(admin: Client) -> None:
+def test_superseded_memory_names_its_successor(admin: Client) -> None:
     note = admin.post(MEMORIES, {"kind": "journal", "text": "Ann likes tea"}).body
     assert note["expires_at"] == "2026-02-25T12:00:00.000Z"
     law = admin.post(MEMORIES, {"kind": "core", "text": "Ann likes tea", "constitutional": True})
@@ -138,7 +138,7 @@ def test_values_that_do_not_fit_are_422_and_store_nothing(
     assert everything(world) == before
 
 
-def test_what_is_not_there_is_404(world: World, admin: Client) -> None:
+def test_memories_of_unknown_agent_are_404(world: World, admin: Client) -> None:
     world.agent("agt_gone", deleted_at=NOON)
     for agent in ("agt_none", "agt_gone"):
         path = f"/v1/agents/{agent}/memories"

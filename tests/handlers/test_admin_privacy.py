@@ -75,7 +75,7 @@ def test_an_erasure_is_asked_for_looked_at_and_reported(planted: World) -> None:
     assert traces(planted) == {}
 
 
-def test_who_is_not_there_cannot_be_erased_or_exported(planted: World) -> None:
+def test_erase_or_export_unknown_user_is_404(planted: World) -> None:
     admin = operator(planted)
     for path in ("/v1/users/usr_none", "/v1/users/usr_none/export"):
         method = "GET" if path.endswith("export") else "DELETE"

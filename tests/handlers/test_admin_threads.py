@@ -257,7 +257,7 @@ def test_a_place_is_there_as_long_as_the_agent_is_and_on_record_when_it_is_looke
     assert admin.get(PIN).status == 404
 
 
-def test_what_operators_do_with_threads_is_on_record(world: World, admin: Client) -> None:
+def test_thread_changes_of_operators_are_in_the_audit_log(world: World, admin: Client) -> None:
     made = begin(admin)
     path = f"{THREADS}/{made['id']}"
     admin.get(path)

@@ -46,7 +46,7 @@ def told(world: World) -> list[tuple[str, str, str, dict[str, str]]]:
 # ---------------------------------------------------------------------- entries
 
 
-def test_what_an_operator_does_stands_in_the_audit(world: World, admin: Client) -> None:
+def test_operator_access_is_in_the_audit_log(world: World, admin: Client) -> None:
     made = admin.post("/v1/users", {"name": "Ahmad"}).body["id"]
     admin.patch(f"/v1/users/{made}", {"name": "Ahmed"})
     admin.get("/v1/agents")
@@ -99,7 +99,7 @@ def test_a_persons_number_is_masked(world: World) -> None:
     ]
 
 
-def test_who_lets_whom_into_a_chat_stands_in_the_audit(world: World) -> None:
+def test_adding_a_member_is_in_the_audit_log(world: World) -> None:
     world.agent("agt_b", "Nova")
     husam = Client(world)
     assert husam.put("/v1/chats/chat_1/members/agent/agt_b").status == 200
@@ -117,7 +117,7 @@ def test_talking_leaves_no_entry(world: World) -> None:
     assert entries(world) == []
 
 
-def test_an_entry_never_holds_what_was_written(world: World, admin: Client) -> None:
+def test_audit_entry_contains_no_content(world: World, admin: Client) -> None:
     secret = "MARKEDWORD"
     world.post(f"My {secret}", person())
     world.drain()
@@ -130,9 +130,7 @@ def test_an_entry_never_holds_what_was_written(world: World, admin: Client) -> N
     assert secret not in json.dumps([entry.attributes() for entry in entries(world)])
 
 
-def test_what_was_refused_changed_and_showed_nothing_and_leaves_no_entry(
-    world: World, admin: Client
-) -> None:
+def test_refused_request_leaves_no_audit_entry(world: World, admin: Client) -> None:
     before = everything(world)
     assert admin.get("/v1/agents/agt_none").status == 404
     assert admin.post("/v1/agents", {}).status == 422
@@ -175,7 +173,7 @@ def test_nothing_is_shown_that_could_not_be_written_down(
 
 
 @pytest.mark.parametrize("stored", [True, False])
-def test_an_entry_whose_answer_was_lost_is_there_once(
+def test_audit_entry_with_lost_response_is_stored_once(
     world: World, admin: Client, monkeypatch: pytest.MonkeyPatch, stored: bool
 ) -> None:
     written = failing(world, monkeypatch, Ambiguous("no answer"), stored=stored)
@@ -245,7 +243,7 @@ def test_pages_hold_every_entry_once_the_newest_first(
     assert times == sorted(times, reverse=True)
 
 
-def test_a_cursor_goes_on_in_its_own_day_and_list_only(world: World, admin: Client) -> None:
+def test_audit_cursor_is_valid_only_for_its_day_and_list(world: World, admin: Client) -> None:
     for _ in range(3):
         admin.get("/v1/agents/agt_a")
     first = admin.get("/v1/audit", limit=1).body

@@ -79,7 +79,7 @@ def test_a_share_of_the_people_may_be_a_fraction(world: World, given: float, tak
     assert admin.get("/v1/settings").body["context_rollout_percent"] == taken
 
 
-def test_what_is_right_is_taken(world: World) -> None:
+def test_value_of_the_right_type_is_accepted(world: World) -> None:
     admin = operator(world)
     answer = admin.patch("/v1/settings", {"context_rollout_percent": 5.0, "apology": False})
     assert (answer.status, answer.body["context_rollout_percent"]) == (200, 5)

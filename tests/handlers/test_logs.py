@@ -195,7 +195,7 @@ def test_a_run_that_no_request_started_is_followed_by_its_own_id(stage: Stage) -
     assert ended["correlation_id"] == ended["run_id"]
 
 
-def test_work_that_fails_says_what_it_was_at(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_job_logs_the_ids_of_its_work(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     world = stage.world
     world.text("Hello")
     [job] = world.queues.waiting("turns")

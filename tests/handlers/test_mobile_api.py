@@ -233,7 +233,7 @@ def test_one_caller_is_forgotten_before_the_next(world: World, husam: Client) ->
 # ---------------------------------------------------------------------- limits
 
 
-def test_who_posts_too_fast_is_told_when_to_try_again(world: World, husam: Client) -> None:
+def test_post_over_the_rate_limit_is_429_with_retry_after(world: World, husam: Client) -> None:
     for n in range(20):
         assert husam.post(MESSAGES, {"text": "Hi", "client_id": str(n)}).status == 201
     refused = husam.post(MESSAGES, {"text": "Hi", "client_id": "20"})
@@ -245,9 +245,7 @@ def test_who_posts_too_fast_is_told_when_to_try_again(world: World, husam: Clien
     assert husam.post(MESSAGES, {"text": "Hi", "client_id": "20"}).status == 201
 
 
-def test_what_was_posted_before_is_found_again_whatever_the_limit(
-    world: World, husam: Client
-) -> None:
+def test_repeated_post_over_the_rate_limit_returns_the_message(world: World, husam: Client) -> None:
     first = husam.post(MESSAGES, {"text": "Hi", "client_id": "0"})
     for n in range(1, 20):
         husam.post(MESSAGES, {"text": "Hi", "client_id": str(n)})

@@ -88,7 +88,7 @@ def test_the_reasons_say_where_and_why_but_not_what(husam: Client) -> None:
         b"\x00\x01",
     ],
 )
-def test_what_is_no_json_object_is_refused_and_stores_nothing(
+def test_body_that_is_not_a_json_object_is_400_and_stores_nothing(
     world: World, husam: Client, raw: str | bytes
 ) -> None:
     answer = husam.call("POST", MESSAGES, raw=raw)
@@ -103,7 +103,7 @@ def test_a_body_in_base64_is_decoded(world: World, husam: Client) -> None:
     assert world.texts() == ["مرحبا"]
 
 
-def test_what_says_it_is_base64_must_be(world: World, husam: Client) -> None:
+def test_body_marked_as_base64_must_be_base64(world: World, husam: Client) -> None:
     event = recorded("mobile_api") | {"isBase64Encoded": True}
     assert husam.send(event).status == 400
     assert world.texts() == []

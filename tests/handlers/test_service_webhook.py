@@ -201,7 +201,7 @@ def test_more_than_64_kib_is_413(world: World, encoded: bool) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"issue=1", b"NaN", b'"\xff"', b"[" * 5_000])
-def test_what_is_no_json_is_400(world: World, body: bytes) -> None:
+def test_service_webhook_without_json_is_400(world: World, body: bytes) -> None:
     assert refused(world, delivery(body, encoded=True)) == (400, "invalid")
 
 

@@ -214,13 +214,13 @@ def test_fields_that_are_missing_or_malformed_are_invalid(
 
 
 @pytest.mark.parametrize("body", [b"Body=\xff\xfe", b"Body=%FF", b"&".join([b"a=1"] * 501)])
-def test_what_is_no_form_in_utf_8_is_invalid(world: World, body: bytes) -> None:
+def test_body_that_is_not_a_utf_8_form_is_400(world: World, body: bytes) -> None:
     event = SMS.signed()
     event["body"] = base64.b64encode(body).decode()
     assert refused(world, event) == (400, "invalid")
 
 
-def test_what_is_no_base64_is_invalid(world: World) -> None:
+def test_body_that_is_not_base64_is_400(world: World) -> None:
     assert refused(world, SMS.signed() | {"body": "!!!"}) == (400, "invalid")
 
 
@@ -274,7 +274,7 @@ def test_text_from_a_number_that_became_a_line_is_not_stored(world: World) -> No
 
 
 @pytest.mark.parametrize("error", [Contention("busy"), Unavailable("table")])
-def test_what_cannot_be_stored_now_is_answered_503(
+def test_sms_webhook_during_throttling_is_503(
     world: World, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:

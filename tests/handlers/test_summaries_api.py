@@ -131,7 +131,7 @@ def test_a_chat_shows_the_newest_summary_and_not_the_one_that_prompts_show() -> 
     assert newest == record.text
 
 
-def test_who_joins_a_private_chat_is_not_shown_the_summary_of_before() -> None:
+def test_new_member_of_private_chat_does_not_get_the_earlier_summary() -> None:
     world = _world(visibility="private")
     husam, ahmad = Client(world), Client(world, sub=AHMAD.id, claims={"name": "Ahmad"})
     world.model.summaries.extend([_record("The secret is 7.")] * 2)

@@ -76,7 +76,7 @@ def test_a_job_without_an_agent_has_the_chats_own_summary_renewed(world: World) 
         SummaryJob(tenant="other", chat_id="chat_1", agent_id="agt_a"),
     ],
 )
-def test_a_job_for_what_is_not_there_any_more_does_nothing(world: World, job: SummaryJob) -> None:
+def test_summary_job_of_deleted_chat_or_agent_does_nothing(world: World, job: SummaryJob) -> None:
     assert handle(world, event(job)) == []
     assert world.model.summary_requests == []
 

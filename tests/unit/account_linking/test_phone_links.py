@@ -117,7 +117,7 @@ def write_for(world: World, user_id: str, name: str) -> None:
 # ---------------------------------------------------------------------- who it turns out to be
 
 
-def test_a_caller_who_turns_out_to_be_ann_goes_on_in_the_same_chat_as_ann() -> None:
+def test_link_phone_merges_caller_into_user_in_the_same_chat() -> None:
     world = called()
     before = text(world, "It is me")
     answered(world)
@@ -132,7 +132,7 @@ def test_a_caller_who_turns_out_to_be_ann_goes_on_in_the_same_chat_as_ann() -> N
     assert world.texts(chat.id) == ["It is me", "Hello!", "Still me"]
 
 
-def test_what_the_caller_has_said_is_shown_as_anns_and_stays_as_it_was_said() -> None:
+def test_link_phone_shows_callers_messages_as_the_users() -> None:
     world = called()
     chat_id = text(world, "It is me").message.chat_id
     answered(world)
@@ -151,7 +151,7 @@ def test_what_the_caller_has_said_is_shown_as_anns_and_stays_as_it_was_said() ->
     assert world.messages(chat_id)[0].sender.name == "Caller 0100"
 
 
-def test_two_callers_who_were_one_turn_out_to_be_ann_together() -> None:
+def test_link_phone_merges_two_callers_into_one_user() -> None:
     world = called()
     first, second = text(world, phone=PHONE).message, text(world, phone=SECOND).message
     answered(world)
@@ -166,7 +166,7 @@ def test_two_callers_who_were_one_turn_out_to_be_ann_together() -> None:
     assert shown[0]["sender"]["id"] == ANN.id
 
 
-def test_the_caller_is_no_longer_on_record_and_what_was_known_of_them_is_anns() -> None:
+def test_link_phone_deletes_the_caller_and_merges_the_profile() -> None:
     world = called()
     caller = text(world).message.sender
     users = world.app.users
@@ -235,7 +235,7 @@ def test_a_number_that_nobody_has_is_anns_from_then_on() -> None:
 
 
 @pytest.mark.parametrize("more", [{"phones": (PHONE,)}, {"phones": (PHONE, SECOND)}])
-def test_the_number_of_somebody_who_is_known_is_not_taken_from_them(more: dict[str, Any]) -> None:
+def test_link_phone_of_another_known_user_is_refused(more: dict[str, Any]) -> None:
     world = called()
     world.app.users.create(TENANT, NewUser(id="usr_ben", name="Ben", **more))
     with pytest.raises(Conflict) as refused:
@@ -244,7 +244,7 @@ def test_the_number_of_somebody_who_is_known_is_not_taken_from_them(more: dict[s
     assert owner(world) == "usr_ben"
 
 
-def test_a_caller_with_another_number_is_somebody_who_is_known() -> None:
+def test_link_phone_of_caller_with_second_number_is_refused() -> None:
     world = called()
     caller = text(world).message.sender
     link(world, SECOND, caller)
@@ -262,7 +262,7 @@ def test_a_person_has_twenty_numbers_at_most() -> None:
 
 
 @pytest.mark.parametrize(("tenant", "user_id"), [(TENANT, "usr_nobody"), ("other", ANN.id)])
-def test_who_is_not_there_has_no_numbers(tenant: str, user_id: str) -> None:
+def test_link_phone_of_unknown_user_is_not_found(tenant: str, user_id: str) -> None:
     world = called()
     with pytest.raises(NotFound):
         world.app.numbers.link(tenant, user_id, PHONE)
@@ -273,7 +273,7 @@ def test_who_is_not_there_has_no_numbers(tenant: str, user_id: str) -> None:
 # ---------------------------------------------------------------------- what goes along
 
 
-def test_what_the_agent_keeps_for_the_caller_it_keeps_for_ann_in_all_her_chats() -> None:
+def test_link_phone_moves_items_to_the_user_in_all_chats() -> None:
     world = called()
     caller = text(world).message.sender
     answered(world)
@@ -466,7 +466,7 @@ def test_a_text_on_its_way_still_arrives_and_what_becomes_of_it_is_heard() -> No
     assert (delivery.user_id, delivery.status) == (ANN.id, "sent")
 
 
-def test_who_has_opted_out_stays_so() -> None:
+def test_link_phone_keeps_the_opt_out() -> None:
     world = called()
     chat_id = text(world, "STOP").message.chat_id
     link(world)
@@ -476,7 +476,7 @@ def test_who_has_opted_out_stays_so() -> None:
     assert texts_to(world) == []
 
 
-def test_unread_marks_and_numbers_of_messages_go_on() -> None:
+def test_link_phone_keeps_unread_counts_and_message_numbers() -> None:
     world = called()
     chat_id = text(world).message.chat_id
     answered(world)
@@ -517,7 +517,7 @@ def test_in_other_chats_ann_takes_the_callers_place_too() -> None:
     assert Client(world, sub=caller.id).get("/v1/chats").body["items"] == []
 
 
-def test_what_an_agent_keeps_for_a_private_group_is_anns_as_it_was_the_callers() -> None:
+def test_link_phone_moves_items_of_private_groups() -> None:
     world = called()
     caller = text(world).message.sender
     answered(world)
@@ -551,7 +551,7 @@ def test_a_chat_in_which_an_agent_is_at_work_follows_later() -> None:
     assert world.stored_chat("chat_g").roster == (ben, ANN, COACH)
 
 
-def test_what_is_kept_for_the_caller_a_little_later_follows_too_and_then_nothing_is_left() -> None:
+def test_link_phone_moves_items_stored_shortly_after_the_merge() -> None:
     """A worker had begun when the caller was a person of their own."""
     world = called()
     caller = text(world).message.sender
@@ -573,7 +573,7 @@ def test_what_is_kept_for_the_caller_a_little_later_follows_too_and_then_nothing
     assert world.table.get(Merge.key_of(TENANT, caller.id)) is None
 
 
-def test_what_the_agent_is_at_with_a_caller_it_is_at_with_ann_then_beside_what_was_hers() -> None:
+def test_link_phone_moves_open_threads_to_existing_user() -> None:
     world = called()
     caller = text(world).message.sender
     answered(world)
@@ -649,7 +649,7 @@ def test_open_threads_of_a_private_group_know_whom_a_caller_turned_out_to_be() -
 # ---------------------------------------------------------------------- taken away again
 
 
-def test_whoever_texts_from_a_number_that_was_taken_away_begins_afresh() -> None:
+def test_sms_from_unlinked_number_creates_a_new_caller() -> None:
     world = called()
     chat_id = text(world, "It is me").message.chat_id
     answered(world)
@@ -717,7 +717,7 @@ def test_number_with_chats_on_120_lines_can_be_taken_away() -> None:
     assert {membership(world, chat_id).sms for chat_id in chats} == {None}
 
 
-def test_answers_go_on_to_the_number_from_which_ann_texts_as_the_other_is_taken_away(
+def test_unlink_phone_keeps_answers_to_the_other_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = called()
@@ -786,7 +786,7 @@ def test_a_number_that_comes_back_leads_to_its_chat_again() -> None:
     assert text(world).message.chat_id == chat_id
 
 
-def test_taking_away_what_is_not_theirs_changes_nothing() -> None:
+def test_unlink_foreign_phone_changes_nothing() -> None:
     world = called()
     ben = world.app.users.create(TENANT, NewUser(name="Ben", phones=(PHONE,)))
     unlink(world)

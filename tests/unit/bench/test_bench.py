@@ -157,7 +157,7 @@ def verdicts(rows: list[Row]) -> dict[str, Goal]:
     return {goal.name: goal for goal in goals(results)}
 
 
-def test_what_fails_its_goal_is_said_to_fail() -> None:
+def test_missed_goal_is_reported_as_failed() -> None:
     ours = [row("skein", messages, 10) for messages in LENGTHS]
     more = [row("langchain", messages, 3) for messages in LENGTHS]
     found = verdicts([*ours, *more])["fewer calls a turn than langchain at every length"]
@@ -174,7 +174,7 @@ def test_a_peer_that_fails_is_told_of_and_costs_us_no_goal() -> None:
     assert "fails: ValueError: too large" in printed(table([failed, *ours]))
 
 
-def test_what_was_not_measured_passes_no_goal() -> None:
+def test_goal_without_measurement_fails() -> None:
     assert not any(goal.met for goal in verdicts([]).values())
     assert "not measured" in page(Results([], {}, {}, None, {}, ("all of it",)), "-")
 

@@ -75,7 +75,7 @@ def test_finders_find_all_that_is_due_and_one_job_for_an_agent(found: dict[str, 
 
 
 @pytest.mark.slow
-def test_a_tick_ends_in_time_whatever_is_left_and_goes_on_a_minute_later() -> None:
+def test_tick_ends_in_time_and_continues_a_minute_later() -> None:
     slow = Script(Pace(1_000, 0, 0), size=0.001)
     [before, *_, deployed] = slow.rates().values()
     assert before["moved"] * 10 < deployed["moved"] < 1_000

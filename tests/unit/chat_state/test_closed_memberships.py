@@ -57,7 +57,7 @@ def test_post_after_500_joins_and_leaves_reads_as_much_as_before() -> None:
     assert len(everybody.members) == 501
 
 
-def test_leave_and_return_keep_what_the_membership_holds() -> None:
+def test_leave_and_return_keep_the_attributes_of_the_membership() -> None:
     world = World()
     world.known(AHMAD)
     world.chat(HUSAM, AHMAD)

@@ -148,7 +148,7 @@ def test_while_the_record_is_renewed_the_prompt_shows_the_pinned_one() -> None:
     assert len(set(records)) > 2 * len(set(pins))
 
 
-def test_without_any_summary_the_window_waits_and_then_goes_on_without() -> None:
+def test_history_window_without_summary_waits_and_then_moves_on() -> None:
     world = _world()
     world.model.summaries.extend([Unavailable("503")] * 500)
     sizes = []
@@ -164,7 +164,7 @@ def test_without_any_summary_the_window_waits_and_then_goes_on_without() -> None
     assert min(sizes[20:]) >= WINDOW
 
 
-def test_who_joins_a_private_chat_is_shown_no_summary_of_what_was_before() -> None:
+def test_summary_before_join_is_hidden_from_new_member_of_private_chat() -> None:
     world = World(Settings(history_window=WINDOW))
     world.agent(history_format="timeline")
     world.chat(HUSAM, COACH, visibility="private")

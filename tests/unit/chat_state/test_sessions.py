@@ -253,7 +253,7 @@ def test_an_agent_may_have_phrases_of_its_own_or_none() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "?", " ... "])
-def test_what_has_no_words_is_no_phrase(text: str) -> None:
+def test_blank_reset_phrase_is_ignored(text: str) -> None:
     """A photo has none, and a phrase of closing marks alone would be any of these."""
     world = _world()
     said = ChatOverridesChange(context_reset_phrases=("...",))
@@ -364,7 +364,7 @@ def test_a_summary_that_is_behind_at_a_gap_gives_way_to_a_fuller_one() -> None:
     assert "I am back" in _shown(world)["CHAT HISTORY"]
 
 
-def test_after_a_reset_nothing_tells_of_what_was_said_before() -> None:
+def test_prompt_after_reset_shows_nothing_from_before() -> None:
     world = _world(Settings(summary_message_threshold=2, summary_cooldown_seconds=60))
     for n in range(30):
         world.post(f"fact-{n}", HUSAM)
@@ -526,7 +526,7 @@ def test_the_facts_of_a_session_stand_in_the_prompt() -> None:
     assert "new: yes" in asked
 
 
-def test_what_follows_a_reset_is_new() -> None:
+def test_messages_after_reset_are_new() -> None:
     world = _world(respond="every")
     for text in ("Hello", "reset", "Tennis?", "And golf?"):
         world.post(text, HUSAM)

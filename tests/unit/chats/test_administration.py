@@ -59,7 +59,7 @@ def test_defaults_follow_the_kind(kind: str, visibility: str, consolidate: bool)
     assert (chat.visibility, chat.consolidate, chat.respond) == (visibility, consolidate, "every")
 
 
-def test_what_is_asked_for_wins_over_the_defaults() -> None:
+def test_given_options_of_a_chat_override_the_defaults() -> None:
     world = World()
     world.agent()
     new = group(
@@ -224,7 +224,7 @@ def test_only_members_may_change_a_chat() -> None:
 # ---------------------------------------------------------------------- discarding it
 
 
-def test_discarding_cancels_what_is_queued_and_frees_the_slots() -> None:
+def test_discard_chat_cancels_queued_runs_and_frees_the_slots() -> None:
     world = World()
     world.chat(HUSAM, COACH, bot("agt_b", "Designer"))
     world.post("Hello", HUSAM)

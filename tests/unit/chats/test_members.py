@@ -16,7 +16,7 @@ AHMAD = person("usr_ahmad", "Ahmad")
 COACH = bot()
 
 
-def test_what_was_said_before_counts_as_seen() -> None:
+def test_messages_before_join_count_as_seen() -> None:
     world = World()
     world.known(AHMAD)
     world.chat(HUSAM)
@@ -101,7 +101,7 @@ def test_removing_an_agent_closes_its_place_and_cancels_its_queued_run() -> None
     assert world.texts() == ["Hello", "Still there?"]
 
 
-def test_removing_somebody_who_is_not_there_changes_nothing() -> None:
+def test_remove_member_who_is_not_in_the_chat_changes_nothing() -> None:
     world = World()
     before = world.chat(HUSAM)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)

@@ -69,7 +69,7 @@ def test_an_id_is_its_callers_own_and_without_one_every_chat_is_new(world: World
     assert (ann.status, ann.body["last_seq"]) == (201, 0)
 
 
-def test_who_has_left_the_chat_is_told_nothing_of_it(world: World) -> None:
+def test_open_chat_again_after_leaving_reveals_nothing(world: World) -> None:
     chat = create(world).chat
     world.app.chat_admin.remove_member(TENANT, chat.id, HUSAM.ref, HUSAM.ref)
     with pytest.raises(Conflict, match="has left"):
@@ -78,7 +78,7 @@ def test_who_has_left_the_chat_is_told_nothing_of_it(world: World) -> None:
     assert (answer.status, answer.code) == (409, "conflict")
 
 
-def test_who_is_overtaken_while_opening_gets_the_chat_of_the_other(world: World) -> None:
+def test_concurrent_open_returns_the_chat_that_was_stored_first(world: World) -> None:
     table = rival(world)
     others: list[Opened] = []
     table.before = ("META", lambda: others.append(create(world)))

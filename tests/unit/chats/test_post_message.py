@@ -206,7 +206,7 @@ def test_the_timeline_never_runs_backwards_when_clocks_disagree() -> None:
     assert world.post("Before?", AHMAD).message.created_at == NOON
 
 
-def test_what_rides_along_is_committed_with_the_message_or_stops_it() -> None:
+def test_extra_writes_commit_with_the_message_or_prevent_it() -> None:
     world = World()
     world.chat(HUSAM, AHMAD)
     mark = Key("acme#X", "Y")

@@ -167,7 +167,7 @@ def test_a_row_that_points_nowhere_is_passed_over() -> None:
 # ---------------------------------------------------------------------- unread
 
 
-def test_unread_is_what_came_after_the_last_message_seen() -> None:
+def test_unread_counts_messages_after_the_last_seen_one() -> None:
     world = World()
     world.chat(HUSAM, AHMAD)
     world.post("One", HUSAM)
@@ -227,7 +227,7 @@ def test_a_page_of_chats_costs_two_reads_however_many_there_are(chats: int) -> N
 
 
 @pytest.mark.parametrize("erased", [False, True])
-def test_a_mark_is_set_for_nobody_who_goes_at_that_very_moment(
+def test_mark_as_read_during_concurrent_leave_writes_nothing(
     monkeypatch: pytest.MonkeyPatch, *, erased: bool
 ) -> None:
     world = World()

@@ -103,7 +103,7 @@ def test_successes_between_do_not_make_failures_good() -> None:
     assert thing.state() == "open"
 
 
-def test_half_open_it_lets_one_call_try_and_closes_when_that_succeeds() -> None:
+def test_half_open_breaker_admits_one_probe_and_closes_on_success() -> None:
     thing = opened()
     thing.clock.advance(29.9)
     assert thing.state() == "open"
@@ -164,7 +164,7 @@ def test_a_bug_in_the_call_that_tries_says_nothing_and_the_next_one_tries() -> N
     assert thing.ask() == "fine"
 
 
-def test_a_call_that_never_came_back_from_trying_does_not_keep_it_open_for_good() -> None:
+def test_lost_probe_does_not_keep_the_breaker_open() -> None:
     thing = opened()
     thing.clock.advance(30)
 
@@ -178,7 +178,7 @@ def test_a_call_that_never_came_back_from_trying_does_not_keep_it_open_for_good(
     assert thing.breaker.call(hang) == "fine"
 
 
-def test_what_began_before_it_opened_does_not_keep_it_open_or_close_it() -> None:
+def test_call_from_before_opening_does_not_change_the_breaker() -> None:
     thing = Dependency()
 
     def late(error: SkeinError | None) -> str:
@@ -212,7 +212,7 @@ def test_where_slowness_is_a_fault_slow_calls_open_it_though_their_results_are_u
 
 
 @given(st.lists(st.tuples(st.floats(0, 40), st.booleans()), max_size=60))
-def test_it_opens_exactly_when_five_failures_fell_within_the_window(
+def test_breaker_opens_exactly_after_five_failures_within_the_window(
     story: list[tuple[float, bool]],
 ) -> None:
     thing = Dependency()

@@ -106,7 +106,7 @@ def test_our_own_errors_keep_their_words() -> None:
     assert in_our_words(Unavailable("the table is gone")) == "Unavailable: the table is gone"
 
 
-def test_what_is_told_to_the_model_quotes_it_and_is_left_out() -> None:
+def test_tool_errors_are_logged_without_their_text() -> None:
     assert in_our_words(Correctable(f"you have no tool {SECRET!r}")) == "Correctable"
 
 
@@ -140,7 +140,7 @@ def test_a_line_holds_neither_words_nor_notes_of_an_error_nor_numbers() -> None:
     assert "PHONE#+1555***0006" in told
 
 
-def test_a_line_says_what_it_belongs_to() -> None:
+def test_log_line_contains_the_correlation_id() -> None:
     assert "correlation_id" not in line()
     with correlated("req-1"):
         assert '"correlation_id":"req-1"' in line()

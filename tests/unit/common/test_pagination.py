@@ -134,7 +134,7 @@ def test_pages_together_are_the_whole_list(names: list[str], limit: int) -> None
     assert seen == sorted(names)
 
 
-def test_a_list_goes_on_where_it_was_though_its_last_row_is_gone() -> None:
+def test_list_continues_after_its_last_row_was_deleted() -> None:
     world = World()
     for name in "abcd":
         world.agent(f"agt_{name}", name)

@@ -117,7 +117,7 @@ def test_a_time_that_has_passed_is_refused(text: str) -> None:
         "0001-01-01T00:00+23:00",
     ],
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(Unprocessable, match="scheduled_at must be a time"):
         moment_of(text, BERLIN, NOON)
 
@@ -128,7 +128,7 @@ def test_a_time_more_than_ten_years_ahead_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "Mars/Olympus", "../etc/passwd", "Europe", "\0", "x" * 5_000])
-def test_what_is_no_time_zone_is_refused(name: str) -> None:
+def test_invalid_time_zone_is_refused(name: str) -> None:
     with pytest.raises(Unprocessable, match="time_zone"):
         zone_of(name)
 
@@ -181,7 +181,7 @@ def test_cron_without_five_fields_is_refused(cron: str) -> None:
 @pytest.mark.parametrize(
     "cron", ["61 * * * *", "* 24 * * *", "* * 0 * *", "a b c d e", "*/0 * * * *", "0 0 30 2 *"]
 )
-def test_what_is_no_cron_is_refused(cron: str) -> None:
+def test_invalid_cron_is_refused(cron: str) -> None:
     with pytest.raises(Unprocessable, match="cron is not valid"):
         next_time(cron, BERLIN, NOON)
 

@@ -125,7 +125,7 @@ def test_a_chat_on_a_line_has_the_seeds_defaults_and_others_keep_theirs() -> Non
         {"tone": "warm"},
     ],
 )
-def test_what_is_out_of_bounds_or_unknown_is_refused_wherever_it_is_said(
+def test_override_out_of_bounds_or_unknown_is_refused_at_every_level(
     said: dict[str, Any],
 ) -> None:
     for kind in (ChatOverridesChange, TenantOverridesChange):
@@ -133,7 +133,7 @@ def test_what_is_out_of_bounds_or_unknown_is_refused_wherever_it_is_said(
             kind.model_validate(said)
 
 
-def test_what_concerns_a_whole_tenant_is_not_for_an_agent_to_say() -> None:
+def test_tenant_override_on_an_agent_is_refused() -> None:
     with pytest.raises(ValidationError):
         ChatOverridesChange.model_validate({"user_tokens_per_day": 1})
     assert TenantOverridesChange(user_tokens_per_day=0).user_tokens_per_day == 0
@@ -217,7 +217,7 @@ class Racing(MemoryTable):
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["the first ever", "later"])
-def test_two_who_change_a_tenants_settings_at_once_are_both_heard(there: bool) -> None:
+def test_concurrent_changes_of_tenant_settings_both_take_effect(there: bool) -> None:
     table = Racing()
     book = TenantSettingsService(table=table, clock=FixedClock(NOON))
     if there:
@@ -229,7 +229,7 @@ def test_two_who_change_a_tenants_settings_at_once_are_both_heard(there: bool) -
     assert book.get(TENANT).said == said
 
 
-def test_what_a_newer_writer_says_is_left_alone() -> None:
+def test_unknown_override_of_a_newer_version_is_kept() -> None:
     world = World()
     book = world.app.tenant_settings
     book.change(TENANT, TenantOverridesChange(message_days=30))
@@ -239,7 +239,7 @@ def test_what_a_newer_writer_says_is_left_alone() -> None:
 
 
 @given(st.dictionaries(st.sampled_from([GAP, "max_context_tokens"]), st.integers(100, 900)))
-def test_what_is_stored_is_what_was_said(said: dict[str, int]) -> None:
+def test_stored_overrides_equal_the_given_ones(said: dict[str, int]) -> None:
     world = World()
     world.app.tenant_settings.change(TENANT, TenantOverridesChange.model_validate(said))
     assert world.app.tenant_settings.get(TENANT).said == said

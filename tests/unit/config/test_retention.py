@@ -57,7 +57,7 @@ def test_messages_go_after_their_days_and_numbers_stay_dense() -> None:
     assert [message["seq"] for message in page["items"]] == [3]
 
 
-def test_what_has_expired_is_shown_to_no_agent() -> None:
+def test_expired_messages_are_not_shown_to_agents() -> None:
     world = keeping(message_days=1)
     chat_id = opened(world)
     world.post("The word is mango", HUSAM, chat_id=chat_id)
@@ -69,7 +69,7 @@ def test_what_has_expired_is_shown_to_no_agent() -> None:
     assert "mango" not in told
 
 
-def test_what_a_container_has_kept_of_it_is_shown_to_no_agent_either() -> None:
+def test_expired_messages_in_the_cache_are_not_shown_to_agents() -> None:
     world = keeping(message_days=1, context_cache_seconds=86_400)
     chat_id = opened(world)
     world.post("The word is mango", HUSAM, chat_id=chat_id)
@@ -84,7 +84,7 @@ def test_what_a_container_has_kept_of_it_is_shown_to_no_agent_either() -> None:
     assert "mango" not in told
 
 
-def test_a_message_whose_time_has_passed_may_be_posted_anew_under_its_id() -> None:
+def test_client_id_of_an_expired_message_can_be_posted_again() -> None:
     world = keeping(message_days=1)
     chat_id = opened(world)
     first = world.post("Hello", HUSAM, chat_id=chat_id, client_id="c1")
@@ -135,7 +135,7 @@ def test_texts_go_with_their_deliveries() -> None:
 
 
 @pytest.mark.parametrize("said", [{}, {"message_days": None, "run_days": None}])
-def test_without_a_word_of_the_tenant_everything_is_kept_for_good(
+def test_messages_and_runs_without_retention_never_expire(
     said: dict[str, int | None],
 ) -> None:
     world = keeping(**said)

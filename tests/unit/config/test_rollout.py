@@ -76,7 +76,7 @@ def test_the_same_person_gets_the_same_answer_and_more_percent_leave_nobody_out(
     assert not rollout(context_rollout_percent=0).includes(user_id, NOTHING)
 
 
-def test_a_person_stays_in_their_share_for_good() -> None:
+def test_rollout_share_of_a_person_is_stable() -> None:
     """Changing the hash would take context from people who have it."""
     assert [share_of(f"usr_{n}") for n in range(4)] == [1600, 8059, 4782, 5063]
 

@@ -109,7 +109,7 @@ def test_a_short_text_is_one_part() -> None:
     assert split_text(" See you at ten. Bring water. ") == ("See you at ten. Bring water.",)
 
 
-def test_what_no_phone_can_show_is_left_out() -> None:
+def test_characters_that_phones_cannot_show_are_left_out() -> None:
     assert split_text("Run\x00 5 km\x1b\x7f!\nRest.") == ("Run 5 km!\nRest.",)
 
 
@@ -167,7 +167,7 @@ def test_a_word_longer_than_a_part_is_cut_between_characters() -> None:
         "\u2764\ufe0f",
     ],
 )
-def test_what_a_reader_takes_for_one_character_stays_whole(character: str) -> None:
+def test_grapheme_clusters_are_not_split(character: str) -> None:
     for limit in range(units(character), 3 * units(character)):
         for part in split_text(character * 9, limit):
             assert part == character * (len(part) // len(character))

@@ -277,7 +277,7 @@ def test_an_old_opt_out_report_does_not_undo_a_start() -> None:
     assert world.membership(person()).sms_opted_out_at is None
 
 
-def test_who_has_left_the_chat_gets_no_more_texts() -> None:
+def test_person_who_left_the_chat_gets_no_sms() -> None:
     world = Texting()
     job = world.say()
     world.table.write(Update(world.membership(person()).key, set={"left_seq": 1}))
@@ -322,7 +322,7 @@ def test_callbacks_that_come_at_once_are_all_recorded() -> None:
     assert world.delivery(job).status == "delivered"
 
 
-def test_a_report_of_what_does_not_exist_is_not_found() -> None:
+def test_status_report_of_unknown_delivery_is_not_found() -> None:
     world = Texting()
     job = world.say()
     world.deliver(job)

@@ -130,6 +130,6 @@ def test_an_error_that_stays_is_not_tried_again(code: int | None) -> None:
 
 
 @pytest.mark.parametrize("status", ["pending", "queued", "sent", "delivered"])
-def test_what_is_not_unclear_is_not_given_up_for_it(status: PartStatus) -> None:
+def test_part_with_known_outcome_is_not_given_up(status: PartStatus) -> None:
     part = DeliveryPart(body="hi", segments=1, status=status, tries=1)
     assert given_up(part) == looked_at_later(part, LATER) == not_taken(part, NOW) == part

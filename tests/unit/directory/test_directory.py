@@ -59,7 +59,7 @@ def test_an_agent_is_made_with_the_defaults_of_the_design() -> None:
     assert (agent.time_zone, agent.max_prompt_tokens, agent.model) == ("UTC", None, None)
 
 
-def test_a_change_touches_only_what_it_names() -> None:
+def test_change_touches_only_the_given_fields() -> None:
     world = World()
     before = world.agent(model="gpt-x", system_prompt="Be kind.")
     world.table.write(Update(before.key, set={"from_a_newer_writer": 1}))
@@ -71,7 +71,7 @@ def test_a_change_touches_only_what_it_names() -> None:
     assert item["from_a_newer_writer"] == 1
 
 
-def test_null_leaves_alone_what_cannot_be_null() -> None:
+def test_null_keeps_fields_that_cannot_be_null() -> None:
     world = World()
     before = world.agent(system_prompt="Be kind.")
     change = AgentChange(name=None, system_prompt=None, enabled_tools=None)
@@ -105,7 +105,7 @@ def test_a_deleted_agent_is_gone_for_operators_but_its_record_stays() -> None:
     assert Agent.from_item(item).deleted_at is not None
 
 
-def test_what_belongs_to_another_tenant_is_not_there() -> None:
+def test_records_of_another_tenant_are_not_found() -> None:
     world = World()
     world.agent()
     world.line()

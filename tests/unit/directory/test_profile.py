@@ -81,7 +81,7 @@ def test_a_profile_does_not_grow_without_end() -> None:
         {"time_zone": "Asia/Amman"},
     ],
 )
-def test_a_field_that_is_known_holds_what_it_should(profile: dict[str, Any]) -> None:
+def test_known_profile_field_requires_its_type(profile: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="profile"):
         UserChange(profile=profile)
 
@@ -176,7 +176,7 @@ def test_one_long_value_crowds_out_no_other() -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [("goals", "run"), ("goals", ["run", "swim"]), ("skill_level", "new")]
 )
-def test_an_agent_writes_down_what_it_is_told(field: str, value: Any) -> None:
+def test_agent_updates_an_allowed_profile_field(field: str, value: Any) -> None:
     world = talking(notes(field, value))
     known(world, profile={"pets": "a cat"})
     run = asked(world)
@@ -222,7 +222,9 @@ def test_null_takes_a_field_away() -> None:
         ("skill_level", ["new"], "skill_level"),
     ],
 )
-def test_what_an_agent_may_not_write_down_it_can_correct(field: str, value: Any, why: str) -> None:
+def test_update_of_a_forbidden_profile_field_is_correctable(
+    field: str, value: Any, why: str
+) -> None:
     world = talking(notes(field, value))
     before = known(world)
     run = asked(world)

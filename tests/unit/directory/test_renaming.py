@@ -57,7 +57,7 @@ def test_a_person_is_called_by_a_new_name_in_all_their_chats(world: World) -> No
     }
 
 
-def test_what_was_said_stays_as_it_was_said_and_what_is_said_bears_the_new_name(
+def test_rename_keeps_old_messages_and_names_new_ones(
     world: World,
 ) -> None:
     world.post("Before", ANN)
@@ -141,7 +141,7 @@ def test_jobs_are_seen_only_when_the_change_is_surely_made(world: World) -> None
     assert {waiting.due_at for waiting in world.queues.waiting("upkeep")} == {earliest}
 
 
-def test_who_has_left_is_left_alone_and_who_is_being_erased_keeps_their_name(
+def test_rename_skips_former_members_and_users_in_erasure(
     world: World,
 ) -> None:
     world.app.chat_admin.remove_member(TENANT, "chat_1", BEN.ref, ANN.ref)

@@ -39,7 +39,7 @@ def test_phone_numbers_are_stored_in_one_form(given: str, stored: str) -> None:
         "whatsapp:+15005550006",
     ],
 )
-def test_what_is_no_phone_number_is_refused(given: str) -> None:
+def test_invalid_phone_number_is_refused(given: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - pydantic turns any into a 422
         e164(given)
 
@@ -52,7 +52,7 @@ def test_iana_time_zones_are_accepted(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "Mars/Base", "America", "../../etc/passwd", "/etc/localtime", "UTC\0", "+02:00"]
 )
-def test_what_is_no_time_zone_is_refused(name: str) -> None:
+def test_invalid_time_zone_is_refused(name: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - pydantic turns any into a 422
         iana_time_zone(name)
 

@@ -106,7 +106,7 @@ def test_after_a_new_secret_the_old_one_counts_no_more(world: World) -> None:
 # ---------------------------------------------------------------------- heard
 
 
-def test_a_delivery_wakes_each_agent_with_what_was_said(world: World) -> None:
+def test_webhook_starts_one_run_per_agent_with_its_payload(world: World) -> None:
     source = jira(world, "agt_a", "agt_b")
     run_ids = deliver(world, source)
     runs = [*woken(world, "agt_a"), *woken(world, "agt_b")]
@@ -144,7 +144,7 @@ def test_the_same_words_at_another_time_are_another_delivery(world: World) -> No
     assert len(woken(world)) == 2
 
 
-def test_what_could_not_be_sent_at_once_is_due_a_little_later(world: World) -> None:
+def test_unsent_jobs_of_a_webhook_are_due_later(world: World) -> None:
     deliver(world, jira(world))
     world.queues.ready("turns")
     world.clock.advance(61)
@@ -220,6 +220,6 @@ def test_numbers_and_escapes_stay_as_they_came() -> None:
         "[1]".encode("utf-16"),
     ],
 )
-def test_what_is_no_json_is_refused(body: bytes) -> None:
+def test_webhook_without_json_is_refused(body: bytes) -> None:
     with pytest.raises(Invalid):
         compact_json(body)

@@ -154,7 +154,7 @@ def test_a_line_that_leads_to_another_agent_starts_a_new_chat() -> None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_who_opens_the_chat_a_moment_later_finds_it_open(
+def test_concurrent_open_finds_the_chat_of_the_first_sms(
     known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = world()
@@ -175,7 +175,7 @@ def test_who_opens_the_chat_a_moment_later_finds_it_open(
     assert [quicker[0].message.seq, later.message.seq] == [1, 2]
 
 
-def test_who_opted_out_stays_so_when_another_agent_takes_the_line_over() -> None:
+def test_opt_out_stays_after_the_line_moves_to_another_agent() -> None:
     here = world()
     receive(here, "STOP", sid="SM1")
     here.agent("agt_b", "Tutor")
@@ -223,7 +223,7 @@ def test_a_number_that_is_no_line_is_not_found_and_nothing_is_stored() -> None:
     assert here.table.get(PhoneOwner.key_of(TENANT, PHONE)) is None
 
 
-def test_a_line_whose_agent_is_gone_takes_no_new_callers() -> None:
+def test_line_of_a_deleted_agent_refuses_new_callers() -> None:
     here = world()
     here.agent(deleted_at=NOON)
     with pytest.raises(NotFound):
@@ -234,7 +234,7 @@ def test_a_line_whose_agent_is_gone_takes_no_new_callers() -> None:
 @pytest.mark.parametrize(
     "sender", ["12345", "TWILIO", "whatsapp:+15005550100", "", "+1500", "+1 500 555 0100 ext. 5"]
 )
-def test_who_has_no_full_phone_number_is_refused(sender: str) -> None:
+def test_sms_from_invalid_phone_number_is_refused(sender: str) -> None:
     here = world()
     with pytest.raises(Unprocessable, match="form"):
         receive(here, sender=sender)
@@ -266,7 +266,7 @@ def test_stop_is_recorded_and_wakes_nobody(body: str) -> None:
     assert here.runs(posted.message.chat_id) == []
 
 
-def test_start_lets_texts_through_again() -> None:
+def test_start_keyword_enables_sms_again() -> None:
     here = world()
     receive(here, "stop", sid="SM1")
     posted = receive(here, "START", sid="SM2")

@@ -13,7 +13,7 @@ def test_ordinary_words_are_for_the_agent(body: str) -> None:
 @pytest.mark.parametrize(
     ("told", "keyword"), [("STOP", "stop"), ("START", "start"), ("HELP", "help"), ("stop", "stop")]
 )
-def test_what_twilio_says_a_text_is_settles_it(told: str, keyword: str) -> None:
+def test_opt_out_type_of_twilio_decides_the_keyword(told: str, keyword: str) -> None:
     assert keyword_in("arr\u00eat", told=told, opted_out=False) == keyword
     assert keyword_in("stop", told=told, opted_out=False) == keyword
 

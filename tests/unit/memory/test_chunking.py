@@ -108,7 +108,7 @@ def test_a_chunk_is_as_full_as_it_can_be() -> None:
     assert [len(chunk.pieces) for chunk in cut([9] * 25, 100)] == [10, 10, 5]
 
 
-def test_the_last_chunk_passes_what_holds_no_words() -> None:
+def test_last_chunk_covers_messages_without_text() -> None:
     assert cut([5, 5], 100, until=9)[-1].mark == Mark(9)
 
 

@@ -130,7 +130,7 @@ def test_a_quiet_chat_is_consolidated_and_then_due_no_more() -> None:
     assert len(world.model.memory_requests) == 1
 
 
-def test_what_is_said_afterwards_is_consolidated_next_and_nothing_twice() -> None:
+def test_later_messages_are_consolidated_next_and_none_twice() -> None:
     world = group()
     world.post("First things", HUSAM)
     quiet(world)
@@ -227,7 +227,7 @@ def test_more_than_a_page_of_due_chats_are_all_found() -> None:
     assert world.find_quiet() == 0
 
 
-def test_what_could_not_be_moved_on_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_due_pointer_does_not_block_other_chats(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     for number in range(3):
         beside = Consolidation(tenant=TENANT, chat_id=f"chat_{number}")
@@ -244,7 +244,7 @@ def test_what_could_not_be_moved_on_holds_up_nobody(monkeypatch: pytest.MonkeyPa
     assert world.find_quiet() == 1
 
 
-def test_a_finder_stops_when_its_time_is_over_and_the_next_one_goes_on() -> None:
+def test_finder_stops_at_its_deadline_and_the_next_one_continues() -> None:
     world = group()
     world.post("Hello", HUSAM)
     world.clock.advance(7 * 3_600)
@@ -411,7 +411,7 @@ def test_a_memory_that_is_too_long_is_cut() -> None:
     assert [len(text) for text in texts(world)] == [10_000]
 
 
-def test_what_is_remembered_already_is_not_stored_again() -> None:
+def test_duplicate_memory_is_not_stored() -> None:
     world = group()
     world.model.memories.append(remembers("Husam leads sales.", journal=("Husam is late.",)))
     world.post("Hello", HUSAM)
@@ -437,7 +437,7 @@ def test_a_double_within_one_answer_is_stored_once_as_core() -> None:
     assert [(m.kind, m.text) for m in world.memories()] == [("core", "The same")]
 
 
-def test_what_was_in_the_journal_moves_to_core() -> None:
+def test_journal_entry_is_replaced_by_core_memory() -> None:
     world = group()
     world.model.memories.extend(
         [remembers(journal=("Husam is late.",)), remembers("Husam is late")]
@@ -564,7 +564,7 @@ def test_a_short_message_of_which_too_much_is_remembered_counts_as_a_failure() -
     assert "41 entries" in str(world.consolidations()[0].failure)
 
 
-def test_what_is_remembered_is_counted_as_usage_of_the_day() -> None:
+def test_consolidation_tokens_count_as_usage_of_the_day() -> None:
     world = group()
     world.post("Hello", HUSAM)
     world.drain()
@@ -595,7 +595,7 @@ def test_a_failure_leaves_the_mark_and_is_tried_again_next_hour(failure: Any) ->
     assert world.membership(COACH).consolidation_failures == 0
 
 
-def test_other_agents_of_the_chat_go_on() -> None:
+def test_other_agents_of_the_chat_continue() -> None:
     world = group(COACH, ANALYST)
     world.model.memories.extend([Unavailable("503"), remembers("Late")])
     world.post("Hello", HUSAM)
@@ -647,7 +647,7 @@ def test_a_stuck_agent_is_not_tried_early_because_others_have_something_new() ->
     assert world.membership(COACH).consolidated_seq == 2
 
 
-def test_when_time_runs_out_a_fresh_job_goes_on() -> None:
+def test_consolidation_out_of_time_continues_in_a_new_job() -> None:
     world = group(settings=Settings(consolidation_chunk_tokens=1_000))
 
     def slow(_: ModelRequest) -> str:
@@ -681,7 +681,7 @@ def test_somebody_may_want_it_now_however_busy_the_chat_and_even_if_it_is_off() 
     assert world.app.consolidation_requests.request(TENANT, "chat_1").agents == 0
 
 
-def test_what_is_said_after_the_request_waits_until_the_chat_is_quiet() -> None:
+def test_messages_after_the_request_wait_until_the_chat_is_idle() -> None:
     world = group()
     world.post("Hello", HUSAM)
     world.app.consolidation_requests.request(TENANT, "chat_1")
@@ -852,7 +852,7 @@ def test_what_is_learnt_elsewhere_as_they_are_written_is_not_stored_twice(
     assert sorted(texts(world)) == ["Ahmad pays late", "net-60."]
 
 
-def test_what_another_worker_has_remembered_meanwhile_is_not_stored_again(
+def test_memory_of_concurrent_worker_is_not_stored_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = group()
@@ -864,7 +864,7 @@ def test_what_another_worker_has_remembered_meanwhile_is_not_stored_again(
     assert texts(world) == []
 
 
-def test_what_an_erasure_has_overtaken_is_not_stored() -> None:
+def test_consolidation_overtaken_by_erasure_stores_nothing() -> None:
     world = group()
     world.post("Net-60 for Ahmad", HUSAM)
     world.drain()
@@ -882,7 +882,7 @@ def test_what_an_erasure_has_overtaken_is_not_stored() -> None:
     assert world.clock.slept == []
 
 
-def test_an_agent_that_comes_back_goes_on_from_there() -> None:
+def test_returning_agent_continues_from_its_watermark() -> None:
     world = group()
     world.post("Before", HUSAM)
     quiet(world)

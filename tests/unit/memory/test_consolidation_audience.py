@@ -40,7 +40,7 @@ def asked(world: World, number: int = -1) -> str:
     return "\n".join(m.content for m in world.model.memory_requests[number].messages)
 
 
-def test_what_is_said_in_private_is_kept_for_those_who_were_there() -> None:
+def test_memory_from_private_chat_is_limited_to_its_audience() -> None:
     world = private(HUSAM, ANN)
     world.model.memories.append(core("A secret"))
     world.post("Hello", HUSAM)
@@ -57,7 +57,7 @@ def test_a_direct_chats_memories_are_its_persons() -> None:
     assert audiences(world, "user:usr_husam") == {"A secret": ("usr_husam",)}
 
 
-def test_chunks_end_where_somebody_joined_and_each_is_for_those_who_heard_it() -> None:
+def test_chunks_end_at_a_join_and_have_their_own_audience() -> None:
     world = private(HUSAM)
     world.model.memories.extend([core("Before Ann"), core("With Ann"), core("With Bob")])
     world.post("One", HUSAM)
@@ -104,7 +104,7 @@ def test_in_an_open_chat_nothing_private_is_shown() -> None:
     assert "A secret" not in asked(world)
 
 
-def test_what_nobody_is_left_to_hear_of_is_passed_over_without_asking() -> None:
+def test_chunk_without_remaining_audience_is_skipped_without_model_call() -> None:
     world = private(HUSAM, ANN)
     world.post("One", HUSAM)
     world.post("Two", ANN)
@@ -121,7 +121,7 @@ def test_what_nobody_is_left_to_hear_of_is_passed_over_without_asking() -> None:
     assert world.membership(COACH).consolidated_seq == 3
 
 
-def test_who_joins_while_the_agent_thinks_is_not_told() -> None:
+def test_member_who_joins_during_the_model_call_is_not_in_the_audience() -> None:
     world = private(HUSAM)
 
     def meanwhile(_: ModelRequest) -> str:
@@ -135,7 +135,7 @@ def test_who_joins_while_the_agent_thinks_is_not_told() -> None:
     assert audiences(world) == {"Before Ann": ("usr_husam",)}
 
 
-def test_what_is_known_openly_is_not_taken_away_in_private() -> None:
+def test_private_consolidation_does_not_supersede_open_memory() -> None:
     world = private(HUSAM)
     owner = Owner(tenant=TENANT, agent_id=COACH.id, audience=OPEN)
     world.app.memories.add(owner, "Husam leads sales.", "core", made_by="api")

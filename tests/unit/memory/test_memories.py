@@ -72,7 +72,7 @@ def test_the_same_effect_again_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("kind", ["core", "journal"])
-def test_what_was_forgotten_is_not_remembered_by_a_retry(kind: str) -> None:
+def test_retry_does_not_restore_a_forgotten_memory(kind: str) -> None:
     world = World()
     add(world, memory_id="mem_1", kind=kind)
     forgotten = world.app.memories.forget(OWNER.reach, "mem_1")
@@ -80,7 +80,7 @@ def test_what_was_forgotten_is_not_remembered_by_a_retry(kind: str) -> None:
     assert live(world) == []
 
 
-def test_what_was_forgotten_may_be_learnt_anew() -> None:
+def test_forgotten_memory_can_be_added_again() -> None:
     world = World()
     world.app.memories.forget(OWNER.reach, add(world).id)
     add(world)
@@ -121,7 +121,7 @@ def test_a_faded_entry_is_no_double() -> None:
     assert len(keys(world)) == 2
 
 
-def test_two_who_add_the_same_at_the_same_time_leave_one_memory() -> None:
+def test_concurrent_adds_of_the_same_text_store_one_memory() -> None:
     table = MeanwhileTable()
     world = World(overrides={"table": table})
     world.table = table
@@ -155,7 +155,7 @@ def test_the_id_of_an_effect_is_the_same_on_every_attempt_and_in_the_order_of_ti
 # ---------------------------------------------------------------------- removed and brought back
 
 
-def test_what_was_removed_is_out_of_the_way_and_comes_back_as_it_was() -> None:
+def test_removed_memory_is_hidden_and_restored_unchanged() -> None:
     world = World()
     memory = add(world)
     world.clock.advance(60)
@@ -171,7 +171,7 @@ def test_what_was_removed_is_out_of_the_way_and_comes_back_as_it_was() -> None:
     assert world.app.memories.restore(OWNER.reach, memory.id) == back
 
 
-def test_what_has_given_way_can_be_brought_back_beside_what_took_its_place() -> None:
+def test_superseded_memory_can_be_restored_beside_its_successor() -> None:
     world = World()
     note = add(world, kind="journal")
     add(world, kind="core")
@@ -189,7 +189,7 @@ def test_a_faded_entry_that_is_brought_back_is_on_record_and_not_remembered() ->
     assert live(world) == []
 
 
-def test_only_operators_remove_what_is_constitutional() -> None:
+def test_only_operators_can_remove_a_constitutional_memory() -> None:
     world = World()
     law = add(world, constitutional=True)
     with pytest.raises(Conflict, match="constitutional"):
@@ -285,7 +285,7 @@ def test_a_private_memory_is_shown_only_where_all_were_there() -> None:
     assert live(world) == ["Open"]
 
 
-def test_what_may_not_be_shown_can_neither_be_read_nor_forgotten() -> None:
+def test_memory_that_may_not_be_shown_cannot_be_read_or_forgotten() -> None:
     world = World()
     memory = add(world, owner=PRIVATE)
     for where in (reach("usr_cem"), reach("usr_ann").model_copy(update={"readers": OPEN})):

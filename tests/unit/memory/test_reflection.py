@@ -121,7 +121,7 @@ def test_open_and_private_entries_are_jobs_of_their_own() -> None:
     assert scopes == {None, "user:usr_husam"}
 
 
-def test_what_failed_is_found_again_the_next_day_and_then_fades() -> None:
+def test_failed_reflection_is_retried_the_next_day_until_entries_fade() -> None:
     world = coached()
     world.model.reflections.extend([Unavailable("503")] * 3)
     remembered(world, "Ana runs on Fridays")
@@ -135,7 +135,7 @@ def test_what_failed_is_found_again_the_next_day_and_then_fades() -> None:
     assert [record.failure for record in records(world)] == ["Unavailable"] * 3
 
 
-def test_what_was_considered_and_left_is_not_found_again() -> None:
+def test_considered_journal_entry_is_not_due_again() -> None:
     world = coached()
     remembered(world, "Ana runs on Fridays")
     five_days_later(world).find_fading()
@@ -293,7 +293,7 @@ def test_what_is_wanted_beyond_ten_is_asked_about_again_the_next_day() -> None:
     assert set(core(world)) == {f"fact {n}" for n in range(15)}
 
 
-def test_what_it_knows_for_good_is_not_promoted_again() -> None:
+def test_journal_entry_that_duplicates_core_memory_is_not_promoted() -> None:
     world = coached()
     world.model.reflections.append(promotes(1, 2, 3))
     remembered(world, "Ana runs on Fridays.", kind="core")
@@ -406,7 +406,7 @@ def test_a_deleted_agent_is_not_asked() -> None:
     assert world.model.reflection_requests == []
 
 
-def test_what_there_is_no_time_for_comes_the_next_day() -> None:
+def test_reflection_without_time_left_is_due_the_next_day() -> None:
     world = coached()
     remembered(world, *(f"fact {n}" for n in range(31)))
     five_days_later(world)

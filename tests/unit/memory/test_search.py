@@ -58,7 +58,7 @@ def test_of_equally_good_ones_the_newest_comes_first() -> None:
     assert [m.text[:3] for m in best_of(backwards, "tea", 2)] == ["Ann", "Ben"]
 
 
-def test_only_what_shares_a_word_is_found() -> None:
+def test_search_finds_only_memories_that_share_a_word() -> None:
     assert found("tea", "Ann likes coffee", "Steam is hot") == []
     assert found("", "Ann likes coffee") == []
     assert found("?!", "What?!") == []
@@ -136,7 +136,7 @@ def test_another_form_of_an_english_word_is_found(query: str, text: str) -> None
     assert found(query, "Something else altogether", text) == [text]
 
 
-def test_who_shares_a_word_comes_before_all_who_share_a_stem() -> None:
+def test_exact_word_matches_rank_before_stem_matches() -> None:
     texts = ["She swims and swims", "Swims!", "A long text in which somewhere she is swimming"]
     assert found("swimming", *texts) == [texts[2], texts[1], texts[0]]
     assert found("swimming", *texts, limit=1) == [texts[2]]

@@ -61,7 +61,7 @@ def texts(memories: Sequence[Memory]) -> list[str]:
     return [memory.text for memory in memories]
 
 
-def test_what_is_remembered_says_what_it_rests_on() -> None:
+def test_stored_memory_names_its_source_messages() -> None:
     world = World()
     assert keep(world, journal("Ann is away"), core("Ann likes tea")).kept == Kept(
         core=1, journal=1
@@ -76,7 +76,7 @@ def test_nothing_is_written_for_nothing() -> None:
     assert keep(World()) == Remembered()
 
 
-def test_what_is_remembered_already_is_counted_and_not_stored() -> None:
+def test_duplicate_memory_is_counted_and_not_stored() -> None:
     world = World()
     keep(world, core("Ann likes tea"), journal("Ann is away"))
     again = keep(world, core("ann likes TEA."), journal("Ann likes tea"), journal("Ann is away!"))
@@ -148,7 +148,7 @@ def test_a_constitutional_one_never_gives_way() -> None:
     assert sorted(texts(live(world))) == ["Be kind", "Be rude"]
 
 
-def test_what_is_open_does_not_give_way_to_what_is_said_in_private() -> None:
+def test_open_memory_is_not_superseded_by_a_private_one() -> None:
     world = World()
     keep(world, core("Ann likes tea"))
     [old] = live(world)

@@ -120,7 +120,7 @@ def test_ticks_of_other_shards_share_the_work_and_together_leave_nothing() -> No
     assert len(set(due.sent)) == 200
 
 
-def test_what_has_been_due_longest_comes_first() -> None:
+def test_oldest_due_items_are_dispatched_first() -> None:
     due = Due()
     due.put(BATCH)
     due.tick()

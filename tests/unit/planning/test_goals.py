@@ -217,7 +217,7 @@ def test_a_private_goal_is_shown_only_where_all_were_there() -> None:
     assert shown(OWNER.reach) == {"goal_open"}
 
 
-def test_what_may_not_be_shown_cannot_be_ended_either() -> None:
+def test_ending_a_goal_that_may_not_be_shown_is_refused() -> None:
     world = World()
     set_goal(world, owner=PRIVATE)
     for where in (reach("usr_cem"), reach("usr_ann").model_copy(update={"readers": OPEN})):

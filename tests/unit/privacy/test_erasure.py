@@ -71,7 +71,7 @@ def test_an_erased_person_is_found_nowhere(planted: World) -> None:
     assert planted.app.erasures.get(TENANT, erasure.id) == erasure
 
 
-def test_what_others_said_stays_and_numbers_stay_dense(planted: World) -> None:
+def test_erasure_keeps_messages_of_others_and_dense_numbers(planted: World) -> None:
     before = {chat_id: planted.messages(chat_id) for chat_id in (OPEN, PRIVATE, ELSEWHERE, BENS)}
     erase(planted)
     for chat_id, messages in before.items():
@@ -99,7 +99,7 @@ def test_runs_stay_as_figures(planted: World) -> None:
             assert run.steps_taken == was.steps_taken
 
 
-def test_after_an_erasure_what_is_left_is_summed_up_and_remembered_anew(planted: World) -> None:
+def test_erasure_renews_summaries_and_memories_from_the_rest(planted: World) -> None:
     erase(planted)
     asked = len(planted.model.memory_requests)
     for _ in range(3):
@@ -246,7 +246,7 @@ def test_a_run_in_flight_writes_nothing_after_the_first_sweep() -> None:
     assert traces(late.world) == {}
 
 
-def test_what_a_run_elsewhere_still_writes_goes_with_the_second_sweep() -> None:
+def test_second_sweep_erases_late_writes_of_other_runs() -> None:
     late = InFlight(
         calls(("set_goal", {"text": f"Zoë Quill: {MARK}"})),
         calls(("read_messages", {"chat_id": OPEN})),

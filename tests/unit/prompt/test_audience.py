@@ -163,7 +163,7 @@ def test_nothing_can_be_entered_stopped_ended_or_let_go_from_where_it_must_not_b
     assert waiting.id not in world.model.requests[-1].messages[0].content
 
 
-def test_of_a_run_in_the_open_what_it_sent_in_private_stays_private() -> None:
+def test_private_messages_of_an_open_run_stay_private() -> None:
     house = House((OPEN, HUSAMS, SARAHS))
     world = house.world
     world.model.script.append(says("About your surgery", chat_id=SARAHS.id))
@@ -205,14 +205,14 @@ def _pair() -> House:
 AHMADS = Place("ahmad", (AHMAD,), direct=True)
 
 
-def test_whoever_joins_late_was_not_there_before() -> None:
+def test_late_member_is_not_in_the_earlier_audience() -> None:
     house = _pair()
     seen = house.snoops(AHMADS)
     assert "TITLE-pair" in seen
     assert not any(f"{mark}-pair" in seen for mark in MARKS if mark != "TITLE")
 
 
-def test_what_is_said_after_somebody_joined_is_theirs_as_well() -> None:
+def test_messages_after_join_belong_to_the_new_member_too() -> None:
     house = _pair()
     house.world.post("Welcome", HUSAM, chat_id="chat_pair")
     house.world.model.script.append(
@@ -235,7 +235,7 @@ def test_goals_and_plans_from_before_somebody_joined_are_shown_to_them_nowhere()
     assert '- "PLAN-pair"' not in seen
 
 
-def test_whoever_left_is_shown_nothing_more() -> None:
+def test_former_member_is_shown_nothing_after_leaving() -> None:
     house = House((PAIR, AHMADS))
     house.world.app.chat_admin.remove_member(TENANT, PAIR.id, HUSAM.ref, AHMAD.ref)
     seen = house.snoops(AHMADS)
@@ -243,7 +243,7 @@ def test_whoever_left_is_shown_nothing_more() -> None:
     assert "SAID-pair" not in seen
 
 
-def test_the_chat_knows_who_joined_late_and_forgets_who_left() -> None:
+def test_chat_records_late_members_and_drops_former_ones() -> None:
     world = World()
     world.chat(HUSAM)
     chat_admin = world.app.chat_admin
@@ -297,7 +297,7 @@ def test_may_show_is_the_rule_of_the_design(source: Audience, destination: Audie
 
 
 @given(one=audiences, other=audiences, place=audiences)
-def test_what_is_made_of_two_things_is_shown_only_where_both_may_be(
+def test_item_made_from_two_sources_is_shown_only_where_both_may_be(
     one: Audience, other: Audience, place: Audience
 ) -> None:
     both = one.narrowed(other)
@@ -311,7 +311,7 @@ def test_what_is_made_of_two_things_is_shown_only_where_both_may_be(
     since=st.integers(1, 8),
     private=st.booleans(),
 )
-def test_the_audience_of_a_span_is_who_is_there_and_was_all_the_time(
+def test_audience_of_a_span_is_members_present_throughout(
     people: set[NamedMember], late: dict[NamedMember, int], since: int, private: bool
 ) -> None:
     chat = Chat(

@@ -39,7 +39,7 @@ def _entries(texts: list[str], current: int | None) -> list[Entry]:
     st.integers(60, 400),
     st.sampled_from([1, 2, 5, 25]),
 )
-def test_what_is_left_fits_keeps_its_order_and_its_current_message(
+def test_trimmed_history_fits_and_keeps_order_and_current_message(
     texts: list[str], data: st.DataObject, limit: int, block: int
 ) -> None:
     current = data.draw(st.integers(1, len(texts)) | st.none())
@@ -112,7 +112,7 @@ def test_a_current_message_that_is_too_long_by_itself_is_cut_too() -> None:
     st.integers(300, 2_000),
     st.sampled_from(["roles", "timeline"]),
 )
-def test_history_and_summary_together_never_exceed_what_is_set(
+def test_history_and_summary_never_exceed_the_token_limit(
     texts: list[str], summary: str | None, most: int, history: Any
 ) -> None:
     world, prompt = _prompt(texts, summary, most, history)

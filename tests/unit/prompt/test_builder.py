@@ -74,7 +74,7 @@ def test_keywords_and_notices_are_never_shown_to_an_agent() -> None:
     assert shown == ["[Husam (human)] Hello"]
 
 
-def test_what_came_with_a_message_is_named() -> None:
+def test_media_of_a_message_are_named() -> None:
     world = _world()
     world.chat(HUSAM, COACH)
     world.post("", HUSAM, media=(Media(url="https://media.example/1", content_type="image/png"),))
@@ -115,7 +115,7 @@ def test_a_chat_on_a_line_gets_a_small_history() -> None:
     assert sizes["CHAT HISTORY"] <= 200
 
 
-def test_a_run_keeps_what_it_was_given() -> None:
+def test_run_stores_its_prompt() -> None:
     world = _world()
     world.chat(HUSAM, COACH)
     world.post("Hello", HUSAM)

@@ -185,7 +185,7 @@ def _asked(message: Message) -> Run:
 
 
 @given(conversations(), hostile())
-def test_a_timeline_reads_back_as_exactly_what_was_said(said: list[Message], title: str) -> None:
+def test_timeline_parses_back_to_the_exact_messages(said: list[Message], title: str) -> None:
     reading = _reading(_chat(title), said, asked=said[-1])
     shown_title, entries = grammar.timeline(
         _section(_prompt(reading, _asked(said[-1])), "CHAT HISTORY")
@@ -518,7 +518,7 @@ def test_other_conversations_read_back_the_newest_first(
 
 
 @given(hostile(), CHAT_IDS, SAYINGS)
-def test_borrowed_context_reads_back_as_exactly_what_was_said(
+def test_borrowed_context_parses_back_to_the_exact_messages(
     title: str, chat_id: str, said: list[tuple[str, str]]
 ) -> None:
     reading = _reading(
@@ -529,7 +529,7 @@ def test_borrowed_context_reads_back_as_exactly_what_was_said(
 
 
 @given(NOTES)
-def test_a_summary_reads_back_as_exactly_what_it_says(text: str) -> None:
+def test_summary_parses_back_to_its_exact_text(text: str) -> None:
     prompt = _prompt(_reading(_chat("Alpha"), before=_pinned(text)), _run(Trigger(type="manual")))
     assert grammar.summary(_section(prompt, "CONVERSATION SUMMARY")) == text
 

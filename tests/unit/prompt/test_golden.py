@@ -96,7 +96,7 @@ def test_other_conversations_say_where_they_stand_if_they_were_active_lately() -
     assert agrees("sections/other_active_conversations", text)
 
 
-def test_who_may_borrow_is_told_how() -> None:
+def test_agent_with_borrow_tool_gets_the_borrowing_hint() -> None:
     scene = Scene(BORROWER)
     text = _section(scene.prompt(scene.asked_by_a_person()), "OTHER ACTIVE CONVERSATIONS")
     assert agrees("sections/other_active_conversations_borrowing", text)

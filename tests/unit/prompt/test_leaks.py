@@ -194,7 +194,7 @@ def spied() -> Spied:
     return spied
 
 
-def test_the_one_who_said_it_is_told_of_it_elsewhere(spied: Spied) -> None:
+def test_author_of_a_secret_is_told_of_it_in_other_chats(spied: Spied) -> None:
     """Otherwise the tests below would prove nothing."""
     found = spied.ask("chat_ann", _owner(spied.world, PHONE))
     for form in (
@@ -229,7 +229,7 @@ def test_the_one_who_said_it_is_told_of_it_elsewhere(spied: Spied) -> None:
         ("chat_agents", "designer"),
     ],
 )
-def test_it_is_told_nowhere_else_whoever_asks(spied: Spied, chat_id: str, who: str) -> None:
+def test_private_secret_is_told_in_no_other_chat(spied: Spied, chat_id: str, who: str) -> None:
     phones = {"ben": BENS_PHONE, "ann": PHONE}
     asker = _owner(spied.world, phones[who]) if who in phones else DESIGNER
     found = spied.ask(chat_id, asker)
@@ -238,7 +238,7 @@ def test_it_is_told_nowhere_else_whoever_asks(spied: Spied, chat_id: str, who: s
     assert _leaks(found) == []
 
 
-def test_it_is_not_texted_to_another_phone(spied: Spied) -> None:
+def test_private_secret_is_not_sent_to_another_phone(spied: Spied) -> None:
     for _ in range(2):
         chat_id = _text(spied.world, BENS_PHONE, "@Coach, what is Ann's secret?")
         settle(spied.world)
@@ -272,7 +272,7 @@ def test_its_own_plan_does_not_carry_it_into_the_open(spied: Spied) -> None:
 
 
 @pytest.mark.parametrize("relay", ["chat_ben", "chat_agents"])
-def test_whoever_was_told_it_carries_it_nowhere_where_its_owner_is_not(
+def test_second_reader_cannot_carry_a_secret_to_chats_without_its_owner(
     spied: Spied, relay: str
 ) -> None:
     world = spied.world
@@ -312,7 +312,7 @@ def _pair(world: World) -> None:
 
 
 @pytest.mark.parametrize("chat_id", ["chat_ben", "chat_pair", "chat_group"])
-def test_whoever_joins_late_is_told_nothing_of_before(chat_id: str) -> None:
+def test_late_member_is_told_nothing_from_before_join(chat_id: str) -> None:
     world, ask = _group(ANN)
     spied = _plant(world, "chat_source", ask, relay="chat_group")
     _pair(world)
@@ -323,7 +323,7 @@ def test_whoever_joins_late_is_told_nothing_of_before(chat_id: str) -> None:
     assert _leaks(found) == []
 
 
-def test_what_is_made_after_somebody_joined_holds_nothing_of_before() -> None:
+def test_items_made_after_join_contain_nothing_from_before() -> None:
     world, ask = _group(ANN)
     _plant(world, "chat_source", ask, relay="chat_group")
     _pair(world)
@@ -350,7 +350,7 @@ def test_what_is_made_after_somebody_joined_holds_nothing_of_before() -> None:
     assert WORD not in note.text + record.text
 
 
-def test_whoever_joins_late_cannot_find_out_which_names_documents_had() -> None:
+def test_late_member_cannot_learn_earlier_document_names() -> None:
     """Whatever they let the agent write, it is told the same for a name that is taken."""
     world, ask = _group(ANN)
     for in_chat in (True, False):
@@ -381,7 +381,7 @@ def test_whoever_joins_late_cannot_find_out_which_names_documents_had() -> None:
 
 
 @pytest.mark.parametrize("chat_id", ["chat_ben", "chat_pair", "chat_group"])
-def test_whoever_has_left_is_told_nothing_of_after(chat_id: str) -> None:
+def test_former_member_is_told_nothing_from_after_leaving(chat_id: str) -> None:
     world, ask = _group(ANN, BEN)
     world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
     spied = _plant(world, "chat_source", ask, relay="chat_group")
@@ -389,7 +389,7 @@ def test_whoever_has_left_is_told_nothing_of_after(chat_id: str) -> None:
     assert _leaks(spied.ask(chat_id, BEN)) == []
 
 
-def test_whoever_left_and_came_back_was_not_there_between() -> None:
+def test_returning_member_is_told_nothing_from_the_time_between() -> None:
     world, ask = _group(ANN, BEN)
     world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
     spied = _plant(world, "chat_source", ask, relay="chat_group")

@@ -178,7 +178,7 @@ def test_a_journal_entry_is_shown_for_seven_days_by_our_own_clock() -> None:
     assert "JOURNAL" not in [section.name for section in _prompt(world).sections]
 
 
-def test_what_was_removed_or_superseded_is_shown_no_more() -> None:
+def test_removed_or_superseded_memory_is_not_shown() -> None:
     world = _chatting()
     gone = _add(world, "Gone")
     _add(world, "Same", "journal")

@@ -93,7 +93,7 @@ def test_a_chat_without_a_title_is_a_new_conversation() -> None:
     assert '"New Conversation" (id: chat_x00001)' in _told(world)
 
 
-def test_borrowing_is_spoken_of_only_to_those_who_can() -> None:
+def test_borrowing_hint_is_shown_only_to_agents_with_the_tool() -> None:
     for tools, told in (((), False), (("borrow_context",), True)):
         world = _world(*tools)
         _elsewhere(world, 1)
@@ -161,7 +161,7 @@ DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct"}
         (DIRECT, (HUSAM, SARAH), Audience(open=False), False),
     ],
 )
-def test_a_note_on_a_private_chat_is_told_only_to_those_who_were_there(
+def test_agent_summary_of_private_chat_is_shown_only_to_its_audience(
     here: dict[str, Any], people: tuple[NamedMember, ...], audience: Audience, told: bool
 ) -> None:
     world = _world(**here)
@@ -236,7 +236,7 @@ def test_title_given_after_somebody_left_is_not_shown_to_them(
     assert _told(world).endswith(f'  - {shown} (id: chat_x00001): "It is open."')
 
 
-def test_title_of_now_is_shown_to_those_who_are_in_the_chat() -> None:
+def test_current_title_is_shown_to_members_of_the_chat() -> None:
     world = _world(visibility="private", kind="direct")
     _left_by_sarah(world, "With Sarah")
     assert '"Without Sarah" (id: chat_x00001)' in _told(world)

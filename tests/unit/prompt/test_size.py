@@ -58,7 +58,7 @@ def _billed(prompt: PromptRecord, tools: list[ToolSpec]) -> int:
 
 @pytest.mark.parametrize(("history", "reply"), MANNERS)
 @pytest.mark.parametrize("waking", WAKING)
-def test_the_sections_add_up_to_what_is_sent_but_for_the_nudge(
+def test_sections_add_up_to_the_sent_prompt_except_the_nudge(
     waking: str, history: str, reply: str
 ) -> None:
     scene = Scene({"history_format": history, "reply_mode": reply})
@@ -68,7 +68,7 @@ def test_the_sections_add_up_to_what_is_sent_but_for_the_nudge(
 
 
 @pytest.mark.parametrize("history", ["timeline", "roles"])
-def test_each_section_takes_what_it_says(history: str) -> None:
+def test_section_tokens_equal_its_stated_size(history: str) -> None:
     scene = Scene({"history_format": history})
     for section in scene.prompt(scene.asked_by_a_person()).sections:
         if section.name == HISTORY and history == "roles":
@@ -216,7 +216,7 @@ def _prompt(crowd: dict[str, Any]) -> PromptRecord:
 
 @settings(max_examples=examples(20))
 @given(crowds())
-def test_a_prompt_never_exceeds_what_it_may_take(crowd: dict[str, Any]) -> None:
+def test_prompt_never_exceeds_its_token_limit(crowd: dict[str, Any]) -> None:
     prompt = _prompt(crowd)
     assert _billed(prompt, EVERY_TOOL) <= crowd["limit"] - RESERVED
     assert prompt.total_tokens == sum(section.tokens for section in prompt.sections)

@@ -53,7 +53,7 @@ def test_a_text_is_counted_once_while_it_is_among_those_asked_for_last() -> None
     assert counter.asked == ["one", "two", "three", "two"]
 
 
-def test_what_is_remembered_stays_within_its_memory() -> None:
+def test_token_cache_stays_within_its_memory() -> None:
     limit = 8_000_000
     tracemalloc.start()
     remembered = RememberedTokens(Counted(), limit)
@@ -77,14 +77,14 @@ def test_several_threads_may_count_at_once() -> None:
         assert list(pool.map(remembered.count, texts)) == [1_000 + len(text) for text in texts]
 
 
-def test_without_memory_every_text_is_counted_anew() -> None:
+def test_token_cache_without_memory_counts_every_text_again() -> None:
     counter = Counted()
     remembered = RememberedTokens(counter, 0)
     assert remembered.count("one") == remembered.count("one") == 1_003
     assert counter.asked == ["one", "one"]
 
 
-def test_the_next_prompt_counts_only_what_is_new() -> None:
+def test_next_prompt_counts_only_new_texts() -> None:
     counter = Counted()
     world = World(overrides={"tokens": counter})
     world.agent(history_format="timeline")
@@ -111,7 +111,7 @@ def test_a_cut_is_remembered_too_and_is_the_cut() -> None:
 
 
 @given(st.text(alphabet="ab é\n日🙂", max_size=300), st.integers(0, 40), st.integers(0, 4))
-def test_a_cut_is_what_the_counter_would_cut(text: str, size: int, room: int) -> None:
+def test_cached_cut_equals_the_counters_cut(text: str, size: int, room: int) -> None:
     remembered = RememberedTokens(tokens(), room * ENTRY_BYTES)
     for _ in range(2):
         found = remembered.cut(text, size)

@@ -77,7 +77,7 @@ def test_a_bucket_never_gives_more_than_it_held_and_got(
 
 
 @given(size=st.integers(1, 50), taken=st.integers(0, 200), wanted=st.integers(1, 50))
-def test_after_the_wait_and_not_before_the_bucket_holds_what_was_wanted(
+def test_bucket_holds_the_wanted_tokens_exactly_after_the_wait(
     size: int, taken: int, wanted: int
 ) -> None:
     rate = Rate(size, MINUTE)
@@ -112,7 +112,7 @@ def test_twenty_messages_a_minute_are_let_in_and_three_seconds_later_one_more() 
 
 
 @given(st.integers(1, 60))
-def test_whoever_waits_for_as_long_as_they_are_told_is_let_in(size: int) -> None:
+def test_request_after_retry_after_is_admitted(size: int) -> None:
     world = a_world(user_messages_per_minute=size)
     assert let_in(world, size) == size
     for _ in range(3):
@@ -173,7 +173,7 @@ def test_nobody_is_turned_away_since_it_is_unclear_whether_they_were_counted(
 
 
 @pytest.mark.parametrize("days", [1, 2, 400])
-def test_whoever_comes_back_before_the_table_has_dropped_what_expired_is_let_in(days: int) -> None:
+def test_request_is_admitted_while_expired_bucket_is_still_stored(days: int) -> None:
     world = World()
     assert let_in(world, 25) == 20
     world.clock.advance(days * 86_400 + 60)
@@ -184,7 +184,7 @@ def test_whoever_comes_back_before_the_table_has_dropped_what_expired_is_let_in(
     assert not world.clock.slept
 
 
-def test_a_tenants_buckets_that_have_expired_are_taken_from_anew() -> None:
+def test_expired_buckets_of_a_tenant_start_full() -> None:
     world = World()
     tenant_says(world, tenant_messages_per_minute=6)
     assert let_in(world, 9) == 6
@@ -209,7 +209,7 @@ def test_all_people_of_a_tenant_share_the_tenants_limit() -> None:
     assert let_in(world, 9, "usr_9") == 6
 
 
-def test_a_person_who_is_refused_uses_nothing_of_the_tenants() -> None:
+def test_refused_person_takes_nothing_from_the_tenants_bucket() -> None:
     world = World()
     tenant_says(world, tenant_messages_per_minute=30)
     assert let_in(world, 100) == 20
@@ -375,7 +375,7 @@ def test_the_words_of_the_network_are_not_counted(word: str) -> None:
     assert notices(world, chat_id) == []
 
 
-def test_whoever_has_stopped_texts_gets_no_notice_by_text() -> None:
+def test_opted_out_person_gets_no_limit_notice_by_sms() -> None:
     world = on_a_line(user_messages_per_minute=1)
     text(world)
     text(world, "STOP")
@@ -401,7 +401,7 @@ def asked_directly(**fields: Any) -> World:
     return world
 
 
-def test_answers_are_charged_to_whoever_asked() -> None:
+def test_answer_tokens_are_charged_to_the_person_who_asked() -> None:
     world = asked_directly()
     world.post("Hi", HUSAM)
     world.drain()
@@ -411,7 +411,7 @@ def test_answers_are_charged_to_whoever_asked() -> None:
     assert 14.9 < used <= 15.1
 
 
-def test_an_answer_is_charged_to_whoever_comes_back_after_days() -> None:
+def test_answer_after_days_is_charged_to_the_returning_person() -> None:
     world = World(Settings(user_tokens_per_day=100))
     world.agent()
     world.chat(HUSAM, COACH, kind="direct", visibility="private")
@@ -424,7 +424,7 @@ def test_an_answer_is_charged_to_whoever_comes_back_after_days() -> None:
         assert 14.9 < (left - world.clock.now()) / DAY * 100 <= 15.1
 
 
-def test_whose_tokens_are_spent_the_model_is_not_asked_for() -> None:
+def test_person_without_tokens_triggers_no_model_call() -> None:
     world = asked_directly()
     spent(world, 100)
     world.post("Hi", HUSAM)
@@ -447,7 +447,7 @@ def test_whose_tokens_are_spent_the_model_is_not_asked_for() -> None:
     assert world.metrics.counts["OverLimit"] == 2
 
 
-def test_whose_tokens_are_overdrawn_is_let_in_again_once_they_are_made_up_for() -> None:
+def test_overdrawn_person_is_admitted_after_the_bucket_is_positive() -> None:
     world = World(Settings(user_tokens_per_day=100))
     spent(world, 150)
     with pytest.raises(RateLimited) as refused:
@@ -482,7 +482,7 @@ def test_in_a_group_the_run_says_why_and_nobody_is_told_of_another_ones_limit() 
 
 
 @pytest.mark.parametrize("of_a_person", [0, 10_000])
-def test_what_a_tenant_has_spent_stops_all_its_runs(of_a_person: int) -> None:
+def test_used_up_tenant_tokens_stop_all_runs_of_the_tenant(of_a_person: int) -> None:
     world = asked_directly()
     tenant_says(world, tenant_tokens_per_day=40, user_tokens_per_day=of_a_person)
     for n in range(4):
@@ -587,7 +587,9 @@ def plan_runs(world: World) -> list[Run]:
 
 
 @pytest.mark.parametrize(("set_by", "charged"), [("usr_husam", 15), (None, 0)])
-def test_run_of_a_plan_is_charged_to_who_set_it(set_by: str | None, charged: int) -> None:
+def test_run_of_a_plan_is_charged_to_the_person_who_set_it(
+    set_by: str | None, charged: int
+) -> None:
     world = with_a_plan(set_by)
     world.clock.advance(60)
     world.tick()
@@ -616,7 +618,7 @@ def test_run_of_a_plan_over_the_limit_is_canceled_with_a_reason_and_no_notice() 
         assert world.tick() == 0
 
 
-def test_chatter_between_agents_is_charged_to_whose_words_led_to_it() -> None:
+def test_runs_between_agents_are_charged_to_the_traced_person() -> None:
     world = World(Settings(user_tokens_per_day=10_000))
     world.agent()
     world.agent(DESIGNER.id, DESIGNER.name)

@@ -41,7 +41,7 @@ def read_there(world: World, **fields: Any) -> Reading:
 
 
 @pytest.mark.parametrize("people", [(HUSAM,), (HUSAM, ANN)])
-def test_what_was_made_before_somebody_joined_is_not_read_for_them(
+def test_items_made_before_join_are_not_read_for_the_new_member(
     people: tuple[NamedMember, ...],
 ) -> None:
     shown = ANN not in people
@@ -78,7 +78,7 @@ def test_why_a_run_goes_on_elsewhere_is_read_only_where_it_may_be_told(*, told: 
 
 
 @pytest.mark.parametrize(("there", "title"), [(True, "Of now"), (False, "a conversation")])
-def test_title_of_home_is_read_for_those_who_are_in_it_now(*, there: bool, title: str) -> None:
+def test_title_of_home_is_read_for_its_current_members(*, there: bool, title: str) -> None:
     """Ann was asked as well, but may have left before the chat got its title."""
     both = Audience(open=False, people=(ANN.id, HUSAM.id))
     world = World()

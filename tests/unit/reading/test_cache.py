@@ -98,7 +98,7 @@ def test_another_containers_change_is_seen_at_the_next_turn() -> None:
     assert first.read().items.memories == second.read().items.memories == ()
 
 
-def test_what_is_written_beside_a_reading_is_there_at_the_next_one() -> None:
+def test_write_during_reading_is_in_the_next_reading() -> None:
     """The revision is read before the memories, so that nothing newer hides behind it."""
     world = talking()
     container = Container(world)
@@ -136,7 +136,7 @@ def test_messages_are_read_on_from_the_newest_that_is_known() -> None:
     ]
 
 
-def test_what_was_said_before_a_reset_does_not_come_back_with_what_is_read_on() -> None:
+def test_messages_before_reset_stay_hidden_after_further_reads() -> None:
     """Another container has seen it; this one knows a message from long before."""
     world = talking()
     container = Container(world)
@@ -148,7 +148,7 @@ def test_what_was_said_before_a_reset_does_not_come_back_with_what_is_read_on() 
     assert shown(reading) == shown(Container(world).read("chat_2"))
 
 
-def test_an_erasure_leaves_nothing_of_what_was_known() -> None:
+def test_erasure_invalidates_the_whole_cache() -> None:
     world = talking()
     container = Container(world)
     container.read()
@@ -158,7 +158,7 @@ def test_an_erasure_leaves_nothing_of_what_was_known() -> None:
     assert [m.text for m in container.read().history.messages] == ["[erased]"]
 
 
-def test_of_two_containers_none_ever_reads_what_is_not_so_any_more() -> None:
+def test_two_containers_never_read_stale_data() -> None:
     chance = random.Random(11)
     world = talking()
     containers = [Container(world), Container(world)]
@@ -213,7 +213,7 @@ def test_the_dashboard_is_told_of_hits_and_misses() -> None:
     assert container.metrics.counts == {"ContextCacheMisses": 3, "ContextCacheHits": 3}
 
 
-def test_what_is_known_is_not_sent_again() -> None:
+def test_cached_items_are_not_transferred_again() -> None:
     world = talking()
     for number in range(30):
         learn(world, f"fact {number} " + "x" * 500)
@@ -241,7 +241,7 @@ def test_what_is_known_is_not_sent_again() -> None:
 # ---------------------------------------------------------------------- bounded
 
 
-def test_what_is_kept_expires() -> None:
+def test_cached_items_expire() -> None:
     world = talking()
     container = Container(world)
     container.read()
@@ -250,7 +250,7 @@ def test_what_is_kept_expires() -> None:
     assert container.cache.get(f"messages|{TENANT}#CHAT#chat_1") is None
 
 
-def test_an_agent_whose_settings_say_so_keeps_nothing() -> None:
+def test_cache_is_empty_when_agent_settings_disable_caching() -> None:
     world = talking()
     container = Container(world)
     container.read()
@@ -297,7 +297,7 @@ def test_its_own_count_is_what_it_takes() -> None:
     assert taken <= 1.1 * 4_000_000
 
 
-def test_nobody_can_change_what_is_kept() -> None:
+def test_cached_items_are_immutable() -> None:
     world = World()
     cache = ContextCache(clock=world.clock, metrics=world.metrics, max_bytes=1_000_000)
     cache.put("name", 1, [{"a": ["b"]}], seconds=60)

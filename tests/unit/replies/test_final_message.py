@@ -69,7 +69,7 @@ def test_an_answer_that_the_chat_refuses_is_on_record_all_the_same() -> None:
     assert world.texts() == ["Hello"]
 
 
-def test_what_is_said_meanwhile_stands_before_the_answer_and_is_answered_next() -> None:
+def test_message_during_run_precedes_final_message_and_is_answered_next() -> None:
     def interrupts(_: ModelRequest) -> Said:
         world.post("One thing more", HUSAM)
         return "Hi!"

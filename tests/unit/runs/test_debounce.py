@@ -235,7 +235,7 @@ def test_of_two_texts_at_once_neither_forgets_the_burst() -> None:
     assert burst.latest == NOON + timedelta(seconds=3)
 
 
-def test_what_is_said_in_the_app_is_not_put_off_by_a_line() -> None:
+def test_message_in_the_app_ignores_the_debounce_of_a_line() -> None:
     world = World()
     world.agent()
     world.chat(HUSAM, COACH, kind="direct", visibility="private")

@@ -78,7 +78,7 @@ def test_a_message_from_elsewhere_says_why_it_was_sent() -> None:
     assert why in _prompt(world, "chat_others", SARAH)
 
 
-def test_origin_is_for_those_who_know_the_title_that_it_tells() -> None:
+def test_origin_is_shown_only_to_readers_who_know_its_title() -> None:
     """Sarah leaves after the question, and before the chat gets the title that is told."""
     world = _house(says("The numbers are late", chat_id="chat_husam"), END)
     world.chat(HUSAM, SARAH, COACH, chat_id="chat_us", respond="mention", **PRIVATE)
@@ -347,7 +347,7 @@ def test_a_private_plans_instruction_is_not_shown_to_someone_who_joins_where_it_
     assert "Surprise" not in world.model.prompt
 
 
-def test_what_a_private_plans_run_makes_is_its_peoples() -> None:
+def test_items_of_a_private_plans_run_are_limited_to_its_audience() -> None:
     world = _house()
     _planned(world, HUSAMS)
     world.model.script.append(calls(("set_goal", {"text": "Bake the cake"})))
@@ -394,7 +394,7 @@ def test_the_other_chats_policy_decides_whom_the_message_wakes(
     )
 
 
-def test_a_chain_does_not_begin_anew_in_another_chat() -> None:
+def test_chain_depth_continues_in_another_chat() -> None:
     world = stage()
     other = bot("agt_c", "Other")
     for who in (COACH, DESIGNER, other):
@@ -444,7 +444,7 @@ def test_send_message_when_the_prompt_names_a_private_group_is_refused() -> None
     assert results_of(world, run)[0].content == REFUSED
 
 
-def test_send_message_where_someone_wrote_who_has_left_is_refused() -> None:
+def test_send_message_to_chat_with_words_of_a_former_member_is_refused() -> None:
     world = _house()
     _pair(world)
     world.app.chat_admin.remove_member(TENANT, "chat_pair", SARAH.ref, SARAH.ref)

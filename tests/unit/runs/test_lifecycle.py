@@ -77,7 +77,7 @@ def test_a_run_that_ended_leaves_nothing_due() -> None:
 
 
 @pytest.mark.parametrize("silence", ["", "  \n", "[silence]", " [Silence] "])
-def test_silence_posts_nothing_and_still_moves_the_seen_mark(silence: str) -> None:
+def test_no_reply_posts_nothing_and_moves_the_seen_watermark(silence: str) -> None:
     world = _world(silence)
     world.post("Just so you know", HUSAM)
     world.drain()
@@ -393,7 +393,7 @@ def test_a_request_that_the_model_refuses_fails_at_once() -> None:
     assert [(r.status, r.error) for r in world.runs()] == [("failed", "context too long")]
 
 
-def test_with_too_little_time_left_a_fresh_invocation_goes_on() -> None:
+def test_run_with_too_little_time_continues_in_a_new_invocation() -> None:
     world = _world()
     world.post("Hello", HUSAM)
     world.clock.advance(2)
@@ -454,7 +454,7 @@ def test_respond_now_joins_a_run_that_is_queued_already() -> None:
     assert world.texts() == ["@A please", "I am agt_a", "I am agt_b", "I am agt_c"]
 
 
-def test_a_chain_goes_on_past_a_failed_run_and_an_agent_that_left() -> None:
+def test_chain_continues_after_a_failed_run_and_an_agent_that_left() -> None:
     world = _trio()
     world.model.script.append(ModelRejected("no"))
     world.app.respond.now(TENANT, "chat_1", HUSAM.ref)

@@ -46,7 +46,7 @@ def test_agents_that_answer_each_other_stop_at_the_fifth_message() -> None:
     assert {run.chain_depth for run in world.runs()} == set(range(5))
 
 
-def test_a_message_at_the_last_depth_wakes_nobody_but_answers_whoever_waits() -> None:
+def test_message_at_last_depth_starts_no_run_but_answers_a_wait() -> None:
     """Else it would be waited for in vain; what the run says then wakes nobody either."""
     world = stage(ASK, says("I see"), END)
     actor(world, DESIGNER)
@@ -106,7 +106,7 @@ def test_agents_start_eight_runs_of_an_agent_in_five_minutes_then_it_pauses() ->
     assert _woken(world, 3) == 0
 
 
-def test_a_person_ends_the_pause_and_the_count_begins_anew() -> None:
+def test_message_of_a_person_ends_the_pause_and_resets_the_count() -> None:
     world = _chatty()
     _woken(world, 9)
     world.post("Go on", HUSAM)
@@ -115,14 +115,14 @@ def test_a_person_ends_the_pause_and_the_count_begins_anew() -> None:
     assert _woken(world, 20) == 8
 
 
-def test_a_person_who_wakes_nobody_still_ends_the_pause() -> None:
+def test_message_of_a_person_that_starts_no_run_ends_the_pause() -> None:
     world = _chatty(respond="mention")
     assert _woken(world, 9, text="@Coach") == 8
     world.post("Go on", HUSAM)
     assert _woken(world, 1, text="@Coach") == 1
 
 
-def test_slow_chatter_goes_on() -> None:
+def test_runs_below_the_rate_are_not_paused() -> None:
     world = _chatty()
     for _ in range(20):
         assert _woken(world, 1) == 1
@@ -138,7 +138,7 @@ def test_a_message_that_only_widens_a_queued_run_counts_as_none() -> None:
     assert not world.membership(COACH).paused
 
 
-def test_a_message_that_lets_a_run_go_on_counts_as_none() -> None:
+def test_message_that_resumes_a_run_is_not_counted() -> None:
     world = _chatty()
     world.model.script.append(ASK)
     assert _woken(world, 1) == 1
@@ -160,14 +160,14 @@ def test_a_pause_does_not_keep_a_question_from_being_answered() -> None:
 
 
 @pytest.mark.parametrize("respond", ["mention", "manual"])
-def test_what_wakes_nobody_pauses_nobody(respond: str) -> None:
+def test_message_that_starts_no_run_pauses_no_agent(respond: str) -> None:
     world = _chatty(respond=respond)
     assert _woken(world, 20) == 0
     membership = world.membership(COACH)
     assert (membership.paused, membership.agent_wakes) == (False, ())
 
 
-def test_what_is_too_deep_to_wake_anybody_pauses_nobody() -> None:
+def test_message_beyond_the_chain_depth_pauses_no_agent() -> None:
     world = _chatty()
     for _ in range(20):
         world.post("Ping", DESIGNER, depth=5)
@@ -208,7 +208,7 @@ def test_without_a_limit_no_permit_is_ever_written() -> None:
     assert world.table.get(ConcurrencyLimit.key_of(TENANT, COACH.id)) is None
 
 
-def test_a_run_over_the_limit_is_put_off_and_that_is_no_attempt() -> None:
+def test_run_over_the_concurrency_limit_is_deferred_without_an_attempt() -> None:
     world = _busy_chats(2, max_concurrent_runs=1)
     second = the_run(world, chat_id="chat_2")
 
@@ -244,7 +244,7 @@ def test_the_agents_own_limit_goes_before_the_deployments() -> None:
     world.take(job_of(the_run(world)))
 
 
-def test_a_run_that_is_put_off_asks_again_within_half_a_minute() -> None:
+def test_deferred_run_tries_again_within_30_seconds() -> None:
     world = _busy_chats(1, max_concurrent_runs=1)
     other = asked_by_service(world)
     assert world.app.turns  # the other run's worker holds the permit and never comes back

@@ -33,7 +33,7 @@ from tests.support.fakes import says
 # ---------------------------------------------------------------------- the wait itself
 
 
-def test_a_waiting_run_holds_no_slot_and_has_seen_what_it_was_shown() -> None:
+def test_waiting_run_holds_no_slot_and_has_seen_its_messages() -> None:
     world = waiting_here()
     run = the_run(world)
     assert (run.status, run.waits, run.lease_until) == ("waiting", 1, None)
@@ -58,7 +58,7 @@ def test_a_wait_is_found_by_nobody_before_its_time_and_costs_no_model() -> None:
 
 
 @pytest.mark.parametrize("who", [HUSAM, AHMAD])
-def test_the_first_message_of_another_member_lets_the_run_go_on(who: Any) -> None:
+def test_first_message_of_another_member_resumes_the_run(who: Any) -> None:
     world = waiting_here(says("Published"), END)
     world.post("Yes", who)
     settle(world)
@@ -80,7 +80,7 @@ def test_an_agents_message_is_a_reply_as_well() -> None:
     assert run.chain_depth == 1
 
 
-def test_a_message_with_reply_to_is_a_reply_whoever_was_asked_by_whatever_else() -> None:
+def test_message_with_reply_to_the_question_resumes_the_run() -> None:
     world = waiting_here(END)
     world.post("Yes", AHMAD, reply_to=2)
     settle(world)
@@ -95,14 +95,14 @@ def test_keywords_and_notices_are_no_replies(kind: str) -> None:
     assert the_run(world).status == "waiting"
 
 
-def test_what_the_agent_says_itself_is_no_reply() -> None:
+def test_message_of_the_waiting_agent_is_not_a_reply() -> None:
     world = waiting_here(END)
     world.post("Hm", COACH)
     settle(world)
     assert the_run(world).status == "waiting"
 
 
-def test_whoever_the_chat_lets_wake_nobody_can_still_answer() -> None:
+def test_member_who_cannot_start_runs_can_answer_a_wait() -> None:
     world = stage(ASK, END)
     world.chat(HUSAM, COACH, respond="manual")
     world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
@@ -125,7 +125,7 @@ def test_a_reply_starts_no_second_run_and_later_ones_of_the_burst_neither() -> N
     assert world.membership(COACH).seen_seq == 5
 
 
-def test_a_run_that_never_started_does_not_overtake_one_that_goes_on() -> None:
+def test_queued_run_does_not_overtake_a_resuming_run() -> None:
     world = waiting_here(END)
     world.post("Yes", HUSAM)
     world.post("Quickly", HUSAM)
@@ -173,7 +173,7 @@ def test_a_reply_by_a_person_brings_the_chain_back_to_its_beginning() -> None:
 # ---------------------------------------------------------------------- no reply
 
 
-def test_after_five_minutes_the_delayed_job_lets_it_go_on_and_says_so() -> None:
+def test_delayed_job_resumes_the_run_with_timeout_after_five_minutes() -> None:
     world = waiting_here(says("Never mind"), END)
     world.clock.advance(300)
     world.run_ready()
@@ -271,7 +271,7 @@ def test_a_time_out_that_comes_while_the_reply_is_being_written_wins() -> None:
     assert second.trigger.seq == 3
 
 
-def test_two_replies_at_once_let_the_run_go_on_once() -> None:
+def test_two_concurrent_replies_resume_the_run_once() -> None:
     world = waiting_here(END)
     rival(world).before = ("MSG#", lambda: world.post("Yes", AHMAD))
     world.post("No", HUSAM)

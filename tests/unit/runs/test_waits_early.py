@@ -36,7 +36,7 @@ from tests.support.fakes import says
 # ---------------------------------------------------------------------- replies that come early
 
 
-def test_a_reply_that_comes_while_the_model_thinks_lets_the_run_go_on_at_once() -> None:
+def test_reply_during_model_call_resumes_the_run_at_once() -> None:
     world = stage()
 
     def thinking(_: ModelRequest) -> Any:
@@ -86,7 +86,7 @@ def test_a_keyword_that_comes_early_is_no_reply() -> None:
     assert the_run(world).status == "waiting"
 
 
-def test_what_was_shown_before_going_on_at_once_counts_as_seen() -> None:
+def test_messages_shown_before_immediate_resume_count_as_seen() -> None:
     world = stage()
 
     def thinking(_: ModelRequest) -> Any:
@@ -164,7 +164,7 @@ def test_going_on_at_once_in_another_chat_leaves_the_first_one_as_seen() -> None
     assert world.membership(COACH, "chat_2").seen_seq == 3
 
 
-def test_what_was_answered_in_an_earlier_wait_does_not_answer_a_later_one_there() -> None:
+def test_reply_to_an_earlier_wait_does_not_end_a_later_one() -> None:
     world = waiting_elsewhere(
         says("Is 42 right?", wait=True, chat_id="chat_1"),
         says("Sure?", wait=True, chat_id="chat_2"),
@@ -267,7 +267,7 @@ def test_only_one_run_of_an_agent_waits_in_a_chat() -> None:
     assert world.texts().count("Shall I?") == 1
 
 
-def test_two_agents_wait_in_one_chat_and_one_word_lets_both_go_on() -> None:
+def test_one_message_resumes_two_agents_that_wait_in_one_chat() -> None:
     world = stage(ASK, ASK, END, END)
     actor(world, DESIGNER)
     world.chat(HUSAM, COACH, DESIGNER, respond="manual")

@@ -41,7 +41,7 @@ def test_other_runs_of_the_home_chat_work_meanwhile() -> None:
     assert statuses(world.runs()) == ["waiting", "done"]
 
 
-def test_a_run_that_goes_on_looks_at_the_chat_in_which_it_was_answered() -> None:
+def test_resumed_run_shows_the_chat_of_the_reply() -> None:
     world = waiting_elsewhere(says("Thanks"), END)
     world.post("42", AHMAD, chat_id="chat_2")
     settle(world)
@@ -54,7 +54,7 @@ def test_a_run_that_goes_on_looks_at_the_chat_in_which_it_was_answered() -> None
     assert (slots(world), slots(world, chat_id="chat_2")) == (FREE, FREE)
 
 
-def test_it_goes_on_through_the_home_slot_after_the_run_that_is_at_work_there() -> None:
+def test_reply_elsewhere_resumes_after_the_running_run_at_home() -> None:
     world = waiting_elsewhere()
     waiting = the_run(world)
 
@@ -95,7 +95,7 @@ def test_the_home_chats_queued_run_is_not_swallowed_by_one_that_looks_elsewhere(
     assert statuses(world.runs()) == ["done", "done", "done"]
 
 
-def test_two_runs_that_come_back_at_once_both_go_on() -> None:
+def test_two_runs_that_resume_at_once_both_continue() -> None:
     world = waiting_elsewhere(says("Sure?", wait=True, chat_id="chat_3"))
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_3")
     world.post("And ask the others", HUSAM)
@@ -112,7 +112,7 @@ def test_two_runs_that_come_back_at_once_both_go_on() -> None:
     assert slots(world) == FREE
 
 
-def test_a_burst_there_is_answered_by_the_run_that_goes_on() -> None:
+def test_burst_in_waited_chat_is_answered_by_the_resumed_run() -> None:
     world = waiting_elsewhere(says("Thanks"), END)
     for text in ("42", "no, 43"):
         world.post(text, AHMAD, chat_id="chat_2")
@@ -169,7 +169,7 @@ def test_a_text_answers_in_the_chat_that_was_shown() -> None:
 # ---------------------------------------------------------------------- when somebody leaves
 
 
-def test_an_agent_that_leaves_the_chat_in_which_it_waits_goes_on_at_home() -> None:
+def test_leave_of_waited_chat_resumes_the_run_at_home() -> None:
     world = waiting_elsewhere(says("I had to leave"), END)
     world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, COACH.ref)
     settle(world)
@@ -213,7 +213,7 @@ def test_an_agent_that_leaves_its_home_while_it_waits_elsewhere_is_done_when_it_
     assert slots(world, chat_id="chat_2") == FREE
 
 
-def test_a_discarded_chat_lets_those_go_who_waited_in_it() -> None:
+def test_discard_of_waited_chat_resumes_the_waiting_runs() -> None:
     world = waiting_elsewhere(says("They are gone"), END)
     world.app.chat_admin.discard(TENANT, "chat_2", AHMAD.ref)
     settle(world)
@@ -231,7 +231,7 @@ def test_a_discarded_home_ends_the_run_that_waits_in_it() -> None:
     assert slots(world) == FREE
 
 
-def test_a_chain_goes_on_past_an_agent_that_left_while_it_waited() -> None:
+def test_chain_continues_after_a_waiting_agent_left() -> None:
     world = stage(ASK)
     actor(world, DESIGNER)
     world.chat(HUSAM, COACH, DESIGNER, respond="manual")

@@ -156,7 +156,7 @@ def _renew_note(world: World) -> None:
     world.app.renewing.renew(job)
 
 
-def test_a_worker_that_was_overtaken_does_not_write_over_what_is_newer() -> None:
+def test_overtaken_worker_does_not_overwrite_a_newer_summary() -> None:
     world = _world()
 
     def slow(_: ModelRequest) -> str:
@@ -257,7 +257,7 @@ def test_keywords_alone_are_no_reason_to_ask() -> None:
 # ---------------------------------------------------------------------- audience
 
 
-def test_a_note_on_a_private_chat_is_for_those_who_were_there() -> None:
+def test_agent_summary_of_private_chat_is_limited_to_its_audience() -> None:
     world = _world(visibility="private", kind="direct")
     _talk(world, "A secret", "Really")
     note = _note(world)

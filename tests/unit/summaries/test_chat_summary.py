@@ -62,7 +62,7 @@ def _later(world: World) -> None:
 # ---------------------------------------------------------------------- the record
 
 
-def test_a_worker_that_was_overtaken_does_not_write_over_what_is_newer() -> None:
+def test_overtaken_worker_does_not_overwrite_a_newer_summary() -> None:
     world = _world()
 
     def slow(_: ModelRequest) -> str:
@@ -175,7 +175,7 @@ def test_a_record_that_comes_after_an_erasure_is_not_stored() -> None:
 
 
 @pytest.mark.parametrize("agent_id", [None, COACH.id])
-def test_what_is_said_after_the_members_were_read_belongs_to_the_next(agent_id: str | None) -> None:
+def test_messages_after_the_read_belong_to_the_next_summary(agent_id: str | None) -> None:
     """Somebody leaves and something is said; who was there for that is not known to this one."""
     world = _world(visibility="private")
     world.known(AHMAD)

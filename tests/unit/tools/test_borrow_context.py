@@ -116,7 +116,7 @@ def test_two_thousand_characters_of_each_are_staged() -> None:
     assert [message.text for message in staged.messages] == ["a" * 2_000, "b" * 2_000]
 
 
-def test_what_came_without_words_is_named() -> None:
+def test_message_without_text_is_named_in_borrowed_context() -> None:
     world = _world(borrow("chat_2"))
     image = Media(url="https://media.example/1", content_type="image/png")
     _say(world, "", media=(image,))
@@ -142,7 +142,7 @@ def test_what_came_without_words_is_named() -> None:
         ("chat_7", "chat not found: you are not a member of a chat with this id"),
     ],
 )
-def test_what_cannot_be_borrowed_is_politely_refused(chat_id: str, why: str) -> None:
+def test_borrow_context_without_permission_or_messages_is_refused(chat_id: str, why: str) -> None:
     world = _world(borrow(chat_id))
     world.chat(HUSAM, AHMAD, chat_id="chat_3")
     world.chat(HUSAM, COACH, chat_id="chat_4")
@@ -169,7 +169,7 @@ def test_a_chat_in_which_only_keywords_were_sent_is_empty() -> None:
     assert _result(world)[1].startswith("error: that chat has no messages")
 
 
-def test_it_is_asked_for_the_chat_that_is_active_now_and_not_for_the_one_that_was_shown() -> None:
+def test_borrow_context_checks_the_active_chat_instead_of_the_shown_one() -> None:
     """In a direct chat, what its person said elsewhere may be told; in an open one it may not."""
     enters = calls(("enter_chat", {"chat_id": "chat_2"}), ("borrow_context", {"chat_id": "chat_3"}))
     world = _world(enters, **DIRECT)
@@ -233,7 +233,7 @@ def test_a_run_that_is_stopped_leaves_it_to_the_next() -> None:
     assert _staged(world) is not None
 
 
-def test_what_is_borrowed_meanwhile_replaces_it_and_stays_for_the_next() -> None:
+def test_second_borrow_replaces_the_first_and_stays_for_the_next_prompt() -> None:
     world = _lent(borrow("chat_3"), END)
     world.chat(HUSAM, COACH, chat_id="chat_3", title="Marketing", respond="manual")
     world.post("A new slogan", HUSAM, chat_id="chat_3")
@@ -257,14 +257,14 @@ def test_the_same_chat_borrowed_twice_is_two_stagings() -> None:
     assert first.staging != second.staging
 
 
-def test_what_becomes_of_the_source_changes_nothing() -> None:
+def test_borrowed_context_ignores_later_changes_of_its_source() -> None:
     world = _lent()
     world.app.chat_admin.discard(TENANT, "chat_2", HUSAM.ref)
     _ask(world, "And?")
     assert "We sold ten" in _section(world)
 
 
-def test_what_was_said_there_since_is_not_shown() -> None:
+def test_borrowed_context_omits_later_messages() -> None:
     world = _lent()
     _say(world, "We sold eleven")
     _ask(world, "And?")
@@ -297,7 +297,7 @@ def test_other_agents_are_not_shown_it() -> None:
 
 
 @pytest.mark.parametrize("joins", [False, True])
-def test_it_is_asked_again_who_is_there_when_it_is_shown(joins: bool) -> None:
+def test_borrowed_context_checks_readers_again_when_shown(joins: bool) -> None:
     world = stage(borrow("chat_2"), END)
     world.chat(HUSAM, COACH, **PRIVATE)
     world.chat(HUSAM, COACH, chat_id="chat_2", title="Mine", respond="manual", **DIRECT)

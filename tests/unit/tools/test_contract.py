@@ -94,9 +94,7 @@ def test_nulls_count_as_not_given(tool: Tool) -> None:
 @pytest.mark.parametrize(
     "arguments", ["[]", "null", "3", '"text"', "{", "not json", '{"surely_no_such_name": 1}', "{}x"]
 )
-def test_arguments_that_are_not_what_was_asked_for_can_be_corrected(
-    tool: Tool, arguments: str
-) -> None:
+def test_arguments_of_wrong_type_are_correctable(tool: Tool, arguments: str) -> None:
     with pytest.raises(Correctable) as refused:
         tool.parse(arguments)
     assert str(refused.value)

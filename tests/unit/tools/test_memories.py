@@ -74,7 +74,7 @@ def test_a_journal_entry_says_when_it_fades() -> None:
     assert told == f"remembered, id: {memory.id}; it fades on 2026-02-25"
 
 
-def test_what_is_remembered_already_is_said_to_be() -> None:
+def test_save_memory_twice_says_that_it_exists() -> None:
     world = _group()
     first, again = _asked(world, _saving("Husam likes tea"), _saving("husam likes TEA!", "journal"))
     [memory] = _remembered(world)
@@ -93,14 +93,14 @@ def test_what_is_remembered_already_is_said_to_be() -> None:
         {"text": "x", "kind": "core", "constitutional": True},
     ],
 )
-def test_what_does_not_fit_can_be_corrected(arguments: dict[str, Any]) -> None:
+def test_invalid_memory_arguments_are_correctable(arguments: dict[str, Any]) -> None:
     world = _group()
     [result] = _results(world, ("save_memory", arguments))
     assert result.status == "correctable"
     assert _remembered(world) == []
 
 
-def test_what_is_saved_in_private_is_for_those_who_were_there() -> None:
+def test_memory_saved_in_private_is_limited_to_its_audience() -> None:
     world = _group(**DIRECT)
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_team", **PRIVATE)
     _asked(world, _saving("Husam's secret"))
@@ -115,7 +115,7 @@ def test_what_is_saved_in_private_is_for_those_who_were_there() -> None:
 # ---------------------------------------------------------------------- forget
 
 
-def test_what_is_forgotten_is_shown_no_more() -> None:
+def test_forgotten_memory_is_not_shown() -> None:
     world = _group()
     _asked(world, _saving("Husam likes tea"))
     [memory] = _remembered(world)
@@ -124,7 +124,7 @@ def test_what_is_forgotten_is_shown_no_more() -> None:
     assert _asked(world, ("forget_memory", {"memory_id": memory.id})) == ["forgotten"]
 
 
-def test_what_is_constitutional_or_out_of_reach_is_not_forgotten() -> None:
+def test_forget_constitutional_or_unreachable_memory_is_refused() -> None:
     world = _group()
     owner = OWNER.model_copy(update={"agent_id": COACH.id})
     law = add(world, "Be kind", owner=owner, constitutional=True)
@@ -156,7 +156,7 @@ def test_a_search_tells_id_kind_and_day_of_what_it_finds() -> None:
     assert _asked(world, _searching("wine")) == ["no memories found"]
 
 
-def test_a_search_finds_what_belongs_to_whoever_is_there_and_no_more() -> None:
+def test_search_finds_only_memories_of_the_current_readers() -> None:
     world = _group(**DIRECT)
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_team", **PRIVATE)
     world.chat(HUSAM, COACH, chat_id="chat_open")
@@ -173,7 +173,7 @@ def test_a_search_finds_what_belongs_to_whoever_is_there_and_no_more() -> None:
     assert found("chat_open") == {"An open secret"}
 
 
-def test_what_has_faded_or_was_forgotten_is_not_found() -> None:
+def test_search_skips_faded_and_forgotten_memories() -> None:
     world = _group()
     owner = OWNER.model_copy(update={"agent_id": COACH.id})
     add(world, "Old tea", owner=owner, kind="journal")

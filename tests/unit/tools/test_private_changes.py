@@ -120,7 +120,7 @@ def test_change_of_open_thing_from_private_run_is_refused(asked: Asked, change: 
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_change_of_thing_of_two_from_what_one_heard_is_refused(change: str) -> None:
+def test_change_of_shared_item_from_narrower_content_is_refused(change: str) -> None:
     """Ann has joined since, and the history still holds what only Husam heard."""
     world = stage(calls(CHANGES[change]), END)
     late = {f"user#{ANN.id}": 1}

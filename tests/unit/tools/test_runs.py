@@ -24,7 +24,7 @@ from tests.support.builders import TENANT, statuses
 from tests.support.fakes import calls, says
 
 
-def test_stopping_a_queued_run_lets_the_rest_be() -> None:
+def test_stop_queued_run_cancels_it_and_frees_its_slot() -> None:
     world = stage()
     world.chat(HUSAM, COACH)
     world.chat(HUSAM, COACH, chat_id="chat_2")
@@ -85,7 +85,7 @@ def test_stopping_a_waiting_run_frees_its_wait(where: str) -> None:
     assert [run.status for run in world.runs(where) if run.id != waiting.id][-1] == "done"
 
 
-def test_a_run_that_is_to_go_on_can_be_stopped_too() -> None:
+def test_stop_resuming_run_cancels_it() -> None:
     world = stage(ASK)
     world.chat(HUSAM, COACH)
     world.post("Publish", HUSAM)

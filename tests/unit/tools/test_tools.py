@@ -134,7 +134,7 @@ def test_end_run_ends_nothing_where_it_is_not_enabled() -> None:
     assert world.texts() == ["Hello", "Still here"]
 
 
-def test_what_cannot_be_done_is_a_failure_and_the_run_goes_on() -> None:
+def test_failed_tool_call_does_not_end_the_run() -> None:
     world = _asked(
         calls(
             ("send_message", {"text": "Hi", "chat_id": "chat_9"}),
@@ -197,7 +197,7 @@ def test_a_run_ends_after_twenty_steps_with_what_it_did() -> None:
     assert world.membership(COACH).running_run is None
 
 
-def test_end_run_stops_at_once_and_what_stands_behind_it_is_not_done() -> None:
+def test_end_run_skips_the_calls_after_it() -> None:
     world = _asked(
         calls(("send_message", {"text": "Bye"}), "end_run", ("send_message", {"text": "Wait!"}))
     )
@@ -281,7 +281,7 @@ def test_the_active_chat_outlives_the_step_and_the_worker() -> None:
     assert world.texts("chat_2")[-1] == "Thanks"
 
 
-def test_what_was_meant_for_a_chat_that_cannot_be_entered_is_said_in_no_other() -> None:
+def test_message_for_chat_that_cannot_be_entered_is_not_sent_elsewhere() -> None:
     world = _two_chats(
         calls(
             ("enter_chat", {"chat_id": "chat_9"}),

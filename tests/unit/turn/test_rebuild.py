@@ -150,7 +150,7 @@ def test_a_question_when_someone_joined_meanwhile_is_not_asked() -> None:
     assert _said(world) == ["Hello, you two."]
 
 
-def test_a_run_whose_readers_keep_changing_is_canceled_with_that_reason() -> None:
+def test_run_whose_readers_keep_changing_is_canceled_with_reason() -> None:
     joining = iter(OTHERS)
 
     def joins(_: ModelRequest) -> Any:

@@ -29,7 +29,7 @@ def _new(request: ModelRequest) -> list[str]:
     return [entry.text for entry in _shown(request) if not entry.seen]
 
 
-def test_what_was_shown_once_is_seen_the_next_time() -> None:
+def test_messages_shown_once_are_seen_in_the_next_prompt() -> None:
     world = _world("Hi!")
     world.post("Hello", HUSAM)
     world.drain()
@@ -45,7 +45,7 @@ def test_what_was_shown_once_is_seen_the_next_time() -> None:
     ]
 
 
-def test_what_arrives_while_the_agent_works_is_new_to_its_next_prompt() -> None:
+def test_message_during_run_is_new_in_the_next_prompt() -> None:
     def while_working(_: ModelRequest) -> str:
         world.post("One more thing", HUSAM)
         world.post("And another", HUSAM)
@@ -60,7 +60,7 @@ def test_what_arrives_while_the_agent_works_is_new_to_its_next_prompt() -> None:
     ]
 
 
-def test_its_own_answer_does_not_hide_what_came_before_it_unseen() -> None:
+def test_own_answer_does_not_mark_earlier_unseen_messages_as_seen() -> None:
     def while_working(_: ModelRequest) -> str:
         world.post("Wait, not today", HUSAM)
         return "10 km today."
@@ -72,7 +72,7 @@ def test_its_own_answer_does_not_hide_what_came_before_it_unseen() -> None:
     assert texts == [("How far?", True), ("Wait, not today", False), ("10 km today.", True)]
 
 
-def test_a_run_that_says_nothing_has_seen_what_it_was_shown() -> None:
+def test_run_without_answer_marks_shown_messages_as_seen() -> None:
     world = _world()
     world.post("Hello", HUSAM)
     world.drain()
@@ -83,7 +83,7 @@ def test_a_run_that_says_nothing_has_seen_what_it_was_shown() -> None:
     assert _new(world.model.requests[1]) == ["Anybody?"]
 
 
-def test_a_run_that_waits_has_seen_what_it_was_shown() -> None:
+def test_waiting_run_marks_shown_messages_as_seen() -> None:
     world = World(model=ScriptedModel.saying(says("Which day?", wait=True), default="[silence]"))
     world.agent(history_format="timeline", reply_mode="tools")
     world.chat(HUSAM, COACH)
@@ -165,7 +165,7 @@ def test_each_agent_has_a_mark_of_its_own() -> None:
     assert (world.membership(COACH).seen_seq, world.membership(DESIGNER).seen_seq) == (1, 2)
 
 
-def test_what_a_run_saw_in_another_chat_counts_there() -> None:
+def test_messages_seen_in_another_chat_are_marked_there() -> None:
     asks = says("Does Friday suit you?", chat_id="chat_2", wait=True)
     world = World(model=ScriptedModel.saying(asks, default="[silence]"))
     world.agent(history_format="timeline", reply_mode="tools")

@@ -81,7 +81,7 @@ def test_a_name_that_looks_like_a_head_is_quoted() -> None:
     assert missing_text("b === c").startswith('=== "b === c" (missing) ===\n')
 
 
-def test_what_cannot_be_seen_is_shown_as_something_that_can() -> None:
+def test_invisible_characters_are_replaced_by_visible_ones() -> None:
     shown = document_text(document("a\u202eb\x00c\u200bd \u200d\tx"))
     assert shown.endswith("| a\ufffdb\ufffdc\ufffdd \u200d\tx")
 

@@ -112,7 +112,7 @@ def test_documents_are_listed_by_where_they_are_kept_without_their_texts() -> No
     )
 
 
-def test_a_list_of_documents_goes_on_where_it_ended() -> None:
+def test_document_list_continues_after_the_cursor() -> None:
     def on(request: ModelRequest) -> Calls:
         ends = [m.content for m in request.messages if m.role == "tool"][-1]
         found = re.search(r"after (\d:doc_\w+)\]", ends)
@@ -147,7 +147,7 @@ def test_a_long_document_is_read_on_from_where_it_was_cut() -> None:
     assert third == ("correctable", "error: it has 10,005 characters")
 
 
-def test_what_cannot_be_done_is_told_with_the_reason() -> None:
+def test_failed_document_call_tells_the_reason() -> None:
     world = talking(
         does("read_document", name="none"),
         does("append_document", name="none", text="x"),
@@ -194,7 +194,7 @@ def test_the_chats_document_counts_before_the_agents_own() -> None:
 # ---------------------------------------------------------------------- for whom
 
 
-def test_what_is_written_in_private_stays_with_those_who_were_there() -> None:
+def test_document_written_in_private_is_limited_to_its_audience() -> None:
     world = talking(does("write_document", name="diary", text="secret", on_show=True), private=True)
     told(world)
     assert read(world, HIS, "diary").audience == HUSAM_ALONE
@@ -220,7 +220,7 @@ def test_an_open_document_is_read_but_not_changed_in_private() -> None:
     assert read(world, OWN, "plan").text == "open"
 
 
-def test_somebody_who_joins_is_not_shown_what_was_written_before() -> None:
+def test_new_member_is_not_shown_documents_written_before_join() -> None:
     world = talking(
         does("write_document", name="log", text="secret", in_chat=True),
         private=True,

@@ -86,14 +86,14 @@ def test_a_name_that_could_mislead_is_refused(name: str) -> None:
         write(World(), name)
 
 
-def test_what_is_to_be_new_must_not_be_there() -> None:
+def test_create_document_with_existing_name_is_refused() -> None:
     world = World()
     write(world, only_new=True)
     with pytest.raises(Conflict, match="already"):
         write(world, only_new=True)
 
 
-def test_what_is_to_be_replaced_must_be_there() -> None:
+def test_replace_missing_document_is_refused() -> None:
     with pytest.raises(NotFound):
         World().app.documents.write(REACH, "plan", "text")
 
@@ -139,7 +139,7 @@ def test_appending_adds_to_the_end() -> None:
     assert world.app.documents.get(REACH, "plan").text == "One\nTwo\n"
 
 
-def test_an_edit_replaces_what_stands_there_exactly_once() -> None:
+def test_edit_replaces_text_that_occurs_exactly_once() -> None:
     world = World()
     write(world, text="one two two")
     world.app.documents.revise(REACH, "plan", Revision(find="one ", replace=""))
@@ -205,7 +205,7 @@ def test_concurrent_pins_over_limit_are_refused() -> None:
     assert {document.name for document in kept} == set(pins(world))
 
 
-def test_a_change_that_rests_on_a_document_since_made_anew_is_made_on_the_new_one() -> None:
+def test_change_of_a_recreated_document_applies_to_the_new_one() -> None:
     table = MeanwhileTable()
     world = World(overrides={"table": table})
     write(world, text="old")
@@ -436,7 +436,7 @@ def test_an_open_document_can_be_read_in_private_but_not_changed() -> None:
     assert world.app.documents.get(REACH, "plan").text == "One\n"
 
 
-def test_change_document_from_what_fewer_people_heard_is_refused() -> None:
+def test_change_document_from_narrower_content_is_refused() -> None:
     world = World()
     both = Audience(open=False, people=("usr_ann", "usr_ben"))
     hers = Author(audience=ANN)

@@ -152,7 +152,7 @@ def refusal(make: Make, world: World, reach: Reach) -> str:
 
 
 @pytest.mark.parametrize("what", LIMITS)
-def test_limit_counts_only_what_may_be_shown(what: str) -> None:
+def test_limit_counts_only_items_that_may_be_shown(what: str) -> None:
     make, most, _ = LIMITS[what]
     refusals = []
     for hidden in (0, most):

@@ -45,7 +45,7 @@ def test_tags_and_modes_do_not_mind_capitals() -> None:
     assert skills_for(HEADS, tags=("RUST",)) == ("core", "rust")
 
 
-def test_what_was_bound_and_is_gone_is_named() -> None:
+def test_deleted_bound_skill_is_named_in_the_prompt() -> None:
     chosen = World().app.skills.selected(TENANT, bound=("nowhere", "planning"))
     assert [skill.name for skill in chosen.skills] == ["core", "planning"]
     assert chosen.missing == ("nowhere",)

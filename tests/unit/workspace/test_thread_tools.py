@@ -108,7 +108,7 @@ def test_a_switch_changes_what_the_agent_sees_in_the_same_run_and_in_the_next_pr
 
 
 @pytest.mark.parametrize("end", ["completed", "archived"])
-def test_what_is_unknown_or_has_ended_is_not_taken_up(end: Any) -> None:
+def test_switch_to_unknown_or_ended_thread_is_refused(end: Any) -> None:
     world = on_stage()
     thread = begin(world, "The Q4 report")
     world.app.threads.change(OWNER.reach, thread.id, changes.ended(end, world.clock.now()))
@@ -124,7 +124,7 @@ def test_what_is_unknown_or_has_ended_is_not_taken_up(end: Any) -> None:
     assert run.active_thread_id is None
 
 
-def test_a_run_that_waited_goes_on_with_its_own_thread_wherever_others_have_switched() -> None:
+def test_resumed_run_keeps_its_thread_after_switches_of_other_runs() -> None:
     world = on_stage()
     mine, theirs = begin(world, "Mine"), begin(world, "Theirs")
     world.model.script.extend([calls(("switch_thread", {"thread_id": mine.id})), ASK, END])
@@ -142,7 +142,7 @@ def test_a_run_that_waited_goes_on_with_its_own_thread_wherever_others_have_swit
     assert index(world).active_thread_id == theirs.id
 
 
-def test_two_runs_that_switch_at_once_each_see_what_they_have_taken_up() -> None:
+def test_concurrent_switches_each_show_their_own_thread() -> None:
     world = on_stage()
     one, other = begin(world, "One"), begin(world, "Other")
     world.chat(HUSAM, COACH, chat_id="chat_2")
@@ -211,7 +211,7 @@ def test_a_thread_is_begun_carried_on_and_completed() -> None:
     assert index(world) == ThreadIndex(version=index(world).version)
 
 
-def test_what_is_attached_or_bound_to_the_active_thread_is_shown_at_once() -> None:
+def test_item_attached_to_the_active_thread_is_shown_at_once() -> None:
     world = on_stage()
     thread = begin(world, "The Q4 report")
     world.app.threads.switch(OWNER.reach, thread.id)
@@ -236,7 +236,7 @@ def test_another_threads_document_is_glanced_at_without_taking_that_thread_up() 
     assert run.active_thread_id is None
 
 
-def test_a_fourth_thread_is_refused_with_what_to_do() -> None:
+def test_fourth_open_thread_is_refused_with_a_hint() -> None:
     world = on_stage()
     for _ in range(3):
         begin(world, "x")
@@ -343,7 +343,7 @@ def test_a_run_may_leave_the_pinned_thread_and_stays_away_from_it() -> None:
     assert [pinned.id in active[0], other.id in active[1]] == [True, True]
 
 
-def test_a_pin_whose_thread_has_ended_is_passed_over() -> None:
+def test_pin_of_an_ended_thread_is_ignored() -> None:
     world = on_stage(END)
     pinned, other = begin(world, "Pinned"), begin(world, "Other")
     world.app.pins.pin(TENANT, "chat_1", COACH.id, pinned.id)
@@ -356,7 +356,7 @@ def test_a_pin_whose_thread_has_ended_is_passed_over() -> None:
 # ---------------------------------------------------------------------- who may see it
 
 
-def test_what_the_agent_is_at_with_one_person_shows_nowhere_else() -> None:
+def test_thread_with_one_person_is_hidden_in_other_chats() -> None:
     world = on_stage(**PRIVATE)
     ahmads = {"chat_id": "chat_2", **PRIVATE}
     world.chat(AHMAD, COACH, **ahmads)

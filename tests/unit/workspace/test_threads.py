@@ -85,7 +85,7 @@ def test_its_documents_say_how_it_is_worked_at_and_what_it_is_about() -> None:
     assert (thread.mode, thread.skill_tags) == ("analysis", ("text/csv", "text/markdown"))
 
 
-def test_what_is_said_of_mode_and_tags_counts_more_than_documents() -> None:
+def test_explicit_mode_and_tags_override_those_of_documents() -> None:
     world = World()
     write(world, "numbers", "text/csv")
     thread = begin(world, documents=["numbers"], mode="Planning", skill_tags=["project"])
@@ -161,7 +161,7 @@ def test_nothing_is_begun_by_a_run_that_was_taken_over() -> None:
 # ---------------------------------------------------------------------- changed
 
 
-def test_what_is_noted_stays_until_something_else_is_noted() -> None:
+def test_progress_note_stays_until_it_is_replaced() -> None:
     world = World()
     thread = begin(world, approach="Ask everybody")
     noted = changes.fields({"progress": "Half", "blocking": "Finance"})
@@ -195,7 +195,7 @@ def test_attaching_and_binding_twice_is_attaching_and_binding_once() -> None:
     assert (after.documents, after.bound_skills) == ((), ())
 
 
-def test_what_is_attached_or_bound_must_be_there_but_what_is_taken_off_need_not() -> None:
+def test_attach_requires_an_existing_item_and_detach_does_not() -> None:
     world = World()
     thread = begin(world)
     with pytest.raises(NotFound):
@@ -240,7 +240,7 @@ def test_completed_thread_keeps_evidence_and_leaves_index() -> None:
     assert world.app.threads.get(REACH, thread.id) == after
 
 
-def test_what_has_ended_is_changed_and_taken_up_no_more() -> None:
+def test_ended_thread_cannot_be_changed_or_activated() -> None:
     world = World()
     thread = begin(world)
     world.app.threads.change(REACH, thread.id, changes.ended("archived", NOON))
@@ -294,7 +294,7 @@ def test_operators_can_let_no_thread_be_active() -> None:
     assert world.app.threads.active_id(REACH) is None
 
 
-def test_a_retried_switch_does_not_take_back_what_another_run_switched_to_since() -> None:
+def test_retried_switch_keeps_a_later_switch_of_another_run() -> None:
     world = World()
     one, other = begin(world), begin(world)
     author = Author(effect="effect-1", source_run_id="run_1_chat_1")
@@ -341,7 +341,7 @@ def test_two_that_switch_and_two_that_write_at_once_all_get_through() -> None:
 # ---------------------------------------------------------------------- who may be shown them
 
 
-def test_what_is_at_work_with_one_person_does_not_show_elsewhere() -> None:
+def test_thread_of_one_person_is_hidden_elsewhere() -> None:
     world = World()
     thread = begin(world, owner=HERS)
     ben = Audience(open=False, people=("usr_ben",))
@@ -383,7 +383,7 @@ def test_an_open_thread_is_not_changed_in_private(change: changes.ThreadEdit) ->
     assert world.app.threads.get(REACH, thread.id) == thread
 
 
-def test_change_from_what_fewer_people_heard_is_refused() -> None:
+def test_change_thread_from_narrower_content_is_refused() -> None:
     world = World()
     both = Audience(open=False, people=("usr_ann", "usr_ben"))
     owner = HERS.model_copy(update={"scope": "chat:chat_1", "audience": both})
