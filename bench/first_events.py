@@ -34,7 +34,7 @@ from skein.models.api.directory import NewAgent, NewLine, NewUser
 from skein.models.api.services import NewService
 from skein.models.common.storage import Item, Key, Write
 from skein.models.delivery.sms import InboundSms
-from skein.models.directory.source import Source
+from skein.models.directory.webhook_service import WebhookService
 from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
@@ -221,7 +221,7 @@ class _Story:
         self._twilio.post(f"{BASE_URL}/webhooks/twilio/status?{query}", fields)
         return self._http_event(self._webhooks.pop())
 
-    def _service_event(self, source: Source) -> Event:
+    def _service_event(self, source: WebhookService) -> Event:
         body, sent_at = b'{"issue": "SKEIN-1"}', str(int(self.now.timestamp()))
         signature = f"t={sent_at},v1={sign(source.secret, sent_at, body)}"
         headers = {"content-type": "application/json", "x-skein-signature": signature}

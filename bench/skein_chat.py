@@ -8,7 +8,7 @@ from bench.fills import Fill
 from bench.script import SYSTEM_PROMPT, text
 from bench.stand import BEGUN, Stand
 from skein.models.chats.chat import Chat, Membership, Message
-from skein.models.chats.dedupe import DedupeMark
+from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.session import Session
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Item
@@ -82,8 +82,9 @@ class SkeinChat:
     def create(self, messages: int, fill: Fill) -> None:
         """Put the chat there, with so many messages in it, the clock standing at its newest.
 
-        Everything is written as Skein itself writes it: with its dedupe marks, with a summary that
-        covers it, as a worker would have kept one, and that pinned as ingest would have pinned it.
+        Everything is written as Skein itself writes it: with its idempotency records, with a
+        summary that covers it, as a worker would have kept one, and that pinned as ingest would
+        have pinned it.
         """
         self._stand.clock.set(max(self._stand.clock.now(), BEGUN + messages * BETWEEN_MESSAGES))
         begun = self._stand.clock.now() - messages * BETWEEN_MESSAGES
@@ -128,9 +129,9 @@ class SkeinChat:
     def _messages(self, count: int, begun: datetime) -> Iterator[Item]:
         for seq in range(1, count + 1):
             message = self._message(seq, begun)
-            mark = DedupeMark.of(message)
+            record = IdempotencyRecord.of(message)
             yield message.to_item() | message.key._asdict()
-            yield mark.to_item() | mark.key._asdict()
+            yield record.to_item() | record.key._asdict()
 
     def _chat(self, messages: int, begun: datetime) -> Chat:
         last = self._message(messages, begun) if messages else None

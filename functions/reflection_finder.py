@@ -14,11 +14,11 @@ from skein.services.outbox.due_scanner import shards_of
 
 load_adapters()
 
-SPARE = timedelta(seconds=5)
+MARGIN = timedelta(seconds=5)
 
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Queue the due reflections of the event's shards, until 5 seconds before the time-out."""
-    until = deadline_of(context, app().ports.clock) - SPARE
+    until = deadline_of(context, app().ports.clock) - MARGIN
     return {"sent": app().get(build_reflection_finder).run(until=until, shards=shards_of(event))}

@@ -12,7 +12,7 @@ from skein.bootstrap.service_webhook import build_webhook_services
 from skein.errors import Invalid, SkeinError, TooLarge
 from skein.http import JSON_HEADERS, error_response
 from skein.logs import logged
-from skein.models.directory.source import MAX_PAYLOAD_BYTES
+from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 from webhooks.event import Webhook
 
 load_adapters()

@@ -20,7 +20,7 @@ MISLEADING = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL")
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class StackEnvironment:
     """Local endpoints and names that the functions' environment is built from.
 
     Attributes:

@@ -14,7 +14,7 @@ from local.events import Event
 from local.intrinsics import ACCOUNT, REGION
 from local.template import ROOT, Function
 
-MAX_AT_ONCE = 4
+MAX_CONCURRENCY = 4
 
 Handler = Callable[[Event, "LambdaContext"], Any]
 
@@ -67,7 +67,7 @@ class Functions:
         return self._handlers[function.logical_id](event, LambdaContext(function))
 
 
-def concurrency(function: Function, most: int = MAX_AT_ONCE) -> int:
+def concurrency(function: Function, most: int = MAX_CONCURRENCY) -> int:
     """Return a function's maximum number of concurrent batches per queue, at most `most`."""
     allowed = (source.concurrency or most for source in function.queues)
     return min(most, max(allowed, default=most))

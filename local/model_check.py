@@ -3,7 +3,7 @@
 import logging
 import threading
 
-from local.telling import ModelApi
+from local.reporting import ModelApi
 from skein.adapters.openai_model import OpenAIModel
 from skein.errors import ModelRejected, ModelUnknown, SkeinError
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from local.events import failed_messages, sqs_event
-from local.functions import MAX_AT_ONCE, Invoker, concurrency
+from local.functions import MAX_CONCURRENCY, Invoker, concurrency
 from local.inbox import Held, Inbox, Source
 from local.intrinsics import queue_arn
 from skein.ports import Clock
@@ -30,7 +30,7 @@ class Poller:
         inbox: Provides the messages.
         functions: Runs the functions.
         clock: The local clock.
-        most_at_once: The maximum number of batches of a queue that are handled at once.
+        max_concurrency: The maximum number of batches of a queue that are handled at once.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class Poller:
         *,
         functions: Invoker,
         clock: Clock,
-        most_at_once: int = MAX_AT_ONCE,
+        max_concurrency: int = MAX_CONCURRENCY,
     ) -> None:
         self._inbox = inbox
         self._functions = functions
         self._clock = clock
-        self._most_at_once = most_at_once
+        self._max_concurrency = max_concurrency
         self._running: Counter[str] = Counter()
         self._batches = 0
         self._changed = threading.Condition()
@@ -102,11 +102,11 @@ class Poller:
         with self._changed:
             while (left := until - time.monotonic()) > 0 and not self._stopping:
                 self._asked += 1
-                mine = self._asked
+                asked = self._asked
                 self._woken = True
                 self._changed.notify_all()
-                self._changed.wait_for(lambda n=mine: self._swept >= n or self._stopping, left)  # type: ignore[misc]
-                if self._swept >= mine and self._quiet:
+                self._changed.wait_for(lambda n=asked: self._swept >= n or self._stopping, left)  # type: ignore[misc]
+                if self._swept >= asked and self._quiet:
                     return True
                 if self._running.total():
                     self._changed.wait(min(left, POLL_SECONDS))
@@ -162,7 +162,7 @@ class Poller:
         """Start batches of due messages within the concurrency limits; return their number."""
         started = 0
         for source in self._inbox.sources:
-            most = concurrency(source.function, self._most_at_once)
+            most = concurrency(source.function, self._max_concurrency)
             while not self._stopping and self._running[source.url] < most:
                 batch = self._inbox.take(source)
                 if not batch:

@@ -23,10 +23,10 @@ from local.delays import keep_delays
 from local.demo import LINE, make_demo
 from local.developer_api import PREFIX as DEVELOPER_PREFIX
 from local.developer_api import DeveloperApi
-from local.environment import AUDIENCE, LocalSecrets, Surroundings, lambda_environment
+from local.environment import AUDIENCE, LocalSecrets, StackEnvironment, lambda_environment
 from local.errors import DataInUseError
 from local.events import Request, Response
-from local.functions import MAX_AT_ONCE, Functions, Invoker
+from local.functions import MAX_CONCURRENCY, Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, Source
 from local.model_check import ModelCheck
@@ -34,10 +34,10 @@ from local.model_server import SETTINGS as MODEL_SETTINGS
 from local.model_server import LocalModel
 from local.poller import Poller
 from local.quiet import Quiet
+from local.reporting import ModelApi, ReportingModel
 from local.schedules import Schedules
 from local.server import HOST, Server
 from local.sms_log import Sms, SmsLog
-from local.telling import ModelApi, TellingModel
 from local.template import Template
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio_sandbox import TwilioSandbox
@@ -66,7 +66,7 @@ class Stack:
     Args:
         config: The stack's configuration.
         inbox: Creates the inbox that holds the queues' messages.
-        most_at_once: The maximum number of batches of a queue that are handled at once.
+        max_concurrency: The maximum number of batches of a queue that are handled at once.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class Stack:
         config: Config,
         *,
         inbox: Callable[..., Inbox] = Inbox,
-        most_at_once: int = MAX_AT_ONCE,
+        max_concurrency: int = MAX_CONCURRENCY,
     ) -> None:
         self.config = config
         self._inbox = inbox
-        self._most_at_once = most_at_once
+        self._max_concurrency = max_concurrency
         self.template = Template.load(config.template)
         self.url = ""
         self.model = ""
@@ -116,7 +116,7 @@ class Stack:
     def _respond(self, request: Request) -> Response:
         return self._answer(request)
 
-    def _functions(self, parts: ExitStack, aws: LocalAws, surroundings: Surroundings) -> Invoker:
+    def _functions(self, parts: ExitStack, aws: LocalAws, environment: StackEnvironment) -> Invoker:
         """Create the invoker that runs the handlers.
 
         An override registers in `parts` everything that must stop with the stack.
@@ -142,7 +142,7 @@ class Stack:
         parts.callback(aws.stop)
         aws.start()
         names = aws.provision(self.template)
-        surroundings = Surroundings(
+        environment = StackEnvironment(
             base_url=self.url,
             aws_url=aws.endpoint_url,
             model_url=model.wait() if model else self.config.openai_base_url,
@@ -153,17 +153,17 @@ class Stack:
                 **self.config.settings,
             },
         )
-        parts.enter_context(lambda_environment(surroundings.variables(self.template)))
-        self._wire(parts, aws, surroundings)
+        parts.enter_context(lambda_environment(environment.variables(self.template)))
+        self._wire(parts, aws, environment)
         if model:
             _warm_up()
         server.start()
         parts.callback(server.stop)
 
-    def _wire(self, parts: ExitStack, aws: LocalAws, surroundings: Surroundings) -> None:
+    def _wire(self, parts: ExitStack, aws: LocalAws, environment: StackEnvironment) -> None:
         folder, template = self.config.data_dir, self.template
         clock = TurnableClock(folder / "clock")
-        settings = surroundings.settings(template)
+        settings = environment.settings(template)
         self.model = settings.default_model
         aws_clients = Aws(settings)
         sqs = sqs_client(aws_clients)
@@ -180,14 +180,14 @@ class Stack:
             clock=clock,
             queues=SqsQueues(sqs, settings.queue_urls()),
             secrets=LocalSecrets(SecretsManager(secrets_client(aws_clients), clock), key),
-            model=TellingModel(model, api),
+            model=ReportingModel(model, api),
         )
         bootstrap.use(app)
         parts.callback(bootstrap.use, None)
 
-        functions = self._functions(parts, aws, surroundings)
+        functions = self._functions(parts, aws, environment)
         authorizer = Authorizer(
-            folder / "signing-key.pem", issuer=surroundings.issuer, audience=AUDIENCE
+            folder / "signing-key.pem", issuer=environment.issuer, audience=AUDIENCE
         )
         gateway = Gateway(
             template.functions, functions=functions, authorizer=authorizer, clock=clock
@@ -201,15 +201,15 @@ class Stack:
         poller = Poller(
             self._inbox(
                 aws.sqs(),
-                sources=_sources(template, surroundings.names),
-                dead_letters=surroundings.names,
+                sources=_sources(template, environment.names),
+                dead_letters=environment.names,
                 clock=clock,
             ),
             functions=functions,
             clock=clock,
-            most_at_once=self._most_at_once,
+            max_concurrency=self._max_concurrency,
         )
-        keep_delays(sqs, clock, queue_delays(template, surroundings), sent=poller.wake)
+        keep_delays(sqs, clock, queue_delays(template, environment), sent=poller.wake)
         schedules = Schedules(template.functions, functions=functions, clock=clock)
         developer_api = DeveloperApi(
             authorizer=authorizer,
@@ -248,9 +248,9 @@ class Stack:
         schedules.start()
 
 
-def queue_delays(template: Template, surroundings: Surroundings) -> dict[str, int]:
+def queue_delays(template: Template, environment: StackEnvironment) -> dict[str, int]:
     """Return the queues' own delays in seconds, by queue URL."""
-    return {surroundings.names[queue.logical_id]: queue.delay for queue in template.queues}
+    return {environment.names[queue.logical_id]: queue.delay for queue in template.queues}
 
 
 def _lock(path: Path, parts: ExitStack) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 PAGE_ITEMS = 1_000  # items that a page of the scan reads
-AT_ONCE = 100
+KEYS_PER_READ = 100
 
 
 def move_all(
@@ -49,8 +49,8 @@ def move_all(
     """
     moved = 0
     for keys, position in _pages(client, table_name, after):
-        for start in range(0, len(keys), AT_ONCE):
-            found = table.get_many(keys[start : start + AT_ONCE]).values()
+        for start in range(0, len(keys), KEYS_PER_READ):
+            found = table.get_many(keys[start : start + KEYS_PER_READ]).values()
             moved += move_closed(table, [Membership.from_item(item) for item in found])
         report(f"{moved} moved" + (f"; after: {position}" if position else "; done"))
     return moved

@@ -17,7 +17,7 @@ from skein.adapters.dynamodb import DynamoTable, dynamo_client
 from skein.adapters.system import SystemClock
 from skein.models.config.overrides import StackOverrides, StackOverridesChange
 from skein.ports import Clock, Table
-from skein.services.config.stack_settings import StackBook
+from skein.services.config.stack_settings import StackSettingsService
 from skein.settings import Settings
 
 LOCAL = "--local"
@@ -29,12 +29,12 @@ def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> StackOverri
     Raises:
         ValueError: A name is unknown or a value is invalid; nothing was changed.
     """
-    book = StackBook(table=table, clock=clock)
+    settings_service = StackSettingsService(table=table, clock=clock)
     if not assignments:
-        return book.get()
+        return settings_service.get()
     pairs = (assignment.partition("=") for assignment in assignments)
     values = {name: json.loads(value) for name, _, value in pairs}
-    return book.change(StackOverridesChange.model_validate(values, strict=True))
+    return settings_service.change(StackOverridesChange.model_validate(values, strict=True))
 
 
 def main() -> None:

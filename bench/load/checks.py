@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bench.load.found import Found
+from bench.load.found import StoredState
 from skein.models.chats.chat import Message
 from skein.models.runs.run import Run
 
@@ -29,7 +29,7 @@ class Verdict:
         return not self.wrong
 
 
-def acknowledged_once(found: Found) -> Iterator[str]:
+def acknowledged_once(found: StoredState) -> Iterator[str]:
     """Every acknowledged message is there exactly once, with the number and words it was told."""
     by_id: dict[str, list[Message]] = defaultdict(list)
     for message in found.everything_said:
@@ -47,20 +47,20 @@ def acknowledged_once(found: Found) -> Iterator[str]:
             yield f"{said.id} was acknowledged as {said.seq} and is {message.seq}"
 
 
-def nothing_doubled(found: Found) -> Iterator[str]:
+def nothing_doubled(found: StoredState) -> Iterator[str]:
     """No sender's id is two messages, and each message has its one dedupe mark."""
     said = Counter((m.chat_id, m.sender.ref, m.client_id) for m in found.everything_said)
     yield from (f"{key[2]} is {n} messages" for key, n in said.items() if n > 1)
-    marks = {(m.chat_id, m.sender, m.client_id): m.seq for m in found.marks}
+    records = {(m.chat_id, m.sender, m.client_id): m.seq for m in found.records}
     for message in found.everything_said:
-        marked = marks.get((message.chat_id, message.sender.ref, message.client_id))
+        marked = records.get((message.chat_id, message.sender.ref, message.client_id))
         if marked != message.seq:
             yield f"{message.client_id} is message {message.seq}, its record says {marked}"
-    if len(marks) != len(said):
-        yield f"{len(marks)} idempotency records exist for {len(said)} messages"
+    if len(records) != len(said):
+        yield f"{len(records)} idempotency records exist for {len(said)} messages"
 
 
-def dense(found: Found) -> Iterator[str]:
+def dense(found: StoredState) -> Iterator[str]:
     """`seq` is 1, 2, 3 ... in every chat, up to what the chat says is the last."""
     for chat in found.chats.values():
         numbers = sorted(message.seq for message in found.messages.get(chat.id, ()))
@@ -68,7 +68,7 @@ def dense(found: Found) -> Iterator[str]:
             yield f"{chat.id} says {chat.last_seq} and has {len(numbers)}: {numbers[-3:]}"
 
 
-def every_run_ended(found: Found) -> Iterator[str]:
+def every_run_ended(found: StoredState) -> Iterator[str]:
     """No run is queued or at work, and each has the steps that it counts."""
     steps: dict[str, list[int]] = defaultdict(list)
     for step in found.steps:
@@ -80,7 +80,7 @@ def every_run_ended(found: Found) -> Iterator[str]:
             yield f"{run.id} counts {run.steps_taken} steps and has {sorted(steps[run.id])}"
 
 
-def no_run_failed(found: Found) -> Iterator[str]:
+def no_run_failed(found: StoredState) -> Iterator[str]:
     """Nobody was left without an answer by a run that was given up, or canceled for no reason."""
     for run in found.runs:
         joined = run.status == "canceled" and (run.error or "").startswith("joined ")
@@ -88,7 +88,7 @@ def no_run_failed(found: Found) -> Iterator[str]:
             yield f"{run.id} is {run.status}: {run.error}"
 
 
-def one_answer_a_run(found: Found) -> Iterator[str]:
+def one_answer_a_run(found: StoredState) -> Iterator[str]:
     """A run that is done has said exactly one thing, any other at most one."""
     said = Counter(m.run_id for m in found.everything_said if m.run_id and m.kind == "text")
     for run in found.runs:
@@ -103,7 +103,7 @@ def one_answer_a_run(found: Found) -> Iterator[str]:
     )
 
 
-def covered_once(found: Found) -> Iterator[str]:
+def covered_once(found: StoredState) -> Iterator[str]:
     """Each person's message was for exactly one answer, whose prompt had shown it."""
     answered: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in found.runs:
@@ -128,7 +128,7 @@ def _covers(run: Run, seq: int) -> bool:
     return first is not None and trigger.seq is not None and first <= seq <= trigger.seq
 
 
-def texts_once(found: Found) -> Iterator[str]:
+def texts_once(found: StoredState) -> Iterator[str]:
     """Each answer to a phone has reached it, once."""
     reached = Counter((text.recipient, text.body) for text in found.texts)
     meant: Counter[tuple[str, str]] = Counter()
@@ -148,7 +148,7 @@ def texts_once(found: Found) -> Iterator[str]:
                 yield f"{message.chat_id} {message.seq} has {count} deliveries"
 
 
-def slots_empty(found: Found) -> Iterator[str]:
+def slots_empty(found: StoredState) -> Iterator[str]:
     """No agent's place holds a run at work, a queued one, one to go on, or a wait."""
     for member in found.members:
         held = (member.running_run, member.queued_run, member.wait, *member.resuming)
@@ -156,12 +156,12 @@ def slots_empty(found: Found) -> Iterator[str]:
             yield f"{member.member.id} in {member.chat_id} holds {[one for one in held if one]}"
 
 
-def nothing_due(found: Found) -> Iterator[str]:
+def nothing_due(found: StoredState) -> Iterator[str]:
     """The due index has no run, text or chat any more."""
     yield from (f"{kind} {key} is still due" for kind, key in found.due if kind not in MAY_BE_DUE)
 
 
-def queues_empty(found: Found) -> Iterator[str]:
+def queues_empty(found: StoredState) -> Iterator[str]:
     """No queue holds anything, and nothing was given up."""
     if found.held:
         yield f"{found.held} messages are still held"
@@ -170,7 +170,7 @@ def queues_empty(found: Found) -> Iterator[str]:
             yield f"{count} in {queue}"
 
 
-CHECKS: dict[str, Callable[[Found], Iterator[str]]] = {
+CHECKS: dict[str, Callable[[StoredState], Iterator[str]]] = {
     "every acknowledged message is stored exactly once": acknowledged_once,
     "no message is stored twice": nothing_doubled,
     "`seq` is dense in every chat": dense,
@@ -185,6 +185,6 @@ CHECKS: dict[str, Callable[[Found], Iterator[str]]] = {
 }
 
 
-def verdicts(found: Found) -> list[Verdict]:
+def verdicts(found: StoredState) -> list[Verdict]:
     """What comes of all checks."""
     return [Verdict(name, tuple(check(found))) for name, check in CHECKS.items()]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from local.sms_log import Sms
 from skein.adapters.attributes import unmarshal_item
 from skein.models.chats.chat import Chat, Membership, Message
-from skein.models.chats.dedupe import DedupeMark
+from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.storage import Item
 from skein.models.delivery.delivery import Delivery
 from skein.models.runs.run import Run
@@ -39,7 +39,7 @@ class Acknowledged:
 
 
 @dataclass
-class Found:
+class StoredState:
     """Everything that the checks look at.
 
     Attributes:
@@ -52,7 +52,7 @@ class Found:
     chats: dict[str, Chat] = field(default_factory=dict)
     members: list[Membership] = field(default_factory=list)
     messages: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))
-    marks: list[DedupeMark] = field(default_factory=list)
+    records: list[IdempotencyRecord] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Found:
             case "MSG":
                 self.messages[item["chat_id"]].append(Message.from_item(item))
             case "DEDUPE":
-                self.marks.append(DedupeMark.from_item(item))
+                self.records.append(IdempotencyRecord.from_item(item))
             case "RUN" if "#STEP#" in item["sk"]:
                 self.steps.append(Step.from_item(item))
             case "RUN":

@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.load.checks import Verdict, verdicts
 from bench.load.containers import Kind
-from bench.load.found import Found, acknowledged_in, ledger_of, scanned
+from bench.load.found import StoredState, acknowledged_in, ledger_of, scanned
 from bench.load.people import TENANT, Ledger, World, live_in_threads, people
 from bench.load.stand import Killer, LoadStack, ModelServer, config_for
 from bench.load.storm import Storm
@@ -103,7 +103,7 @@ class Outcome:
     plan: Plan
     verdicts: tuple[Verdict, ...]
     ledger: Sequence[Mapping[str, Any]]
-    found: Found
+    found: StoredState
     writing_seconds: float
     drain_seconds: float
     turned_seconds: float
@@ -195,7 +195,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         quiet = _drain(stack, caller, plan.time_to_rest)
         drained = time.monotonic()
         lines = ledger_of(ledger)
-        found = Found(acknowledged=acknowledged_in(lines))
+        found = StoredState(acknowledged=acknowledged_in(lines))
         found.take(scanned(stack.aws.dynamodb(), TABLE_NAME))
         found.texts = stack.texts()
         found.dead_letters = stack.dead_letters()
@@ -300,13 +300,13 @@ def _drain(stack: LoadStack, caller: Caller, seconds: float) -> bool:
 def _due_at() -> datetime | None:
     """When the next thing is to be done, but for what is done once chats have been quiet."""
     table = bootstrap.app().ports.table
-    marks = [
+    records = [
         str(item["gsi2sk"]).split("#")[0]
         for kind in DRAINED
         for shard in range(DUE_SHARDS)
         for item in table.query(Query(due_partition(kind, shard), index="gsi2", limit=1)).items
     ]
-    return datetime.fromisoformat(min(marks)) if marks else None
+    return datetime.fromisoformat(min(records)) if records else None
 
 
 def any_seed() -> int:

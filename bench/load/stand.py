@@ -18,7 +18,7 @@ from bench.load.storm import Storm, UnreliableInbox, shaken
 from local.aws import LocalAws
 from local.clock import TurnableClock
 from local.config import Config
-from local.environment import Surroundings
+from local.environment import StackEnvironment
 from local.events import Request, Response, json_response
 from local.functions import Invoker
 from local.poller import Poller
@@ -29,7 +29,7 @@ from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from skein.adapters.twilio_sms import READ_SECONDS as TWILIO_SECONDS
 
 SIZES: dict[Kind, int] = {"door": 12, "worker": 16}
-MAX_AT_ONCE = 8  # batches of one queue
+MAX_CONCURRENCY = 8  # batches of one queue
 KILL_SECONDS = 5.0
 # The model is given up on sooner than deployed, or lost answers would take most of the three
 # minutes: each try of the SDK, of which there are two, has three seconds.
@@ -57,7 +57,7 @@ class LoadStack(Stack):
         self, config: Config, *, storm: Storm, seed: int, sizes: Mapping[Kind, int] | None = None
     ) -> None:
         super().__init__(
-            config, inbox=partial(UnreliableInbox, storm=storm), most_at_once=MAX_AT_ONCE
+            config, inbox=partial(UnreliableInbox, storm=storm), max_concurrency=MAX_CONCURRENCY
         )
         self._storm = storm
         self._seed = seed
@@ -67,14 +67,14 @@ class LoadStack(Stack):
         self.poller: Poller
         self.clock: TurnableClock
 
-    def _functions(self, parts: ExitStack, aws: LocalAws, surroundings: Surroundings) -> Invoker:
+    def _functions(self, parts: ExitStack, aws: LocalAws, environment: StackEnvironment) -> Invoker:
         folder = self.config.data_dir
         skein = {
             name: value
-            for name, value in surroundings.skein(self.template).items()
+            for name, value in environment.skein(self.template).items()
             if name.startswith("SKEIN_")
         }
-        delays = queue_delays(self.template, surroundings)
+        delays = queue_delays(self.template, environment)
 
         self.containers = Containers(
             sizes=self._sizes,

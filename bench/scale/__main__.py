@@ -8,7 +8,7 @@ from functools import partial
 
 from bench.scale.assumptions import Assumptions
 from bench.scale.report import computed, filled, simulated
-from bench.scale.scenarios import SCENARIOS, Found, Script, played
+from bench.scale.scenarios import SCENARIOS, ScenarioResult, Script, played
 from bench.scale.traffic import Traffic
 from local.template import ROOT, Template
 from skein.adapters.tokens import Tokens
@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "scale.md"
 CORES = 2
 
 
-def simulation(script: Script) -> dict[str, Found]:
+def simulation(script: Script) -> dict[str, ScenarioResult]:
     """All scenarios, two at a time, each in a process of its own."""
     with ProcessPoolExecutor(CORES, max_tasks_per_child=1) as pool:
         found = pool.map(partial(played, script), SCENARIOS)

@@ -74,7 +74,7 @@ class Crowd:
         return _key(self.kind, self.seed * MOST + number)
 
     def item(self, number: int) -> Item:
-        """An item, but for its due mark."""
+        """An item, but for its due pointer."""
         own = KINDS[self.kind].own(self.seed * MOST + number)
         return {**self._prototype, **own, **self.key(number)._asdict()}
 

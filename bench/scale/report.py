@@ -10,7 +10,7 @@ from bench.report import markdown_table
 from bench.scale.assumptions import Assumptions
 from bench.scale.cost import Bill, Costs
 from bench.scale.limits import RATES, Bound, Limits
-from bench.scale.scenarios import CHATS, DUE_OF_ALL, Found
+from bench.scale.scenarios import CHATS, DUE_OF_ALL, ScenarioResult
 from bench.scale.stage import SPARE_SECONDS
 from bench.scale.traffic import Activity
 from local.template import Function, Template
@@ -276,19 +276,19 @@ TOLD = {
 }
 
 
-def told(found: Found) -> Cells:
+def simulated_row(found: ScenarioResult) -> Cells:
     """A scenario's figures, one on a line."""
     names = TOLD[found.scenario]
     return [["", ""], *([names[name], number(found.figures[name])] for name in names)]
 
 
-def simulated(found: Mapping[str, Found]) -> Tables:
+def simulated(found: Mapping[str, ScenarioResult]) -> Tables:
     """The tables of the simulation."""
     tables = {
         "rates": tick_rates(found["rates"].figures),
         "consolidations": finder_rates(found["consolidations"].figures),
         "reflections": finder_rates(found["reflections"].figures),
-        **{name.replace("_", "-"): told(found[name]) for name in TOLD},
+        **{name.replace("_", "-"): simulated_row(found[name]) for name in TOLD},
     }
     rows = [
         [name.replace("_", " "), number(one.seconds), number(one.peak_mib)]

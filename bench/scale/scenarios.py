@@ -35,7 +35,7 @@ BEFORE_FINDER = Shape("one after the other, 1,024 MB", 1_024, 115, (ALL_SHARDS,)
 
 
 @dataclass(frozen=True)
-class Found:
+class ScenarioResult:
     """What came of a scenario.
 
     Attributes:
@@ -236,10 +236,10 @@ SCENARIOS = (
 )
 
 
-def played(script: Script, name: str) -> Found:
+def played(script: Script, name: str) -> ScenarioResult:
     """Carry out one scenario."""
     begun = time.monotonic()
     play: Callable[[], dict[str, Any]] = getattr(script, name)
     figures = play()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
-    return Found(name, figures, time.monotonic() - begun, peak)
+    return ScenarioResult(name, figures, time.monotonic() - begun, peak)

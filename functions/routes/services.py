@@ -33,8 +33,8 @@ ServiceId = Annotated[EntityId, Path(description="The id of a service.")]
 )
 def create_service(new: NewService) -> ServiceWithSecret:
     """The secret is shown this once; deliveries go to `/webhooks/services/<id>`."""
-    source = services().sources.create(router.caller.tenant, new)
-    return ServiceWithSecret.of(source)
+    service = services().sources.create(router.caller.tenant, new)
+    return ServiceWithSecret.of(service)
 
 
 @router.get(

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from skein.errors import Forbidden, Invalid, TooLarge
 from skein.models.common.base import Value
-from skein.models.delivery.sms import InboundSms, StatusReport, known_status
+from skein.models.delivery.sms import InboundSms, StatusReport, status_named
 from skein.ports import WebhookVerifier
 from webhooks.event import Webhook
 
@@ -87,7 +87,7 @@ def status_report(webhook: Webhook, form: Form) -> StatusReport | None:
     Raises:
         Invalid: A field of the form or of the callback's URL is missing or malformed.
     """
-    status = known_status(form.get("MessageStatus", ""))
+    status = status_named(form.get("MessageStatus", ""))
     if status is None:
         return None
     named = dict(parse_qsl(webhook.query, keep_blank_values=True))

@@ -40,11 +40,11 @@ class Lines(LambdaPowertoolsFormatter):
 
     def serialize(self, log: Any) -> str:
         """Return one masked line; an error's notes are left out, since they may quote people."""
-        told = {name: value for name, value in log.items() if name != "exception_notes"}
+        shown = {name: value for name, value in log.items() if name != "exception_notes"}
         following = current()
         if following is not None:
-            told["correlation_id"] = following
-        return masked(super().serialize(told))
+            shown["correlation_id"] = following
+        return masked(super().serialize(shown))
 
     def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802 - the base's name
         """Return the traceback, with the messages of Skein's own errors only."""

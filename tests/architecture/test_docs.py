@@ -15,14 +15,14 @@ from pydantic.fields import FieldInfo
 import api_docs
 from local.template import ROOT, Template
 from skein import errors
-from skein.models.chats import borrowed, chat, dedupe
+from skein.models.chats import borrowed, chat, idempotency
 from skein.models.common import ownership
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef, Stored
 from skein.models.common.storage import Key
 from skein.models.config import overrides
 from skein.models.delivery import delivery
-from skein.models.directory import agent, line, phone, source, user
+from skein.models.directory import agent, line, phone, user, webhook_service
 from skein.models.memory import consolidation, memory, reflection
 from skein.models.outbox import due
 from skein.models.planning import goal, plan
@@ -389,8 +389,8 @@ KEYS: dict[str, Key] = {
     "`Subject`": erasure.Subject.key_of(TENANT, "{erasure}"),
     "`ErasedChat`": erasure.ErasedChat.key_of(TENANT, "{erasure}", CHAT),
     "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
-    "`OpeningMark`": dedupe.OpeningMark.key_of(TENANT, "{id}", "{client}"),
-    "`DedupeMark`": dedupe.DedupeMark.key_of(TENANT, CHAT, PERSON, "{client}"),
+    "`OpeningRecord`": idempotency.OpeningRecord.key_of(TENANT, "{id}", "{client}"),
+    "`IdempotencyRecord`": idempotency.IdempotencyRecord.key_of(TENANT, CHAT, PERSON, "{client}"),
     "`Borrowed`": borrowed.Borrowed.key_of(TENANT, CHAT, AGENT),
     "`Delivery`": delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"),
     "`Run`": run_key("chat_X"),
@@ -428,7 +428,7 @@ KEYS: dict[str, Key] = {
     "`StackSettings`": overrides.StackSettings.key_of(7)._replace(pk="STACK#{copy}"),
     "`Skill`": skill.Skill.key_of(TENANT, "{skill}"),
     "`SkillCatalog`": skill.SkillCatalog.key_of(TENANT),
-    "`Source`": source.Source.key_of("{source}"),
+    "`WebhookService`": webhook_service.WebhookService.key_of("{source}"),
     "`AuditEntry`": audit_key(),
     "usage": UsageCounters.key_of(TENANT, "{day}", 7)._replace(pk="{tenant}#USAGE#{day}#{shard}"),
 }
@@ -440,7 +440,7 @@ RELATIONS = {
     user.users_relation(TENANT),
     line.lines_relation(TENANT),
     chat.past_relation(TENANT, "{id}"),
-    source.sources_relation(TENANT),
+    webhook_service.services_relation(TENANT),
 }
 
 

@@ -13,8 +13,8 @@ from skein.models.outbox.due import (
     DUE_SHARDS,
     DueKind,
     due_before,
-    due_mark,
     due_partition,
+    due_pointer,
     still_due,
 )
 from skein.ports import Table
@@ -38,7 +38,7 @@ def tables() -> tuple[GeneratedTable, MemoryTable]:
     for crowd in CROWDS:
         for number in range(crowd.size):
             key = crowd.key(number)
-            mark = due_mark(crowd.kind, key, crowd.at(number))
+            mark = due_pointer(crowd.kind, key, crowd.at(number))
             memory.write(Put(key, crowd.item(number) | mark))
     return GeneratedTable(CROWDS, meter), memory
 
@@ -81,7 +81,7 @@ def assert_alike(generated: GeneratedTable, memory: MemoryTable) -> None:
 
 def move(table: Table, item: Item, seconds: int) -> None:
     key = Key(item["pk"], item["sk"])
-    mark = due_mark("run", key, NOON + seconds * SECOND) | {"due_tries": 1}
+    mark = due_pointer("run", key, NOON + seconds * SECOND) | {"due_tries": 1}
     table.write(Update(key, set=mark, condition=still_due(item)))
 
 
@@ -166,7 +166,7 @@ def test_an_item_is_what_skeins_own_models_make_of_it(kind: DueKind) -> None:
         expected.pop("gsi1sk", None)
         assert made == expected | key._asdict()
         assert crowd.number(key) == number
-        assert due_mark(kind, key, crowd.at(number))["gsi2sk"] == crowd.sort_key(number)
+        assert due_pointer(kind, key, crowd.at(number))["gsi2sk"] == crowd.sort_key(number)
         if "gsi2pk" in whole:
             assert whole["gsi2sk"].endswith(f"#{key.pk}|{key.sk}")
 

@@ -12,7 +12,7 @@ from twilio.rest.api.v2010.account.message import MessageInstance
 from skein.adapters import twilio_sms
 from skein.adapters.twilio_sms import TwilioSms
 from skein.errors import Ambiguous, SkeinError, SmsRejected, Throttled, Unavailable
-from skein.models.delivery.sms import OutgoingSms, known_status
+from skein.models.delivery.sms import OutgoingSms, status_named
 from skein.ports import Sms
 from skein.settings import Settings
 from tests.fakes.sms import Fault, MemorySecrets, MemorySms
@@ -245,7 +245,7 @@ def test_a_changed_secret_makes_a_new_client(twilio: ScriptedTwilio) -> None:
 
 def test_every_status_of_an_outgoing_text_is_known() -> None:
     names = {value for name, value in vars(MessageInstance.Status).items() if name.isupper()}
-    assert {name for name in names if known_status(name) is None} == {"receiving", "received"}
+    assert {name for name in names if status_named(name) is None} == {"receiving", "received"}
 
 
 def test_a_refusal_is_told_by_its_code_without_twilios_sentence(twilio: ScriptedTwilio) -> None:

@@ -34,7 +34,7 @@ from tests.support.fakes import Fuse, Killed, in_turn
 TICK_SECONDS = 50
 WEBHOOK_SECONDS = 29
 MAX_MINUTES = 120
-SOON = timedelta(days=1)
+FADING_WITHIN = timedelta(days=1)
 
 PORTS = {
     "table": ("get", "get_many", "query", "write", "transact"),
@@ -215,7 +215,7 @@ class Deployment(World):
         return list(self._due())
 
     def _due(self) -> Iterator[Item]:
-        last = due_before(self.clock.now() + SOON)
+        last = due_before(self.clock.now() + FADING_WITHIN)
         for kind in get_args(DueKind):
             for shard in range(DUE_SHARDS):
                 partition = due_partition(kind, shard)

@@ -8,7 +8,7 @@ import service_webhook
 from skein.agent.tools import TOOLS
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Key, Put, Query
-from skein.models.directory.source import Source
+from skein.models.directory.webhook_service import WebhookService
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
@@ -333,7 +333,7 @@ class Served(Team):
     def play(self) -> None:
         event = deepcopy(WEBHOOK)
         sent_at = str(int(self.clock.now().timestamp()))
-        source = Source(
+        source = WebhookService(
             tenant=TENANT,
             id=event["pathParameters"]["service_id"],
             name="jira",

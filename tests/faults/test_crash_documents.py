@@ -60,7 +60,7 @@ class Writing(Team):
         assert self.words(OF_CHAT, "agenda") == ["agenda", "point"]
         [log] = self.app.documents.list(OWN).items
         assert (log.name, log.version) == ("log", 4)
-        pins = PinnedDocuments.found_in(self.table.get(OWN.pins_key))
+        pins = PinnedDocuments.from_optional(self.table.get(OWN.pins_key))
         assert pins.documents == (log.id,)
         assert self.stored_chat().documents == (Document.id_of("agenda"),)
 

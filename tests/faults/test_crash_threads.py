@@ -53,7 +53,7 @@ class AtWork(Deployment):
         self.live()
 
     def check(self) -> None:
-        index = ThreadIndex.found_in(self.table.get(ThreadIndex.key_of(TENANT, "agt_a", None)))
+        index = ThreadIndex.from_optional(self.table.get(ThreadIndex.key_of(TENANT, "agt_a", None)))
         [thread] = index.threads
         assert (thread.concern, thread.documents) == ("The Q4 report", ("plan.md",))
         assert (thread.progress, thread.bound_skills) == ("Half", ("planning",))

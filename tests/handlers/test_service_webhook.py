@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import service_webhook
 from skein.errors import Unavailable
 from skein.models.common.storage import Put, Query
-from skein.models.directory.source import MAX_PAYLOAD_BYTES, Source
+from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES, WebhookService
 from skein.models.runs.run import Run
 from skein.services.inbound.service_webhooks import chat_named_in, compact_json
 from skein.services.inbound.webhook_signature import sign
@@ -32,7 +32,7 @@ def world() -> World:
     """A world with an agent that listens to the recorded service."""
     world = World()
     world.agent()
-    source = Source(
+    source = WebhookService(
         tenant=TENANT,
         id=SERVICE,
         name="jira-webhook",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from local.model_check import ModelCheck
-from local.telling import ModelApi
+from local.reporting import ModelApi
 from skein.adapters.openai_model import OpenAIModel
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 

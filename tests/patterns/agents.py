@@ -5,7 +5,7 @@ from skein.models.common.ownership import Owner, Reach
 from skein.models.config.overrides import StackOverridesChange, TenantOverridesChange
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.models.workspace.skill import SkillHead
-from skein.services.config.stack_settings import StackBook
+from skein.services.config.stack_settings import StackSettingsService
 from skein.services.planning.firing import Firing
 from skein.services.privacy.audit_log import AuditedAction
 from skein.services.runs.queries import OwnRuns
@@ -126,7 +126,7 @@ def _settings_change(meter: Meter) -> None:
 @patterns.named("change the stack's settings")
 def _stack_settings_change(meter: Meter) -> None:
     world = group()
-    book = StackBook(table=world.table, clock=world.clock)
+    book = StackSettingsService(table=world.table, clock=world.clock)
     with meter(world):
         book.change(StackOverridesChange(context_enabled=False))
 

@@ -120,7 +120,7 @@ def _over_the_limit(meter: Meter) -> None:
 
 
 @patterns.named("take in another text over a limit")
-def _silence(meter: Meter) -> None:
+def _detach(meter: Meter) -> None:
     world = on_a_line(known=True)
     _use_up(world)
     world.app.ingest.receive(text_message(sid="SM2"))

@@ -48,21 +48,21 @@ def _post(meter: Meter) -> None:
 
 
 @patterns.named("renew an agent's note")
-def _renew_note(meter: Meter) -> None:
+def _renew_agent_summary(meter: Meter) -> None:
     world = spoken(10)
     with meter(world):
         world.app.renewing.renew(NOTE)
 
 
 @patterns.named("renew a chat's summary")
-def _renew_record(meter: Meter) -> None:
+def _renew_chat_summary(meter: Meter) -> None:
     world = spoken(10)
     with meter(world):
         world.app.renewing.renew(RECORD)
 
 
 @patterns.named("find a note within its cooldown")
-def _refuse_note(meter: Meter) -> None:
+def _refuse_agent_summary(meter: Meter) -> None:
     world = spoken(10)
     world.app.renewing.renew(NOTE)
     with meter(world):
@@ -70,7 +70,7 @@ def _refuse_note(meter: Meter) -> None:
 
 
 @patterns.named("find a chat's summary within its cooldown")
-def _refuse_record(meter: Meter) -> None:
+def _refuse_chat_summary(meter: Meter) -> None:
     world = spoken(10)
     world.app.renewing.renew(RECORD)
     with meter(world):

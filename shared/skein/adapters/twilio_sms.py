@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from skein.errors import Ambiguous, MissingSecret, SkeinError, SmsRejected, Throttled, Unavailable
 from skein.models.common.base import to_utc
-from skein.models.delivery.sms import OutgoingSms, SentSms, known_status
+from skein.models.delivery.sms import OutgoingSms, SentSms, status_named
 from skein.ports import Secrets
 from skein.settings import Settings
 
@@ -110,7 +110,7 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
 def _sent(message: Any) -> SentSms:
     return SentSms(
         sid=message.sid,
-        status=known_status(message.status) or "queued",
+        status=status_named(message.status) or "queued",
         created_at=message.date_created,
         error_code=message.error_code,
     )

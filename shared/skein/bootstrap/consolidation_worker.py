@@ -15,20 +15,20 @@ def build_consolidator(ports: Ports) -> Consolidator:
     table, clock, metrics, settings = ports.table, ports.clock, ports.metrics, ports.settings
     usage = UsageCounters(table=table, clock=clock, metrics=metrics)
     budget = Budget(table=table, clock=clock, metrics=metrics, settings=settings)
-    recollection = AgentConsolidation(
+    agent_consolidation = AgentConsolidation(
         table=table,
         clock=clock,
         extractor=Extractor(model=ports.model, usage=usage, settings=settings),
         budget=budget,
         tokens=RememberedTokens(ports.tokens, settings.token_cache_bytes),
-        book=ChunkCommitter(table=table, clock=clock, ids=ports.ids, metrics=metrics),
+        committer=ChunkCommitter(table=table, clock=clock, ids=ports.ids, metrics=metrics),
         settings=settings,
     )
     return Consolidator(
         table=table,
         clock=clock,
         dispatch=Dispatch(queues=ports.queues, metrics=metrics),
-        recollection=recollection,
+        agent_consolidation=agent_consolidation,
         budget=budget,
         settings=settings,
     )

@@ -19,6 +19,10 @@ def build_renewing(ports: Ports) -> Renewing:
         settings=settings,
     )
     return Renewing(
-        notes=AgentSummaries(table=table, clock=clock, summarizer=summarizer, settings=settings),
-        records=ChatSummaries(table=table, clock=clock, summarizer=summarizer, settings=settings),
+        agent_summaries=AgentSummaries(
+            table=table, clock=clock, summarizer=summarizer, settings=settings
+        ),
+        chat_summaries=ChatSummaries(
+            table=table, clock=clock, summarizer=summarizer, settings=settings
+        ),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench.load.checks import CHECKS, verdicts
-from bench.load.found import Acknowledged, Found
+from bench.load.found import Acknowledged, StoredState
 from local.sms_log import Sms
 from skein.models.chats.chat import chat_partition
 from skein.models.common.storage import Item, Query
@@ -17,11 +17,11 @@ from tests.support.builders import LINE, PHONE, TENANT, World
 
 QUIET_MINUTES = 18  # after which a short conversation has been summed up
 
-Change = Callable[[list[Item], Found], None]
+Change = Callable[[list[Item], StoredState], None]
 
 
 @cache
-def a_good_table() -> tuple[list[Item], Found]:
+def a_good_table() -> tuple[list[Item], StoredState]:
     """A person has texted twice in a burst and once more, and has had two answers."""
     world = World()
     world.agent()
@@ -42,7 +42,7 @@ def a_good_table() -> tuple[list[Item], Found]:
         world.tick()
         world.drain()
     items = list(world.table.query(Query(chat_partition(TENANT, chat_id))).items)
-    found = Found(acknowledged=acknowledged, dead_letters={"TurnsDeadLetters": 0})
+    found = StoredState(acknowledged=acknowledged, dead_letters={"TurnsDeadLetters": 0})
     found.texts = [
         Sms(sent.sid, LINE, PHONE, text.body, "delivered", "", 1, "")
         for text, sent in world.sms.taken
@@ -71,96 +71,96 @@ def test_a_good_table_passes() -> None:
     assert wrong(lambda *_: None) == set()
 
 
-def double_a_message(items: list[Item], _: Found) -> None:
+def double_a_message(items: list[Item], _: StoredState) -> None:
     last = of(items, "META")
     put(items, of(items, "MSG#"), sk="MSG#000000000006", seq=6)
     last["last_seq"] = 6
 
 
-def lose_a_message(items: list[Item], _: Found) -> None:
+def lose_a_message(items: list[Item], _: StoredState) -> None:
     items.remove(of(items, "MSG#", nth=1))
 
 
-def leave_a_gap(items: list[Item], _: Found) -> None:
+def leave_a_gap(items: list[Item], _: StoredState) -> None:
     of(items, "META")["last_seq"] = 6
 
 
-def say_another_number(_: list[Item], found: Found) -> None:
+def say_another_number(_: list[Item], found: StoredState) -> None:
     found.acknowledged = [Acknowledged("SM-1", "one", seq=2)]
 
 
-def change_the_words(_: list[Item], found: Found) -> None:
+def change_the_words(_: list[Item], found: StoredState) -> None:
     found.acknowledged = [Acknowledged("SM-1", "other words")]
 
 
-def forget_a_mark(items: list[Item], _: Found) -> None:
+def forget_a_record(items: list[Item], _: StoredState) -> None:
     items.remove(of(items, "DEDUPE#"))
 
 
-def leave_a_run_at_work(items: list[Item], _: Found) -> None:
+def leave_a_run_at_work(items: list[Item], _: StoredState) -> None:
     of(items, "RUN#")["status"] = "running"
 
 
-def lose_a_step(items: list[Item], _: Found) -> None:
+def lose_a_step(items: list[Item], _: StoredState) -> None:
     items.remove(next(item for item in items if "#STEP#" in item["sk"]))
 
 
-def fail_a_run(items: list[Item], _: Found) -> None:
+def fail_a_run(items: list[Item], _: StoredState) -> None:
     of(items, "RUN#")["status"] = "failed"
 
 
-def answer_twice(items: list[Item], _: Found) -> None:
+def answer_twice(items: list[Item], _: StoredState) -> None:
     answer = next(item for item in items if item.get("run_id") and item["sk"].startswith("MSG#"))
     put(items, answer, sk="MSG#000000000006", seq=6, client_id="again")
     of(items, "META")["last_seq"] = 6
 
 
-def answer_nothing(items: list[Item], _: Found) -> None:
+def answer_nothing(items: list[Item], _: StoredState) -> None:
     answer = next(item for item in items if item.get("run_id") and item["sk"].startswith("MSG#"))
     del answer["run_id"]
 
 
-def cover_a_message_twice(items: list[Item], _: Found) -> None:
+def cover_a_message_twice(items: list[Item], _: StoredState) -> None:
     of(items, "RUN#", nth=1)["trigger"]["from_seq"] = 2
 
 
-def cover_a_message_never(items: list[Item], _: Found) -> None:
+def cover_a_message_never(items: list[Item], _: StoredState) -> None:
     of(items, "RUN#")["trigger"]["from_seq"] = 2
 
 
-def answer_unseen(items: list[Item], _: Found) -> None:
+def answer_unseen(items: list[Item], _: StoredState) -> None:
     of(items, "RUN#")["shown"]["seq"] = 1
 
 
-def text_twice(_: list[Item], found: Found) -> None:
+def text_twice(_: list[Item], found: StoredState) -> None:
     found.texts = [*found.texts, found.texts[0]]
 
 
-def text_never(_: list[Item], found: Found) -> None:
+def text_never(_: list[Item], found: StoredState) -> None:
     found.texts = found.texts[1:]
 
 
-def lose_a_delivery(items: list[Item], _: Found) -> None:
+def lose_a_delivery(items: list[Item], _: StoredState) -> None:
     items.remove(of(items, "DELIVERY#"))
 
 
-def fail_a_delivery(items: list[Item], _: Found) -> None:
+def fail_a_delivery(items: list[Item], _: StoredState) -> None:
     of(items, "DELIVERY#")["status"] = "failed"
 
 
-def hold_a_slot(items: list[Item], _: Found) -> None:
+def hold_a_slot(items: list[Item], _: StoredState) -> None:
     of(items, "MEMBER#agent#")["running_run"] = of(items, "RUN#")["id"]
 
 
-def leave_something_due(items: list[Item], _: Found) -> None:
+def leave_something_due(items: list[Item], _: StoredState) -> None:
     of(items, "RUN#")["gsi2pk"] = "DUE#run#3"
 
 
-def leave_a_dead_letter(_: list[Item], found: Found) -> None:
+def leave_a_dead_letter(_: list[Item], found: StoredState) -> None:
     found.dead_letters = {"TurnsDeadLetters": 1}
 
 
-def leave_something_queued(_: list[Item], found: Found) -> None:
+def leave_something_queued(_: list[Item], found: StoredState) -> None:
     found.held = 1
 
 
@@ -174,7 +174,7 @@ def leave_something_queued(_: list[Item], found: Found) -> None:
         (leave_a_gap, "`seq` is dense in every chat"),
         (say_another_number, "every acknowledged message is stored exactly once"),
         (change_the_words, "every acknowledged message is stored exactly once"),
-        (forget_a_mark, "no message is stored twice"),
+        (forget_a_record, "no message is stored twice"),
         (leave_a_run_at_work, "every run has ended"),
         (lose_a_step, "every run has ended"),
         (fail_a_run, "no run has failed"),

@@ -12,7 +12,7 @@ from bench.scale.limits import Limits
 from bench.scale.meter import CallMeter, Lanes, Pace
 from bench.scale.report import MARK, facts, filled, number, simulated
 from bench.scale.roles import role_of
-from bench.scale.scenarios import BEFORE, SCENARIOS, Found, Script, played
+from bench.scale.scenarios import BEFORE, SCENARIOS, ScenarioResult, Script, played
 from bench.scale.stage import Shape, deployment
 from bench.scale.traffic import Activity, Traffic
 from local.template import ROOT
@@ -25,11 +25,11 @@ NEAR = 0.15  # a call more or less changes a table, and not what it says
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Found]:
+def found() -> dict[str, ScenarioResult]:
     return {name: played(SMALL, name) for name in SCENARIOS}
 
 
-def figures(found: dict[str, Found], name: str) -> dict[str, Any]:
+def figures(found: dict[str, ScenarioResult], name: str) -> dict[str, Any]:
     return dict(found[name].figures)
 
 
@@ -37,35 +37,37 @@ def figures(found: dict[str, Found], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_backlog_is_sent_once_and_nothing_of_it_is_kept(found: dict[str, Found]) -> None:
+def test_a_backlog_is_sent_once_and_nothing_of_it_is_kept(found: dict[str, ScenarioResult]) -> None:
     backlog = figures(found, "backlog")
     assert (backlog["sent"], backlog["twice"], backlog["kept"]) == (backlog["due"], 0, 0)
     assert backlog["minutes"] == 1
 
 
 @pytest.mark.slow
-def test_texts_do_not_wait_behind_runs(found: dict[str, Found]) -> None:
+def test_texts_do_not_wait_behind_runs(found: dict[str, ScenarioResult]) -> None:
     mixture = figures(found, "mixture")
     assert mixture["texts_sent"] == mixture["texts"]
     assert mixture["text_late"] < 120
 
 
 @pytest.mark.slow
-def test_a_tick_that_is_overtaken_sends_nothing_twice(found: dict[str, Found]) -> None:
+def test_a_tick_that_is_overtaken_sends_nothing_twice(found: dict[str, ScenarioResult]) -> None:
     overlap = figures(found, "overlap")
     assert overlap["first"] + overlap["second"] == overlap["due"] == overlap["done"]
     assert overlap["twice"] == 0
 
 
 @pytest.mark.slow
-def test_workers_that_cannot_keep_up_end_all_the_same(found: dict[str, Found]) -> None:
+def test_workers_that_cannot_keep_up_end_all_the_same(found: dict[str, ScenarioResult]) -> None:
     slow = figures(found, "slow_workers")
     assert slow["minutes"] < 60
     assert slow["again"] > 1
 
 
 @pytest.mark.slow
-def test_finders_find_all_that_is_due_and_one_job_for_an_agent(found: dict[str, Found]) -> None:
+def test_finders_find_all_that_is_due_and_one_job_for_an_agent(
+    found: dict[str, ScenarioResult],
+) -> None:
     for name in ("consolidations", "reflections"):
         for one in figures(found, name).values():
             assert one["moved"] == one["due"] == 160
@@ -180,7 +182,9 @@ def test_bounds_come_the_tightest_first_and_follow_the_deployment(turn: Activity
 
 
 @pytest.mark.slow
-def test_tables_are_put_where_the_document_has_a_place_for_them(found: dict[str, Found]) -> None:
+def test_tables_are_put_where_the_document_has_a_place_for_them(
+    found: dict[str, ScenarioResult],
+) -> None:
     tables = simulated(found)
     page = filled(PAGE, tables)
     assert all(table in page for table in tables.values())

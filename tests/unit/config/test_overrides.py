@@ -219,23 +219,23 @@ class Racing(MemoryTable):
 @pytest.mark.parametrize("there", [False, True], ids=["the first ever", "later"])
 def test_concurrent_changes_of_tenant_settings_both_take_effect(there: bool) -> None:
     table = Racing()
-    book = TenantSettingsService(table=table, clock=FixedClock(NOON))
+    settings_service = TenantSettingsService(table=table, clock=FixedClock(NOON))
     if there:
-        book.change(TENANT, TenantOverridesChange(apology=False))
+        settings_service.change(TENANT, TenantOverridesChange(apology=False))
     other = TenantOverridesChange(message_days=30)
-    table.meanwhile = lambda: book.change(TENANT, other)
-    book.change(TENANT, TenantOverridesChange(run_days=60))
+    table.meanwhile = lambda: settings_service.change(TENANT, other)
+    settings_service.change(TENANT, TenantOverridesChange(run_days=60))
     said = {"message_days": 30, "run_days": 60} | ({"apology": False} if there else {})
-    assert book.get(TENANT).said == said
+    assert settings_service.get(TENANT).said == said
 
 
 def test_unknown_override_of_a_newer_version_is_kept() -> None:
     world = World()
-    book = world.app.tenant_settings
-    book.change(TENANT, TenantOverridesChange(message_days=30))
+    settings_service = world.app.tenant_settings
+    settings_service.change(TENANT, TenantOverridesChange(message_days=30))
     said = {"message_days": 30, "invented_later": 1}
     world.table.write(Update(TenantSettings.key_of(TENANT), set={"settings": said}))
-    assert book.get(TENANT).said == {"message_days": 30}
+    assert settings_service.get(TENANT).said == {"message_days": 30}
 
 
 @given(st.dictionaries(st.sampled_from([GAP, "max_context_tokens"]), st.integers(100, 900)))

@@ -14,7 +14,7 @@ from skein.models.config.overrides import (
     TenantOverridesChange,
 )
 from skein.services.config.rollout import gets_context, share_of
-from skein.services.config.stack_settings import StackBook
+from skein.services.config.stack_settings import StackSettingsService
 from skein.settings import Settings
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import Script, ScriptedModel
@@ -123,8 +123,8 @@ def world_with(*script: Script, **stack: Any) -> World:
 
 
 def turn(world: World, **stack: Any) -> None:
-    book = StackBook(table=world.table, clock=world.clock)
-    book.change(StackOverridesChange(**stack))
+    settings_service = StackSettingsService(table=world.table, clock=world.clock)
+    settings_service.change(StackOverridesChange(**stack))
 
 
 def talk(world: World, *texts: str) -> None:

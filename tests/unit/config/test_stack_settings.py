@@ -3,14 +3,14 @@
 import pytest
 
 from skein.models.config.overrides import STACK_COPIES, StackOverrides, StackSettings
-from skein.services.config.stack_settings import StackBook
+from skein.services.config.stack_settings import StackSettingsService
 from tests.support.builders import World
 from tools.stack_settings import apply
 
 
 def copies(world: World) -> list[StackOverrides]:
     keys = [StackSettings.key_of(number) for number in range(STACK_COPIES)]
-    return [StackSettings.found_in(world.table.get(key)) for key in keys]
+    return [StackSettings.from_optional(world.table.get(key)) for key in keys]
 
 
 def test_stack_settings_without_an_item_say_nothing() -> None:
@@ -26,7 +26,7 @@ def test_stack_settings_change_in_all_copies_and_field_by_field() -> None:
     assert copies(world) == [both] * STACK_COPIES
     said = apply(world.table, world.clock, ["context_rollout_percent=null"])
     assert copies(world) == [said] * STACK_COPIES == [StackOverrides(context_enabled=False)] * 16
-    assert StackBook(table=world.table, clock=world.clock).get() == said
+    assert StackSettingsService(table=world.table, clock=world.clock).get() == said
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_post_is_looked_up_before_it_could_be_tried_again_and_while_it_is_wort
     first = policy.next_look_up(NOW, SETTINGS)
     assert first < NOW + policy.RETRY_WAITS[0]
     assert policy.may_look_up_again(NOW, first)
-    assert not policy.may_look_up_again(NOW, NOW + policy.PATIENCE)
+    assert not policy.may_look_up_again(NOW, NOW + policy.MAX_UNCLEAR)
     assert policy.look_up_from(NOW) == NOW - policy.CLOCK_SKEW
 
 

@@ -14,8 +14,8 @@ from skein.services.delivery.state import (
     answered,
     given_up,
     intended,
-    looked_at_later,
     not_taken,
+    postponed,
     reported,
 )
 
@@ -132,4 +132,4 @@ def test_an_error_that_stays_is_not_tried_again(code: int | None) -> None:
 @pytest.mark.parametrize("status", ["pending", "queued", "sent", "delivered"])
 def test_part_with_known_outcome_is_not_given_up(status: PartStatus) -> None:
     part = DeliveryPart(body="hi", segments=1, status=status, tries=1)
-    assert given_up(part) == looked_at_later(part, LATER) == not_taken(part, NOW) == part
+    assert given_up(part) == postponed(part, LATER) == not_taken(part, NOW) == part

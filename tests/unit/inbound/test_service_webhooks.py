@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from skein.errors import Forbidden, Invalid, NotFound, Unprocessable
 from skein.models.api.services import NewService, ServiceChange
 from skein.models.common.storage import Query
-from skein.models.directory.source import Source
+from skein.models.directory.webhook_service import WebhookService
 from skein.models.runs.run import Run, live_key
 from skein.services.inbound.service_webhooks import compact_json
 from skein.services.inbound.webhook_signature import sign
@@ -27,13 +27,13 @@ def world() -> World:
     return world
 
 
-def jira(world: World, *agent_ids: str) -> Source:
+def jira(world: World, *agent_ids: str) -> WebhookService:
     new = NewService(name="jira-webhook", agent_ids=agent_ids or ("agt_a",))
     return world.app.sources.create(TENANT, new)
 
 
 def deliver(
-    world: World, source: Source, body: bytes = BODY, sent_at: int = SENT_AT
+    world: World, source: WebhookService, body: bytes = BODY, sent_at: int = SENT_AT
 ) -> tuple[str, ...]:
     header = f"t={sent_at},v1={sign(source.secret, str(sent_at), body)}"
     return world.app.sources.receive(source.id, body, header)

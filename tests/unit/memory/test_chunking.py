@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.models.chats.chat import Message
-from skein.services.memory.chunking import Chunk, Mark, chunks, halves
+from skein.services.memory.chunking import Chunk, HistoryPosition, chunks, halves
 from tests.support.builders import NOON, TENANT, person
 
 HUSAM = person()
-BEGINNING = Mark(0)
+BEGINNING = HistoryPosition(0)
 TEXTS = st.lists(st.integers(0, 60), max_size=30)
 
 
@@ -39,7 +39,7 @@ def cut(
     limit: int,
     *,
     longest: int | None = None,
-    since: Mark = BEGINNING,
+    since: HistoryPosition = BEGINNING,
     joins: Sequence[int] = (),
     until: int | None = None,
 ) -> list[Chunk]:
@@ -74,9 +74,9 @@ def test_every_word_is_in_exactly_one_chunk_and_none_is_too_long(
     found = cut(lengths, limit)
     assert spoken(found) == {n: message(n, length).text for n, length in enumerate(lengths, 1)}
     assert all(chunk.tokens <= limit for chunk in found)
-    marks = [chunk.mark for chunk in found]
+    marks = [chunk.position for chunk in found]
     assert marks == sorted(set(marks))
-    assert marks[-1:] == ([Mark(len(lengths))] if lengths else [])
+    assert marks[-1:] == ([HistoryPosition(len(lengths))] if lengths else [])
 
 
 @given(TEXTS, st.integers(2, 40))
@@ -91,7 +91,7 @@ def test_a_message_that_fits_is_never_cut(lengths: list[int], limit: int) -> Non
 def test_from_any_mark_one_comes_to_the_same_end(lengths: list[int], limit: int) -> None:
     found = cut(lengths, limit)
     for position, chunk in enumerate(found):
-        rest = cut(lengths, limit, since=chunk.mark)
+        rest = cut(lengths, limit, since=chunk.position)
         assert spoken(rest) == spoken(found[position + 1 :])
 
 
@@ -109,7 +109,7 @@ def test_a_chunk_is_as_full_as_it_can_be() -> None:
 
 
 def test_last_chunk_covers_messages_without_text() -> None:
-    assert cut([5, 5], 100, until=9)[-1].mark == Mark(9)
+    assert cut([5, 5], 100, until=9)[-1].position == HistoryPosition(9)
 
 
 def test_a_smaller_limit_holds_at_least_one_message_and_cuts_none() -> None:
@@ -121,7 +121,10 @@ def test_a_long_message_is_cut_at_spaces() -> None:
     found = cut([900], 101)
     ends = [chunk.pieces[-1].end for chunk in found[:-1]]
     assert all(message(1, 900).text[end - 1] == " " for end in ends)
-    assert [chunk.mark for chunk in found] == [*(Mark(0, end) for end in ends), Mark(1)]
+    assert [chunk.position for chunk in found] == [
+        *(HistoryPosition(0, end) for end in ends),
+        HistoryPosition(1),
+    ]
 
 
 @given(TEXTS.filter(bool), st.integers(0, 10**6))
@@ -135,12 +138,12 @@ def test_halves_hold_together_what_the_whole_holds(lengths: list[int], seed: int
             done.append(chunk)
             continue
         first, second = two
-        assert first.mark < second.mark == chunk.mark
+        assert first.position < second.position == chunk.position
         left.extend((second, first))
     assert spoken(done) == spoken([whole])
     for chunk in done:
-        again = cut([*lengths, 500], 100_000, since=chunk.mark)
-        assert spoken(again) == spoken([c for c in done if c.mark > chunk.mark])
+        again = cut([*lengths, 500], 100_000, since=chunk.position)
+        assert spoken(again) == spoken([c for c in done if c.position > chunk.position])
 
 
 def test_a_short_message_is_not_cut_in_two() -> None:

@@ -10,7 +10,7 @@ from skein.models.chats.chat import Message
 from skein.models.common.storage import Put
 from skein.models.runs.completion import ModelRequest
 from skein.services.common.schedule import zone_of
-from skein.services.memory.chunking import Mark, chunks
+from skein.services.memory.chunking import HistoryPosition, chunks
 from skein.services.memory.transcript import line
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
@@ -55,7 +55,12 @@ def cut(count: int) -> tuple[int, int, int]:
     """Cut a talk into chunks; returns the tokens, the chunks and how many counts it took."""
     measure, size, number = Counting(), 0, 0
     for chunk in chunks(
-        talk(count), since=Mark(0), until=count, measure=measure, limit=100_000, longest=100_000
+        talk(count),
+        since=HistoryPosition(0),
+        until=count,
+        measure=measure,
+        limit=100_000,
+        longest=100_000,
     ):
         assert chunk.tokens <= 100_000
         size += chunk.tokens

@@ -13,7 +13,7 @@ from skein.models.memory.consolidation import Kept
 from skein.models.memory.memory import Memory, revision_key
 from skein.services.memory import store as remembering
 from skein.services.memory.search import MemorySearch
-from skein.services.memory.store import core_in_budget, known_memories, live_memories
+from skein.services.memory.store import core_in_budget, live_memories, searchable_memories
 from skein.services.memory.writes import Entry, Remembered, remember
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, tokens
@@ -227,7 +227,7 @@ def test_what_one_reading_does_not_hold_is_known_all_the_same() -> None:
         keep(world, core(f"Core {n}"))
     assert "Core 0" not in texts(live(world))
     assert world.app.memories.add(OWNER, "core 0", "core", made_by="tool").known
-    known = known_memories(table, OWNER.reach, now=world.clock.now())
+    known = searchable_memories(table, OWNER.reach, now=world.clock.now())
     assert remember(
         OWNER, [core("CORE 1")], known, span=(3, 9), now=NOON, ids=world.ids
     ) == Remembered(kept=Kept(doubles=1))
@@ -237,10 +237,10 @@ def test_what_one_reading_does_not_hold_is_known_all_the_same() -> None:
 
 
 def test_no_more_than_five_thousand_are_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembering, "MAX_KNOWN", 5)
+    monkeypatch.setattr(remembering, "MAX_SEARCHED", 5)
     world = World()
     keep(world, *(core(f"Core {n}") for n in range(9)))
-    known = known_memories(world.table, OWNER.reach, now=world.clock.now())
+    known = searchable_memories(world.table, OWNER.reach, now=world.clock.now())
     assert texts(known) == [f"Core {n}" for n in (8, 7, 6, 5, 4)]
 
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.models.chats.chat import Chat, Membership, Message, chat_partition
-from skein.models.chats.dedupe import DedupeMark
+from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.base import MemberRef, key_part, rfc3339
 from skein.models.common.storage import Key
-from skein.models.outbox.due import DUE_SHARDS, due_before, due_mark
+from skein.models.outbox.due import DUE_SHARDS, due_before, due_pointer
 from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.runs.run import Run, run_id_in
 
@@ -27,7 +27,7 @@ def _keys(tenant: str, chat: str, member: MemberRef, client_id: str, seq: int) -
         Chat.key_of(tenant, chat),
         Membership.key_of(tenant, chat, member),
         Message.key_of(tenant, chat, seq),
-        DedupeMark.key_of(tenant, chat, member, client_id),
+        IdempotencyRecord.key_of(tenant, chat, member, client_id),
     ]
 
 
@@ -66,7 +66,7 @@ def test_nobody_uses_up_anothers_limits(a: str, b: str, c: str, d: str, shard: i
 )
 def test_the_longest_names_fit_into_a_key(name: str, client_id: str) -> None:
     member = MemberRef(kind="agent", id=name)
-    key = DedupeMark.key_of(name[:64], name, member, client_id)
+    key = IdempotencyRecord.key_of(name[:64], name, member, client_id)
     assert len(key.pk.encode()) <= 2_048
     assert len(key.sk.encode()) <= 1_024
 
@@ -88,7 +88,7 @@ def test_times_as_text_sort_as_times(a: datetime, b: datetime) -> None:
 def test_a_mark_is_due_exactly_when_its_time_has_come(
     now: datetime, name: str, seconds: int
 ) -> None:
-    mark = due_mark("run", Key(name, name), now + timedelta(seconds=seconds))
+    mark = due_pointer("run", Key(name, name), now + timedelta(seconds=seconds))
     assert (mark["gsi2sk"] <= due_before(now)) == (seconds <= 0)
     assert int(mark["gsi2pk"].rsplit("#", 1)[1]) < DUE_SHARDS
 

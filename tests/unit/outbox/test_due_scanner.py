@@ -9,7 +9,7 @@ import pytest
 
 from skein.errors import Unavailable
 from skein.models.common.storage import Item, Key, Page, Put, Query, Update
-from skein.models.outbox.due import DUE_SHARDS, DueKind, due_mark
+from skein.models.outbox.due import DUE_SHARDS, DueKind, due_pointer
 from skein.models.outbox.jobs import Job, RunJob
 from skein.services.common.parallel import THREADS, map_threads
 from skein.services.outbox import due_scanner as finding
@@ -80,7 +80,7 @@ class Due:
             key = Key(f"{TENANT}#CHAT#chat_{number}", "RUN#1")
             at = NOON - timedelta(minutes=minutes) + timedelta(seconds=number)
             item = {"tenant": TENANT, "id": f"run_{number:05d}", "agent_id": "agt_1", **fields}
-            self.table.write(Put(key, item | due_mark("run", key, at)))
+            self.table.write(Put(key, item | due_pointer("run", key, at)))
 
     def tick(self, *, shards: tuple[int, ...] = tuple(range(DUE_SHARDS))) -> int:
         tick = Tick(

@@ -107,5 +107,5 @@ def test_erasure_of_a_person_with_an_attributes_name_keeps_the_list_of_pinned_do
     group(world, OPEN, named, BEN)
     folder = pinned(world, None)
     end(world, world.app.erasures.request(TENANT, named.id, by="usr_op"))
-    kept = PinnedDocuments.found_in(world.table.get(folder.pins_key))
+    kept = PinnedDocuments.from_optional(world.table.get(folder.pins_key))
     assert kept.documents == (Document.id_of("plan"),)

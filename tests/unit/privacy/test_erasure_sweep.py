@@ -13,7 +13,7 @@ from skein.models.outbox.jobs import ErasureJob
 from skein.models.privacy.erasure import ErasedChat, Erasure, Subject, SweepCount
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
-from skein.services.privacy.erasure_sweep import Found, Sweep, is_to_go
+from skein.services.privacy.erasure_sweep import Sweep, SweepCounts, is_to_go
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
 from tests.support.erasure import BEN, OPEN, ZOE, group, settle, world_of
 
@@ -32,7 +32,7 @@ def a_sweep(*, swept_at: datetime | None, names: tuple[str, ...] = ("Ann",)) -> 
         sweeps=sweeps,
     )
     subject = Subject(tenant=TENANT, erasure_id="era_1", ids=("usr_ann",), names=names)
-    return Sweep(erasure, subject, {}, Found(), NOON)
+    return Sweep(erasure, subject, {}, SweepCounts(), NOON)
 
 
 def a_run(**fields: Any) -> Run:

@@ -300,7 +300,7 @@ def test_why_a_message_was_sent_is_not_told_where_it_was_sent(spied: Spied) -> N
 
 def _group(*people: NamedMember, **fields: Any) -> tuple[World, Callable[[str], object]]:
     world = stage()
-    world.chat(*people, COACH, chat_id="chat_source", title="Source", **PRIVATE, **fields)
+    world.chat(*people, COACH, chat_id="chat_source", title="WebhookService", **PRIVATE, **fields)
     world.chat(ANN, BEN, COACH, chat_id="chat_group", title="Group", **GROUP)
     world.chat(BEN, COACH, chat_id="chat_ben", title="Ben", **DIRECT)
     return world, lambda text: world.post(text, ANN, chat_id="chat_source")
@@ -316,7 +316,7 @@ def test_late_member_is_told_nothing_from_before_join(chat_id: str) -> None:
     world, ask = _group(ANN)
     spied = _plant(world, "chat_source", ask, relay="chat_group")
     _pair(world)
-    world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "Source"}))
+    world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
     world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
     found = spied.ask(chat_id, BEN)
@@ -327,7 +327,7 @@ def test_items_made_after_join_contain_nothing_from_before() -> None:
     world, ask = _group(ANN)
     _plant(world, "chat_source", ask, relay="chat_group")
     _pair(world)
-    world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "Source"}))
+    world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
     world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
     assert Client(world, sub=BEN.id).get("/v1/chats/chat_source").body["summary"] is None
@@ -394,7 +394,7 @@ def test_returning_member_is_told_nothing_from_the_time_between() -> None:
     world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
     spied = _plant(world, "chat_source", ask, relay="chat_group")
     _pair(world)
-    world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "Source"}))
+    world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
     world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
     assert _leaks(spied.ask("chat_ben", BEN)) == []

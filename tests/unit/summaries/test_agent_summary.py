@@ -41,7 +41,7 @@ def _note(world: World) -> Summary | None:
     return world.membership(COACH).summary
 
 
-def _notes_asked(world: World) -> list[str]:
+def _agent_summaries_asked(world: World) -> list[str]:
     return [
         "\n".join(m.content for m in request.messages)
         for request in world.model.summary_requests
@@ -60,7 +60,7 @@ def test_two_messages_make_a_note_in_the_agents_own_terms() -> None:
     assert note is not None
     assert note.text == "Planning the first run.\nHusam still owes a date."
     assert (note.from_seq, note.seq, note.at) == (1, 2, NOON)
-    [asked] = _notes_asked(world)
+    [asked] = _agent_summaries_asked(world)
     assert "You coach runners." in asked
     assert "Project Alpha" in asked
     assert "- Husam: I want to run\n- Husam: Which shoes?" in asked
@@ -80,7 +80,7 @@ def test_the_note_before_and_an_instruction_of_the_agents_own_are_in_the_questio
     world.agent(summary_instruction="Only numbers.")
     world.clock.advance(COOLDOWN)
     _talk(world, "42")
-    asked = _notes_asked(world)[-1]
+    asked = _agent_summaries_asked(world)[-1]
     assert "Only numbers." in asked
     assert "| One.\n| Two." in asked
 
@@ -125,7 +125,7 @@ def test_a_hundred_messages_within_the_cooldown_cost_one_model_call_for_each_sum
         world.post(f"message {n}", HUSAM)
         world.run_ready()
         world.clock.advance(2)
-    assert len(_notes_asked(world)) == 1
+    assert len(_agent_summaries_asked(world)) == 1
 
 
 def test_the_last_state_is_summarised_at_most_two_minutes_after_the_cooldown() -> None:
@@ -144,14 +144,14 @@ def test_the_last_state_is_summarised_at_most_two_minutes_after_the_cooldown() -
     note = _note(world)
     assert note is not None
     assert note.seq == 3
-    assert "The last word" in _notes_asked(world)[-1]
+    assert "The last word" in _agent_summaries_asked(world)[-1]
     world.clock.advance(3600)
     world.tick()
     world.drain()
     assert world.tick() == 0
 
 
-def _renew_note(world: World) -> None:
+def _renew_agent_summary(world: World) -> None:
     job = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=COACH.id)
     world.app.renewing.renew(job)
 
@@ -162,13 +162,13 @@ def test_overtaken_worker_does_not_overwrite_a_newer_summary() -> None:
     def slow(_: ModelRequest) -> str:
         world.clock.advance(COOLDOWN + 60)
         world.post("No, Saturday", HUSAM)
-        _renew_note(world)
+        _renew_agent_summary(world)
         return _lines("It is Friday.", "Nothing is open.")
 
     world.model.summaries.extend([slow, _lines("It is Saturday.", "Nothing is open.")])
     world.post("When do we run?", HUSAM)
     world.post("On Friday", HUSAM)
-    _renew_note(world)
+    _renew_agent_summary(world)
     note = _note(world)
     assert note is not None
     assert (note.text.splitlines()[0], note.seq) == ("It is Saturday.", 3)
@@ -178,7 +178,7 @@ def test_of_two_workers_that_claim_at_once_one_asks(monkeypatch: pytest.MonkeyPa
     world = _world()
     world.post("When do we run?", HUSAM)
     world.post("On Friday", HUSAM)
-    write, waiting = world.table.write, [_renew_note]
+    write, waiting = world.table.write, [_renew_agent_summary]
 
     def meanwhile(one: Write) -> None:
         if waiting and isinstance(one, Update) and "summary_state" in one.set:
@@ -186,8 +186,8 @@ def test_of_two_workers_that_claim_at_once_one_asks(monkeypatch: pytest.MonkeyPa
         write(one)
 
     monkeypatch.setattr(world.table, "write", meanwhile)
-    _renew_note(world)
-    assert len(_notes_asked(world)) == 1
+    _renew_agent_summary(world)
+    assert len(_agent_summaries_asked(world)) == 1
 
 
 def test_two_workers_at_once_ask_once() -> None:
@@ -202,7 +202,7 @@ def test_two_workers_at_once_ask_once() -> None:
 
     world.model.summaries.append(other)
     world.app.renewing.renew(job)
-    assert len(_notes_asked(world)) == 1
+    assert len(_agent_summaries_asked(world)) == 1
 
 
 def test_a_note_that_covers_everything_is_not_made_again() -> None:
@@ -210,7 +210,7 @@ def test_a_note_that_covers_everything_is_not_made_again() -> None:
     _talk(world, "Hello", "There")
     world.clock.advance(10 * COOLDOWN)
     world.app.renewing.renew(SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id="agt_a"))
-    assert len(_notes_asked(world)) == 1
+    assert len(_agent_summaries_asked(world)) == 1
 
 
 def test_a_failure_keeps_the_old_note_and_is_retried_after_the_cooldown() -> None:
@@ -238,7 +238,7 @@ def test_a_model_that_never_gives_a_fit_answer_is_asked_less_and_less_often() ->
         world.clock.advance(60)
         world.tick()
         world.run_ready()
-    assert len(_notes_asked(world)) < 15
+    assert len(_agent_summaries_asked(world)) < 15
 
 
 def test_keywords_alone_are_no_reason_to_ask() -> None:
@@ -284,7 +284,7 @@ def test_a_note_on_a_private_chat_starts_afresh_when_somebody_joins() -> None:
     world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
     world.clock.advance(COOLDOWN)
     _talk(world, "Welcome Ahmad", "Hello all")
-    asked = _notes_asked(world)[-1]
+    asked = _agent_summaries_asked(world)[-1]
     assert "secret" not in asked
     note = _note(world)
     assert note is not None

@@ -37,7 +37,7 @@ def _question(request: ModelRequest) -> str:
     return "\n".join(message.content for message in request.messages)
 
 
-def _records_asked(world: World) -> list[str]:
+def _chat_summaries_asked(world: World) -> list[str]:
     asked = [
         request
         for request in world.model.summary_requests
@@ -110,7 +110,7 @@ def test_more_than_one_question_holds_is_taken_in_several_goes_and_nothing_is_le
     record = world.stored_chat().record
     assert record is not None
     assert [n for n in range(440) if f"fact-{n:03d}" not in record.text] == []
-    assert len(_records_asked(world)) == 3
+    assert len(_chat_summaries_asked(world)) == 3
 
 
 def test_long_messages_are_taken_in_several_goes_as_well() -> None:
@@ -125,7 +125,7 @@ def test_long_messages_are_taken_in_several_goes_as_well() -> None:
     assert record is not None
     assert record.seq == 12
     assert [n for n in range(12) if f"fact-{n:03d}" not in record.text] == []
-    asked = _records_asked(world)
+    asked = _chat_summaries_asked(world)
     assert len(asked) == 4
     assert all(len(question) < 10_000 for question in asked)
 

@@ -167,7 +167,7 @@ def test_things_made_by_plan_set_in_private_are_kept_for_its_person() -> None:
         DocumentReach(folders=(OPEN_FOLDER.model_copy(update={"scope": DIRECT}),)), "mango"
     )
     goals, plans = world.app.goals.active(own), world.app.plans.active(own)
-    index = ThreadIndex.found_in(world.table.get(ThreadIndex.key_of(TENANT, COACH.id, DIRECT)))
+    index = ThreadIndex.from_optional(world.table.get(ThreadIndex.key_of(TENANT, COACH.id, DIRECT)))
     made: list[Owned | Document] = [*goals, *plans, *world.memories(scope=DIRECT), mango]
     made += index.threads
     assert len(made) == 5

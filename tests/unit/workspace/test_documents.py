@@ -41,7 +41,7 @@ def write(world: World, name: str = "plan", text: str = "One\n", **fields: objec
 
 def pins(world: World) -> list[str]:
     """The names of what is always on show."""
-    ids = PinnedDocuments.found_in(world.table.get(FOLDER.pins_key)).documents
+    ids = PinnedDocuments.from_optional(world.table.get(FOLDER.pins_key)).documents
     return [world.app.documents.get(REACH, each).name for each in ids]
 
 
@@ -392,7 +392,7 @@ def test_renamed_hidden_document_stays_pinned_and_listed_by_threads() -> None:
     old = threads.create(before, {"concern": "Before", "documents": ("log",)})
     new = threads.create(after, {"concern": "After", "documents": ("log",)})
     world.app.documents.write(LATER, "log", "ours", new_in=TEAM, author=Author(audience=BOTH))
-    shown = PinnedDocuments.found_in(world.table.get(TEAM.pins_key)).documents
+    shown = PinnedDocuments.from_optional(world.table.get(TEAM.pins_key)).documents
     assert shown == (Document.id_of("log (2)"),)
     lists = [threads.get(after.reach, each.id).documents for each in (old, new)]
     assert lists == [("log (2)",), ("log",)]
@@ -480,7 +480,7 @@ def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost
     }
     assert {each.audience for each in kept.values()} == {ANN}
     assert {each.scope for each in kept.values()} == {"user:usr_ann"}
-    on_show = PinnedDocuments.found_in(world.table.get(HERS.pins_key)).documents
+    on_show = PinnedDocuments.from_optional(world.table.get(HERS.pins_key)).documents
     assert sorted(on_show) == sorted(each.id for each in kept.values())
     assert world.table.query(Query(caller.partition)).items == ()
 

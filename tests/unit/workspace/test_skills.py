@@ -112,7 +112,7 @@ def test_of_skills_that_are_made_at_once_all_stand_in_the_catalog() -> None:
     world = World()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: put(world, f"skill-{n:02d}"), range(20)))
-    catalog = SkillCatalog.found_in(world.table.get(SkillCatalog.key_of(TENANT)))
+    catalog = SkillCatalog.from_optional(world.table.get(SkillCatalog.key_of(TENANT)))
     assert [each.name for each in catalog.heads] == [f"skill-{n:02d}" for n in range(20)]
 
 

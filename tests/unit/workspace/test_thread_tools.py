@@ -79,7 +79,7 @@ def section(prompt: PromptRecord, name: str) -> str:
 
 
 def index(world: World, scope: str | None = None) -> ThreadIndex:
-    return ThreadIndex.found_in(world.table.get(ThreadIndex.key_of(TENANT, COACH.id, scope)))
+    return ThreadIndex.from_optional(world.table.get(ThreadIndex.key_of(TENANT, COACH.id, scope)))
 
 
 # ---------------------------------------------------------------------- before and after a switch

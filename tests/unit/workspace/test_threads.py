@@ -43,7 +43,7 @@ def write(world: World, name: str, media_type: str = "text/markdown", text: str 
 
 
 def index(world: World, scope: str | None = None) -> ThreadIndex:
-    return ThreadIndex.found_in(world.table.get(ThreadIndex.key_of(TENANT, "agt_a", scope)))
+    return ThreadIndex.from_optional(world.table.get(ThreadIndex.key_of(TENANT, "agt_a", scope)))
 
 
 # ---------------------------------------------------------------------- begun

@@ -30,8 +30,8 @@ def core_memories(memories: Sequence[Memory], limit: int, counter: TokenCounter)
 
 def journal(memories: Sequence[Memory], limit: int, counter: TokenCounter) -> Section | None:
     """Render the journal entries that have not faded, oldest first; None if there are none."""
-    notes = [memory for memory in memories if memory.kind == "journal"]
-    return remembered("JOURNAL", notes, limit, counter, JOURNAL_GIVES_WAY, ())
+    omissions = [memory for memory in memories if memory.kind == "journal"]
+    return remembered("JOURNAL", omissions, limit, counter, JOURNAL_GIVES_WAY, ())
 
 
 def remembered(
@@ -55,12 +55,12 @@ def remembered(
         lines = [f"{name}:", *map(line_of, sorted(memories, key=lambda memory: memory.age))]
         size = size_of(lines)
         if size > tokens:
-            note = _left_out(len(memories))
-            spare = counter.count(f"{name}:\n{note}{SEPARATOR}")
+            omission = _left_out(len(memories))
+            spare = counter.count(f"{name}:\n{omission}{SEPARATOR}")
             shown = within_budget(memories, counter, tokens - spare)
             missing = len(memories) - len(shown)
-            notes = [_left_out(missing)] if missing else []
-            lines = [f"{name}:", *notes, *map(line_of, shown)]
+            omissions = [_left_out(missing)] if missing else []
+            lines = [f"{name}:", *omissions, *map(line_of, shown)]
             return Section(name, "\n".join(lines), size_of(lines), priority, within, marks=over)
         return Section(name, "\n".join(lines), size, priority, within)
 

@@ -62,14 +62,14 @@ def other_conversations(
     """
     lines = []
     for own in sorted(chats, key=_last_message_at, reverse=True):
-        note, last = own.member.summary, own.chat.last_message_at
-        if note is None or last is None or last < now - ACTIVE_FOR:
+        summary, last = own.member.summary, own.chat.last_message_at
+        if summary is None or last is None or last < now - ACTIVE_FOR:
             continue
         if active is not None and own.chat.id == active.id:
             continue
-        if may_show(note.audience, readers) and note.from_seq >= reset_in(own.chat):
-            chat = own.chat.titled_for(readers, known=note.title)
-            lines.append(f"  - {chat_name(chat)}: {quoted(note.text)}")
+        if may_show(summary.audience, readers) and summary.from_seq >= reset_in(own.chat):
+            chat = own.chat.titled_for(readers, known=summary.title)
+            lines.append(f"  - {chat_name(chat)}: {quoted(summary.text)}")
     if not lines:
         return None
     hint = [f"  {render('borrowing_hint')}"] if may_borrow else []

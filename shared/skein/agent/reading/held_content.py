@@ -53,9 +53,9 @@ def _audiences(reading: Reading, run: Run) -> Iterator[Audience]:
             yield shown.document.audience
     yield from _of_chats(reading)
     readers = reading.destination
-    notes = (own.member.summary for own in reading.other_chats.elsewhere)
+    agent_summaries = (own.member.summary for own in reading.other_chats.elsewhere)
     origins = (message.origin for message in history.messages)
-    quoted = [*notes, *origins]
+    quoted = [*agent_summaries, *origins]
     yield from (
         each.audience for each in quoted if each is not None and may_show(each.audience, readers)
     )

@@ -143,7 +143,7 @@ def found_configuration(
     return agent, Configuration(
         effective=resolved(agent, line, tenant, settings, chat=chat),
         tenant=tenant,
-        stack=StackSettings.found_in(found.get(StackSettings.key_for(run.id))),
+        stack=StackSettings.from_optional(found.get(StackSettings.key_for(run.id))),
         allowances=found_allowances(run, found),
     )
 

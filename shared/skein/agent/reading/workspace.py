@@ -166,7 +166,7 @@ class WorkspaceKeys:
 
     def more_keys(self, found: Mapping[Key, Item]) -> list[Key]:
         """Return the keys of the thread's further skills from the tenant's catalog; often none."""
-        catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(self.tenant)))
+        catalog = SkillCatalog.from_optional(found.get(SkillCatalog.key_of(self.tenant)))
         own = {head.name for head in catalog.heads}
         names = [name for name in self._skills(catalog) if name in own]
         return [key for key in keys_of_skills(self.tenant, names) if key not in found]
@@ -207,7 +207,7 @@ class WorkspaceKeys:
 
     def _found_skills(self, found: Mapping[Key, Item]) -> Selection:
         """Return the selected skills: the tenant's own version, or else the built-in one."""
-        catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(self.tenant)))
+        catalog = SkillCatalog.from_optional(found.get(SkillCatalog.key_of(self.tenant)))
         return selection(self.tenant, self._skills(catalog), found)
 
 

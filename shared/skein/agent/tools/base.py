@@ -69,12 +69,12 @@ class Tool:
 def _reasons(error: ValidationError) -> str:
     """Describe the invalid arguments in a bounded text that quotes no values."""
     problems = error.errors(include_url=False, include_input=False)
-    told = [
+    reasons = [
         f"{_location(problem['loc'])}: {_words(problem)}"[:MAX_REASON]
         for problem in problems[:MAX_REASONS]
     ]
-    more = len(problems) - len(told)
-    return "; ".join([*told, *([f"and {more} more"] if more else [])])
+    more = len(problems) - len(reasons)
+    return "; ".join([*reasons, *([f"and {more} more"] if more else [])])
 
 
 def _location(location: tuple[str | int, ...]) -> str:

@@ -210,12 +210,12 @@ class ChatResource(Resource):
 
         The summary of a private chat is omitted if a reader was not present for its content.
         """
-        record = (
+        summary = (
             chat.record if chat.record and may_show(chat.record.audience, chat.readers) else None
         )
         made = {
             "members": tuple(MemberResource.of(member) for member in chat.roster),
-            "summary": record.text if record else None,
+            "summary": summary.text if summary else None,
         }
         shared = {
             name: getattr(chat, name) for name in ChatResource.model_fields if name not in made

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.common.base import Instant, Name
-from skein.models.directory.source import MAX_SOURCE_AGENTS, Source
+from skein.models.directory.webhook_service import MAX_SERVICE_AGENTS, WebhookService
 
 
 def _each_once(ids: tuple[str, ...]) -> tuple[str, ...]:
@@ -17,7 +17,7 @@ AgentIds = Annotated[
     tuple[EntityId, ...],
     Field(
         min_length=1,
-        max_length=MAX_SOURCE_AGENTS,
+        max_length=MAX_SERVICE_AGENTS,
         description="The agents whose runs the service starts.",
     ),
     AfterValidator(_each_once),
@@ -47,9 +47,9 @@ class ServiceResource(Resource):
     created_at: Instant
 
     @classmethod
-    def of(cls, source: Source) -> Self:
+    def of(cls, service: WebhookService) -> Self:
         """Build the resource of a service."""
-        return cls.model_validate(source, from_attributes=True)
+        return cls.model_validate(service, from_attributes=True)
 
 
 class ServiceWithSecret(ServiceResource):

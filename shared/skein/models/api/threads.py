@@ -179,12 +179,12 @@ class AgentInChatResource(Resource):
     @classmethod
     def of(cls, membership: Membership) -> Self:
         """Build the resource of an agent's membership."""
-        note = membership.summary
+        summary = membership.summary
         return cls(
             chat_id=membership.chat_id,
             agent_id=membership.member.id,
             pinned_thread_id=membership.pinned_thread_id,
             joined_seq=membership.joined_seq,
             seen_seq=membership.seen_seq,
-            summary=note and NoteResource(**note.model_dump(exclude={"audience"})),
+            summary=summary and NoteResource(**summary.model_dump(exclude={"audience"})),
         )

@@ -3,6 +3,6 @@
 __all__ = [
     "borrowed",
     "chat",
-    "dedupe",
+    "idempotency",
     "session",
 ]

@@ -22,7 +22,7 @@ from skein.models.common.base import (
 )
 from skein.models.common.storage import META, Item, Key, SortKeyPrefix
 from skein.models.config.overrides import ChatOverrides, Retention
-from skein.models.outbox.due import NOT_DUE, due_mark
+from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.runs.trigger import Burst, QueuedRun, Wait
 from skein.models.summaries.summary import PinnedSummary, Summary, SummaryState
 
@@ -35,7 +35,7 @@ MAX_AGENTS = 20
 MAX_MEMBERS = 100
 MAX_TEXT = 20_000
 PREVIEW_CHARACTERS = 200
-UNTOLD = "a conversation"
+UNTITLED = "a conversation"
 
 
 def chat_partition(tenant: str, chat_id: str) -> str:
@@ -153,7 +153,7 @@ class Chat(Stored):
         """
         if may_show(self.readers, readers):
             return self
-        return self.model_copy(update={"title": known or UNTOLD})
+        return self.model_copy(update={"title": known or UNTITLED})
 
     @property
     def readers(self) -> Audience:
@@ -181,7 +181,7 @@ class Chat(Stored):
         """Return the attributes of the due pointer for upkeep at `at`; None clears the pointer."""
         if at is None:
             return {"upkeep_at": None} | NOT_DUE
-        return {"upkeep_at": rfc3339(at), "due_tries": None} | due_mark("chat", self.key, at)
+        return {"upkeep_at": rfc3339(at), "due_tries": None} | due_pointer("chat", self.key, at)
 
 
 class Membership(Stored):

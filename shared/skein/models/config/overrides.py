@@ -272,7 +272,7 @@ class TenantSettings(Stored):
         return self.attributes()
 
     @classmethod
-    def found_in(cls, item: Item | None) -> TenantOverrides:
+    def from_optional(cls, item: Item | None) -> TenantOverrides:
         """Return the overrides in a tenant's item; none if there is no item."""
         return cls.from_item(item).settings if item is not None else TenantOverrides()
 
@@ -305,6 +305,6 @@ class StackSettings(Stored):
         return self.attributes()
 
     @classmethod
-    def found_in(cls, item: Item | None) -> StackOverrides:
+    def from_optional(cls, item: Item | None) -> StackOverrides:
         """Return the overrides in a copy's item; none if there is no item."""
         return cls.from_item(item).settings if item is not None else StackOverrides()

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from skein.models.chats.chat import SmsAddress, chat_partition
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.outbox.due import due_mark
+from skein.models.outbox.due import due_pointer
 
 PartStatus = Literal["pending", "sending", "queued", "sent", "delivered", "undelivered", "failed"]
 DeliveryStatus = Literal["queued", "sending", "sent", "delivered", "failed", "canceled"]
@@ -110,7 +110,7 @@ class Delivery(Stored):
 
     def due(self, at: datetime) -> dict[str, Any]:
         """Return the due pointer by which the tick finds this delivery at `at`."""
-        return due_mark("delivery", self.key, at)
+        return due_pointer("delivery", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:
         """Return the delivery as table attributes, with its due pointer at `due_at`."""

@@ -28,9 +28,9 @@ _STATUSES: dict[str, SmsStatus] = {
 }
 
 
-def known_status(told: str) -> SmsStatus | None:
+def status_named(name: str) -> SmsStatus | None:
     """Map Twilio's name of a status to Skein's; None for an unknown name."""
-    return _STATUSES.get(told)
+    return _STATUSES.get(name)
 
 
 class OutgoingSms(Value):

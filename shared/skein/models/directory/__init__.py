@@ -5,6 +5,6 @@ __all__ = [
     "line",
     "phone",
     "phone_number",
-    "source",
     "user",
+    "webhook_service",
 ]

@@ -16,7 +16,7 @@ from skein.models.common.base import (
     key_part,
 )
 from skein.models.common.storage import META, Item, Key
-from skein.models.outbox.due import due_mark
+from skein.models.outbox.due import due_pointer
 
 MAX_PHONES = 20
 
@@ -88,7 +88,7 @@ class Merge(Stored):
 
     def to_item(self, due_at: datetime) -> Item:
         """Return the merge as table attributes, with its due pointer at `due_at`."""
-        return self.attributes() | due_mark("merge", self.key, due_at)
+        return self.attributes() | due_pointer("merge", self.key, due_at)
 
 
 def users_relation(tenant: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key
-from skein.models.outbox.due import NOT_DUE, due_mark
+from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.runs.completion import TokenUsage
 
 HISTORY = timedelta(days=90)  # how long records of consolidation are kept
@@ -43,7 +43,7 @@ class Consolidation(Stored):
         """Return the due pointer at `at`; None clears the pointer."""
         if at is None:
             return dict(NOT_DUE)
-        return due_mark("consolidation", self.key, at)
+        return due_pointer("consolidation", self.key, at)
 
     def to_item(self, at: datetime | None) -> Item:
         """Return the consolidation as table attributes, due at `at`; not due if `at` is None."""

@@ -8,7 +8,7 @@ from pydantic import StringConstraints
 from skein.models.common.base import Identifier, Instant, key_part
 from skein.models.common.ownership import Owned, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix, Update
-from skein.models.outbox.due import due_mark
+from skein.models.outbox.due import due_pointer
 
 MemoryKind = Literal["core", "journal"]
 MadeBy = Literal["consolidation", "tool", "api", "reflection"]
@@ -122,7 +122,7 @@ class Memory(Owned):
             return item
         item["expires_at"] = int((self.fades_at + timedelta(days=KEPT_DAYS)).timestamp())
         if self.live and not self.considered:
-            item |= due_mark("fading", self.key, self.fades_at - REFLECTION_LEAD)
+            item |= due_pointer("fading", self.key, self.fades_at - REFLECTION_LEAD)
         return item
 
 

@@ -21,7 +21,7 @@ def due_partition(kind: DueKind, shard: int) -> str:
     return f"DUE#{kind}#{shard}"
 
 
-def due_mark(kind: DueKind, key: Key, at: datetime) -> dict[str, Any]:
+def due_pointer(kind: DueKind, key: Key, at: datetime) -> dict[str, Any]:
     """Return the due pointer that makes the item at `key` due at `at`."""
     name = f"{key.pk}|{key.sk}"
     return {
@@ -40,8 +40,8 @@ def still_due(item: Item) -> Condition:
     return Is("gsi2sk", item["gsi2sk"])
 
 
-def moved_mark(item: Item, key: Key) -> dict[str, Any]:
+def moved_pointer(item: Item, key: Key) -> dict[str, Any]:
     """Return the due pointer of an item after its move to `key`, at the same time."""
     kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
     at = datetime.fromisoformat(str(item["gsi2sk"]).split("#", 1)[0])
-    return due_mark(kind, key, at)
+    return due_pointer(kind, key, at)

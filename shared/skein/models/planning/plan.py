@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 from skein.models.common.base import Identifier, Instant, key_part
 from skein.models.common.ownership import Owned, effect_id, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.outbox.due import due_mark
+from skein.models.outbox.due import due_pointer
 
 PlanStatus = Literal["active", "done", "canceled"]
 PlanName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
@@ -88,7 +88,7 @@ class Plan(Owned):
 
     def due(self, at: datetime) -> dict[str, Any]:
         """Return the due pointer by which the tick fires this plan at `at`."""
-        return due_mark("plan", self.key, at)
+        return due_pointer("plan", self.key, at)
 
     def to_item(self) -> Item:
         """Return the plan as table attributes, due at its next time."""

@@ -16,7 +16,7 @@ from skein.models.common.base import (
     key_part,
 )
 from skein.models.common.storage import Item, Key
-from skein.models.outbox.due import NOT_DUE, due_mark
+from skein.models.outbox.due import NOT_DUE, due_pointer
 
 ErasureStage = Literal["find", "close", "chats", "kept", "runs", "rest", "resting", "done"]
 
@@ -79,7 +79,7 @@ class Erasure(Stored):
 
     def due(self, at: datetime | None) -> dict[str, Any]:
         """Return the due pointer at `at`; None clears the pointer."""
-        return dict(NOT_DUE) if at is None else due_mark("erasure", self.key, at)
+        return dict(NOT_DUE) if at is None else due_pointer("erasure", self.key, at)
 
     def to_item(self, due_at: datetime | None) -> Item:
         """Return the erasure as table attributes."""

@@ -87,7 +87,7 @@ class Allowance(Stored):
         return Key(f"{key_part(tenant)}#LIMIT#{owner}", META)
 
     @classmethod
-    def found_in(cls, item: Item | None, tenant: str, owner: str) -> Self:
+    def from_optional(cls, item: Item | None, tenant: str, owner: str) -> Self:
         """Return an owner's buckets from their item; full buckets if there is no item."""
         return cls.from_item(item) if item else cls(tenant=tenant, owner=owner)
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from skein.models.common.audience import NOBODY, OPEN, Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.outbox.due import due_mark
+from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.trigger import Resume, Trigger, Wait
@@ -223,7 +223,7 @@ class Run(Stored):
 
     def due(self, at: datetime) -> dict[str, Any]:
         """Return the due pointer by which the tick finds this run at `at`."""
-        return due_mark("run", self.key, at)
+        return due_pointer("run", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:
         """Return the run as table attributes, with its due pointer and its `gsi1` keys by day."""

@@ -185,7 +185,7 @@ class PinnedDocuments(Stored):
     version: int = 0
 
     @classmethod
-    def found_in(cls, item: Item | None) -> Self:
+    def from_optional(cls, item: Item | None) -> Self:
         """Return the list of pinned documents of an item; an empty list if there is no item."""
         return cls() if item is None else cls.from_item(item)
 

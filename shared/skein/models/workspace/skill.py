@@ -90,7 +90,7 @@ class SkillCatalog(Stored):
         return Key(skills_partition(tenant), "CATALOG")
 
     @classmethod
-    def found_in(cls, item: Item | None) -> Self:
+    def from_optional(cls, item: Item | None) -> Self:
         """Return the catalog of an item; an empty catalog if there is no item."""
         return cls() if item is None else cls.from_item(item)
 

@@ -140,7 +140,7 @@ class ThreadIndex(Stored):
         return Key(owned_partition(tenant, agent_id, scope), OPEN_THREADS)
 
     @classmethod
-    def found_in(cls, item: Item | None) -> Self:
+    def from_optional(cls, item: Item | None) -> Self:
         """Return the thread index of an item; an empty thread index if there is no item."""
         return cls() if item is None else cls.from_item(item)
 

@@ -22,7 +22,9 @@ from skein.services.runs.slots import slots_unchanged
 NEWEST_DELIVERIES = 10  # enough for all that are unsettled or may still get a status report
 
 
-def succeed(table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMember) -> list[Write]:
+def replace_member(
+    table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMember
+) -> list[Write]:
     """Return the writes that replace member `old` by `new` in a chat (optimistic lock).
 
     If `old` is not a member of the chat, there are no writes.

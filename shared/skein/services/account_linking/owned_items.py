@@ -28,7 +28,7 @@ from skein.models.common.storage import (
     key_kind,
 )
 from skein.models.memory.memory import revision_key, touched
-from skein.models.outbox.due import moved_mark
+from skein.models.outbox.due import moved_pointer
 from skein.models.planning.plan import Plan
 from skein.models.workspace.document import (
     RENAMED,
@@ -140,7 +140,7 @@ def _moved(
         if moved.get("set_by") == old:
             moved["set_by"] = new
     if "gsi2sk" in item:
-        moved |= moved_mark(item, key)
+        moved |= moved_pointer(item, key)
     return key, moved
 
 
@@ -216,7 +216,7 @@ def _move_document(table: Table, item: Item, folder: Folder, old: str, new: str)
 
 def _pin_write(table: Table, document: Document, folder: Folder) -> Write:
     """Return the write that pins the document in `folder`, without a limit on their number."""
-    pins = PinnedDocuments.found_in(table.get(folder.pins_key))
+    pins = PinnedDocuments.from_optional(table.get(folder.pins_key))
     ids = listed_with(pins.documents, document.id, listed=True)
     after = PinnedDocuments(documents=ids, version=pins.version + 1)
     return Put(folder.pins_key, after.attributes(), at_version(pins.version))
@@ -249,7 +249,7 @@ def _index_moved(
     """
     key, moving = Key(item["pk"], item["sk"]), ThreadIndex.from_item(item)
     there = Key(partition, item["sk"])
-    index = ThreadIndex.found_in(table.get(there))
+    index = ThreadIndex.from_optional(table.get(there))
     threads = [_thread_renamed(thread, old, new, scope).listing(names) for thread in moving.threads]
     free = MAX_OPEN_THREADS - len(index.threads)
     merged = index.model_copy(

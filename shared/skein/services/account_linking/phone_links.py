@@ -33,14 +33,14 @@ from skein.models.common.storage import (
 )
 from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
 from skein.models.directory.user import MAX_PHONES, Merge, User
-from skein.models.outbox.due import due_mark
+from skein.models.outbox.due import due_pointer
 from skein.ports import Clock, Table
-from skein.services.account_linking.chats import succeed
+from skein.services.account_linking.chats import replace_member
 from skein.services.account_linking.owned_items import move_owned, rename_owned
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
-from skein.services.directory.number_detach import silence_elsewhere, take_away
+from skein.services.directory.number_detach import detach_elsewhere, take_away
 from skein.settings import Settings
 
 LATE_WRITERS = timedelta(minutes=15)  # all work that began with the former user has ended by then
@@ -92,7 +92,7 @@ class Numbers:
         """
         user = optimistic(self.clock, lambda: self._unlink_once(tenant, user_id, phone))
         if phone not in user.phones:
-            silence_elsewhere(self.table, user, {phone})
+            detach_elsewhere(self.table, user, {phone})
         return user
 
     def carry_on(self, item: Item, now: datetime) -> None:
@@ -110,15 +110,15 @@ class Numbers:
         try:
             self._move_rest(merge)
         except Conflict:
-            mark = due_mark("merge", merge.key, now + RETRY)
-            self.table.write(Update(merge.key, set=mark, condition=as_read))
+            due = due_pointer("merge", merge.key, now + RETRY)
+            self.table.write(Update(merge.key, set=due, condition=as_read))
             return
         last_look = merge.created_at + LATE_WRITERS
         if now >= last_look:
             self.table.write(Delete(merge.key, as_read))
         else:
-            mark = due_mark("merge", merge.key, last_look)
-            self.table.write(Update(merge.key, set=mark, condition=as_read))
+            due = due_pointer("merge", merge.key, last_look)
+            self.table.write(Update(merge.key, set=due, condition=as_read))
 
     def _link_once(self, tenant: str, user_id: str, phone: str) -> tuple[User, Merge | None]:
         user_key, owner_key = User.key_of(tenant, user_id), PhoneOwner.key_of(tenant, phone)
@@ -175,7 +175,7 @@ class Numbers:
         ]
         page = self.table.query(Query.under(phone_partition(user.tenant, phone), PhoneChat.PREFIX))
         for chat_id in {PhoneChat.from_item(item).chat_id for item in page.items}:
-            writes.extend(self._succession(user, former.as_member.ref, chat_id))
+            writes.extend(self._replacement_writes(user, former.as_member.ref, chat_id))
         if len(writes) > MAX_TRANSACTION_ITEMS:
             raise Conflict("the phone number has too many chats to move in one request")
         self.table.transact(writes)
@@ -211,24 +211,24 @@ class Numbers:
         busy: list[Conflict] = []
         for chat_id in self._chats_of(merge.tenant, former):
             try:
-                optimistic(self.clock, partial(self._succeed, user, former, chat_id))
+                optimistic(self.clock, partial(self._replace_member, user, former, chat_id))
             except Conflict as conflict:
                 busy.append(conflict)
         self._move_owned(merge, user)
         if busy:
             raise busy[0]
 
-    def _succeed(self, user: User, former: MemberRef, chat_id: str) -> None:
-        writes = self._succession(user, former, chat_id)
+    def _replace_member(self, user: User, former: MemberRef, chat_id: str) -> None:
+        writes = self._replacement_writes(user, former, chat_id)
         if writes:
             self.table.transact(writes)
 
-    def _succession(self, user: User, former: MemberRef, chat_id: str) -> list[Write]:
+    def _replacement_writes(self, user: User, former: MemberRef, chat_id: str) -> list[Write]:
         try:
             snapshot = read_snapshot(self.table, user.tenant, chat_id)
         except NotFound:
             return []
-        return succeed(self.table, snapshot, former, user.as_member)
+        return replace_member(self.table, snapshot, former, user.as_member)
 
     def _move_owned(self, merge: Merge, user: User) -> None:
         """Move the items of each agent that shares a private chat with the user."""

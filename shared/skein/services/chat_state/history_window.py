@@ -57,7 +57,7 @@ def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> 
     return window_start(chat.last_seq, most, first, block=window)
 
 
-def pinned(chat: Chat, record: Summary | None, settings: Settings) -> PinnedSummary | None:
+def pinned(chat: Chat, summary: Summary | None, settings: Settings) -> PinnedSummary | None:
     """Return the chat summary that prompts show from now on.
 
     The pinned summary changes only when the window can move, so between two moves both stay the
@@ -67,27 +67,30 @@ def pinned(chat: Chat, record: Summary | None, settings: Settings) -> PinnedSumm
     first = first_of_session(chat)
     start = window_start(chat.last_seq, window_of(chat, settings), first)
     current = chat.pinned
-    if record is None or start == 1:
+    if summary is None or start == 1:
         return current
     earlier = first > 1 and (current is None or current.start < first)
-    fuller = first > 1 and current is not None and current.seq < min(first - 1, record.seq)
-    if record.seq >= start - 1:
-        same = current is not None and (current.start, current.from_seq) == (start, record.from_seq)
+    fuller = first > 1 and current is not None and current.seq < min(first - 1, summary.seq)
+    if summary.seq >= start - 1:
+        same = current is not None and (current.start, current.from_seq) == (
+            start,
+            summary.from_seq,
+        )
         if same and not fuller:
             return current
     elif earlier or fuller:
         start = max(current.start, first) if current is not None else first
     else:
         return current
-    return pin_of(record, start)
+    return pin_of(summary, start)
 
 
-def pin_of(record: Summary, start: int) -> PinnedSummary:
+def pin_of(summary: Summary, start: int) -> PinnedSummary:
     """Build the pinned summary of a window that begins with message `start`."""
     return PinnedSummary(
-        text=record.text,
-        seq=record.seq,
+        text=summary.text,
+        seq=summary.seq,
         start=start,
-        from_seq=record.from_seq,
-        audience=record.audience,
+        from_seq=summary.from_seq,
+        audience=summary.audience,
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from skein.errors import ConditionFailed, Conflict, Unprocessable
 from skein.models.api.base import ChatChange, NewChat
 from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
-from skein.models.chats.dedupe import OpeningMark
+from skein.models.chats.idempotency import OpeningRecord
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.ownership import effect_id
 from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Is, Item, Missing, Put, Update, Write
@@ -27,7 +27,7 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.config.retention import retention_of
 from skein.services.directory.display_names import NoSuchAgent, named_members
-from skein.services.memory.consolidation_schedule import left_due
+from skein.services.memory.consolidation_schedule import consolidation_due
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.chain import next_in_chain
@@ -93,7 +93,7 @@ class ChatAdministration:
                 return Opened(earlier.chat, created=False)
             chat_id, mark = earlier.chat_id or fresh_id, None
             if own and earlier.chat_id is None:
-                mark = OpeningMark(tenant=tenant, user_id=by.id, client_id=own, chat_id=chat_id)
+                mark = OpeningRecord(tenant=tenant, user_id=by.id, client_id=own, chat_id=chat_id)
             now = self.clock.now()
             chat = open_chat(
                 table,
@@ -128,7 +128,7 @@ class ChatAdministration:
                 return snapshot.chat
             chat, write = revise(snapshot.chat, change.given)
             now = self.clock.now()
-            mark = left_due(snapshot._replace(chat=chat), now=now, settings=self.settings)
+            mark = consolidation_due(snapshot._replace(chat=chat), now=now, settings=self.settings)
             if mark is None:
                 self.table.write(write)
             else:
@@ -359,12 +359,12 @@ def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> E
     Raises:
         Conflict: The person has left that chat since.
     """
-    mark_key = OpeningMark.key_of(tenant, by.id, client_id)
+    record_key = OpeningRecord.key_of(tenant, by.id, client_id)
     former_key = Chat.key_of(tenant, _former_chat_id(by.id, client_id))
-    found = table.get_many([mark_key, former_key])
+    found = table.get_many([record_key, former_key])
     item, chat_id = found.get(former_key), None
-    if mark_key in found:
-        chat_id = OpeningMark.from_item(found[mark_key]).chat_id
+    if record_key in found:
+        chat_id = OpeningRecord.from_item(found[record_key]).chat_id
         item = table.get(Chat.key_of(tenant, chat_id))
     if item is None:
         return Earlier(None, chat_id)
@@ -377,7 +377,7 @@ def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> E
 def _former_chat_id(creator_id: str, client_id: str) -> str:
     """Return the chat id of older versions, which derived the id from the `client_id`.
 
-    Those chats have no `OpeningMark`.
+    Those chats have no `OpeningRecord`.
     """
     return f"chat_{effect_id('chat', creator_id, client_id)}"
 
@@ -390,7 +390,7 @@ def open_chat(
     by: NamedMember,
     new: NewChat,
     refs: Sequence[MemberRef],
-    mark: OpeningMark | None,
+    mark: OpeningRecord | None,
     admit: Callable[[], None],
     now: datetime,
 ) -> Chat:
@@ -420,7 +420,7 @@ def open_chat(
     except NoSuchAgent as error:
         raise Unprocessable(error.message, details=error.details) from error
     admit()
-    said = TenantSettings.found_in(table.get(TenantSettings.key_of(tenant)))
+    said = TenantSettings.from_optional(table.get(TenantSettings.key_of(tenant)))
     group = new.kind == "group"
     chat = Chat(
         tenant=tenant,

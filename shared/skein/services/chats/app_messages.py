@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from skein.ports import Table
 from skein.services.chat_state.snapshot import read_snapshot
-from skein.services.chats.post_message import Chats, NewMessage, Posted, marks_of
+from skein.services.chats.post_message import Chats, NewMessage, Posted, record_keys_of
 from skein.services.config.resolution import found_overrides, keys_of_overrides
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys
 
@@ -29,14 +29,14 @@ class Posting:
         """
         snapshot = read_snapshot(self.table, new.tenant, new.chat_id)
         sender = snapshot.member(new.sender)
-        marks = marks_of(new, sender.formerly if sender else ())
+        record_keys = record_keys_of(new, sender.formerly if sender else ())
         wanted = [
             *admission_keys(new.tenant, new.sender.id),
             *keys_of_overrides(snapshot.chat),
-            *marks,
+            *record_keys,
         ]
         found = self.table.get_many(list(dict.fromkeys(wanted)))
-        if found.keys().isdisjoint(marks):
+        if found.keys().isdisjoint(record_keys):
             self.limits.admit(new.tenant, new.sender.id, known=found)
         said = found_overrides(snapshot.chat, found)
         return self.chats.post_message(new.model_copy(update={"overrides": said}), known=snapshot)

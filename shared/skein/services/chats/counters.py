@@ -11,7 +11,7 @@ from skein.services.chat_state.history_window import pinned
 from skein.services.chat_state.sessions import session_with
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import effective_in
-from skein.services.memory.consolidation_schedule import full_hour, marked, quiet_at
+from skein.services.memory.consolidation_schedule import due_change, full_hour, idle_at
 from skein.services.summaries.staleness import renewals
 from skein.settings import Settings
 
@@ -49,28 +49,28 @@ def counted(
     chat = snapshot.chat
     busier, change = _with(chat, message, ids=ids, settings=settings)
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
-    soon = now + timedelta(seconds=settings.outbox_grace_seconds)
+    after_grace = now + timedelta(seconds=settings.outbox_grace_seconds)
     times = [chat.upkeep_at] if chat.upkeep_at else []
     jobs: list[Job] = []
     if hour > chat.activity_hour:
-        times.append(soon)
+        times.append(after_grace)
         jobs.append(UpkeepJob(tenant=chat.tenant, chat_id=chat.id))
     if message.kind == "text":
         for renewal in renewals(busier, snapshot.agents, settings):
-            times.append(max(renewal.at, soon))
+            times.append(max(renewal.at, after_grace))
             if renewal.at <= now:
                 jobs.append(renewal.job)
     if times and min(times) != chat.upkeep_at:
         change |= chat.upkeep(min(times))
-    beside: list[Write] = []
+    further_writes: list[Write] = []
     if message.kind == "text" and chat.consolidate:
-        at = full_hour(quiet_at(busier, settings))
+        at = full_hour(idle_at(busier, settings))
         if chat.consolidation_at is None or at < chat.consolidation_at:
-            mark = marked(chat, at)
-            change |= mark.change
-            beside.append(mark.write)
+            due = due_change(chat, at)
+            change |= due.change
+            further_writes.append(due.write)
     write = Update(chat.key, set=change, condition=Is("version", chat.version))
-    return Counted((write, *beside), tuple(jobs))
+    return Counted((write, *further_writes), tuple(jobs))
 
 
 def _with(

@@ -32,7 +32,7 @@ from skein.models.chats.chat import (
     SmsAddress,
     check_text,
 )
-from skein.models.chats.dedupe import DedupeMark
+from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Update, Write, gone
@@ -239,9 +239,11 @@ class Chats:
         now: datetime,
     ) -> Commit:
         """Collect the writes of a message, idempotency records first, and the jobs after it."""
-        mark = DedupeMark.of(message)
-        commit = Commit([Put(mark.key, mark.to_item(), gone(now))])
-        commit.writes.extend(Check(key, gone(now)) for key in _former_marks(new, sender.formerly))
+        record = IdempotencyRecord.of(message)
+        commit = Commit([Put(record.key, record.to_item(), gone(now))])
+        commit.writes.extend(
+            Check(key, gone(now)) for key in _former_record_keys(new, sender.formerly)
+        )
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
         moved_on = counted(snapshot, message, now, ids=self.ids, settings=self.settings)
         commit.writes.extend(moved_on.writes)
@@ -266,8 +268,8 @@ class Chats:
         except Ambiguous:
             raise ConditionFailed(frozenset()) from None  # retry: the message may be stored
         except ConditionFailed as failure:
-            marks = range(1 + len(sender.formerly))
-            posted_before = not failure.failed.isdisjoint(marks)
+            records = range(1 + len(sender.formerly))
+            posted_before = not failure.failed.isdisjoint(records)
             earlier = self.earlier(new, sender.formerly) if posted_before else None
             if earlier is not None:
                 return earlier
@@ -358,25 +360,25 @@ class Chats:
             new: The message, of which only the sender, the chat and the `client_id` count.
             formerly: Former ids of the sender in the chat, which are looked up too.
         """
-        marks = map(self.table.get, marks_of(new, formerly))
-        mark = next((mark for mark in marks if mark is not None), None)
-        if mark is None:
+        records = map(self.table.get, record_keys_of(new, formerly))
+        record = next((record for record in records if record is not None), None)
+        if record is None:
             return None
-        seq = DedupeMark.from_item(mark).seq
+        seq = IdempotencyRecord.from_item(record).seq
         item = self.table.get(Message.key_of(new.tenant, new.chat_id, seq))
         return Message.from_item(item) if item else None
 
 
-def marks_of(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
+def record_keys_of(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
     """Return the keys of a message's idempotency records under all ids of its sender."""
-    own = DedupeMark.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
-    return [own, *_former_marks(new, formerly)]
+    own = IdempotencyRecord.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
+    return [own, *_former_record_keys(new, formerly)]
 
 
-def _former_marks(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
+def _former_record_keys(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
     """Return the keys of a message's idempotency records under former ids of its sender."""
     former = (MemberRef(kind="user", id=user_id) for user_id in formerly)
-    return [DedupeMark.key_of(new.tenant, new.chat_id, ref, new.client_id) for ref in former]
+    return [IdempotencyRecord.key_of(new.tenant, new.chat_id, ref, new.client_id) for ref in former]
 
 
 def _numbered(

@@ -24,8 +24,8 @@ from skein.models.common.storage import Check, Is, Update, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
-from skein.models.directory.source import Source
 from skein.models.directory.user import User
+from skein.models.directory.webhook_service import WebhookService
 from skein.models.workspace.document import Document, DocumentReach
 from skein.ports import Clock, Table
 
@@ -39,7 +39,7 @@ NOT_FROM_HERE = (
 
 Reading = TypeVar("Reading")
 Result = TypeVar("Result")
-Versioned = TypeVar("Versioned", Agent, Chat, Line, Source, TenantSettings, User)
+Versioned = TypeVar("Versioned", Agent, Chat, Line, WebhookService, TenantSettings, User)
 
 
 def optimistic(clock: Clock, attempt: Callable[[], Result]) -> Result:

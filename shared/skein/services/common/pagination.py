@@ -229,7 +229,13 @@ def owned_items(table: Table, reach: Reach, prefix: str) -> list[Item]:
 
 
 def check_room(
-    table: Table, reach: Reach, prefix: str, read: Callable[[Item], Owned], *, most: int, told: str
+    table: Table,
+    reach: Reach,
+    prefix: str,
+    read: Callable[[Item], Owned],
+    *,
+    most: int,
+    message: str,
 ) -> None:
     """Check that one more active item fits under the limit of its kind.
 
@@ -242,7 +248,7 @@ def check_room(
         prefix: The prefix of the sort keys of active items.
         read: Parses an item.
         most: The limit.
-        told: The error message at the limit.
+        message: The error message at the limit.
 
     Raises:
         Conflict: One of the limits is reached.
@@ -250,7 +256,7 @@ def check_room(
     partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
     items = table.query(Query.under(partition, prefix, limit=MAX_KEPT)).items
     if sum(reach.shows(read(item)) for item in items) >= most:
-        raise Conflict(told)
+        raise Conflict(message)
     if len(items) >= MAX_KEPT:
         raise Conflict(FULL)
 

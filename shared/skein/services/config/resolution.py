@@ -86,7 +86,7 @@ def found_settings(
 
     The line is None if it is missing or belongs to another tenant, or if the chat is not on a line.
     """
-    said = TenantSettings.found_in(found.get(TenantSettings.key_of(tenant)))
+    said = TenantSettings.from_optional(found.get(TenantSettings.key_of(tenant)))
     if chat is None or chat.line is None:
         return None, said
     item = found.get(Line.key_of(chat.line))

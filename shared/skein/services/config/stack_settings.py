@@ -14,7 +14,7 @@ from skein.services.common.optimistic import optimistic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StackBook:
+class StackSettingsService:
     """The service that keeps the stack's settings, in copies that change together."""
 
     table: Table
@@ -22,7 +22,7 @@ class StackBook:
 
     def get(self) -> StackOverrides:
         """Return the settings of the stack."""
-        return StackSettings.found_in(self.table.get(StackSettings.key_of(0)))
+        return StackSettings.from_optional(self.table.get(StackSettings.key_of(0)))
 
     def change(self, change: StackOverridesChange) -> StackOverrides:
         """Change all copies in one transaction (optimistic lock).

@@ -17,7 +17,7 @@ class TenantSettingsService:
 
     def get(self, tenant: str) -> TenantOverrides:
         """Return a tenant's settings; all fields are None until the tenant sets one."""
-        return TenantSettings.found_in(self.table.get(TenantSettings.key_of(tenant)))
+        return TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
 
     def change(self, tenant: str, change: TenantOverridesChange) -> TenantOverrides:
         """Change the given fields of a tenant's settings; None removes a field."""
@@ -25,7 +25,7 @@ class TenantSettingsService:
 
     def _change_once(self, tenant: str, change: TenantOverridesChange) -> TenantOverrides:
         item = self.table.get(TenantSettings.key_of(tenant))
-        before = TenantSettings.found_in(item)
+        before = TenantSettings.from_optional(item)
         after = change.applied_to(before)
         if after == before:
             return after

@@ -56,10 +56,12 @@ def outgoing(
             correlation_id=current(),
             created_at=now,
         )
-        behind = Update(person.key, set={"last_delivery": delivery.id}, condition=_as_read(person))
+        following = Update(
+            person.key, set={"last_delivery": delivery.id}, condition=_as_read(person)
+        )
         yield Outgoing(
             delivery.id,
-            (Put(delivery.key, delivery.to_item(due_at), Missing()), behind),
+            (Put(delivery.key, delivery.to_item(due_at), Missing()), following),
             DeliveryJob(tenant=delivery.tenant, chat_id=delivery.chat_id, delivery_id=delivery.id),
         )
 

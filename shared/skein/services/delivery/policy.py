@@ -26,7 +26,7 @@ ORDER_CHECK_SECONDS = 2
 MAX_DELAY_SECONDS = 900  # SQS
 POST_TIME = timedelta(seconds=30)  # time-outs of a look-up and a post, plus the writes
 CLOCK_SKEW = timedelta(seconds=10)  # between us and Twilio
-PATIENCE = timedelta(hours=1)  # after that, an unclear SMS fails, so that it is not sent twice
+MAX_UNCLEAR = timedelta(hours=1)  # after that, an unclear SMS fails, so that it is not sent twice
 
 OPTED_OUT = 21610  # the person answered STOP: https://www.twilio.com/docs/api/errors/21610
 
@@ -102,4 +102,4 @@ def look_up_from(posted_at: datetime) -> datetime:
 
 def may_look_up_again(posted_at: datetime, now: datetime) -> bool:
     """Tell whether to look up an unclear post again after a failed look-up."""
-    return now < posted_at + PATIENCE
+    return now < posted_at + MAX_UNCLEAR

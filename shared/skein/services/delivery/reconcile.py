@@ -15,7 +15,7 @@ from skein.services.delivery.policy import (
     next_look_up,
     tries_are_over,
 )
-from skein.services.delivery.state import answered, given_up, looked_at_later
+from skein.services.delivery.state import answered, given_up, postponed
 from skein.services.delivery.store import DeliveryLease, DeliveryStore
 from skein.settings import Settings
 
@@ -28,19 +28,19 @@ logger = logging.getLogger(__name__)
 class Lookup:
     """Look-up of posts whose outcome is unclear."""
 
-    book: DeliveryStore
+    store: DeliveryStore
     clock: Clock
     sms: Sms
     settings: Settings
 
-    def settle(self, hold: DeliveryLease, index: int) -> bool:
+    def settle(self, lease: DeliveryLease, index: int) -> bool:
         """Look up the outcome of an unclear post, and write the outcome.
 
         Returns:
             True if the outcome is known, or if the part has to wait for the next look-up. False if
             the part must be posted again.
         """
-        delivery, part, now = hold.delivery, hold.delivery.parts[index], self.clock.now()
+        delivery, part, now = lease.delivery, lease.delivery.parts[index], self.clock.now()
         posted_at = part.intent_at or delivery.created_at
         later = next_look_up(now, self.settings)
         try:
@@ -51,17 +51,17 @@ class Lookup:
         except Transient as error:
             logger.warning("failed to look up an SMS with unknown outcome: %s", error)
             patient = may_look_up_again(posted_at, now)
-            hold.save_part(index, (lambda p: looked_at_later(p, later)) if patient else given_up)
+            lease.save_part(index, (lambda p: postponed(p, later)) if patient else given_up)
             return True
         if free is None:
-            hold.save_part(index, lambda p: looked_at_later(p, later))
+            lease.save_part(index, lambda p: postponed(p, later))
             return True
         if free:
             oldest = min(free, key=lambda sent: (sent.created_at, sent.sid))
-            hold.save_part(index, lambda p: answered(p, oldest, now))
+            lease.save_part(index, lambda p: answered(p, oldest, now))
             return True
         if tries_are_over(part):
-            hold.save_part(index, given_up)
+            lease.save_part(index, given_up)
             return True
         return False
 
@@ -76,7 +76,7 @@ class Lookup:
         """
         if not found:
             return []
-        others = self.book.neighbours(delivery)
+        others = self.store.neighbours(delivery)
         body = delivery.parts[index].body
         if any(
             part.status == "sending" and part.body == body

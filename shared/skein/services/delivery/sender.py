@@ -43,9 +43,9 @@ from skein.services.delivery.state import (
     with_part,
 )
 from skein.services.delivery.store import (
-    Change,
     DeliveryLease,
     DeliveryStore,
+    DeliveryUpdate,
     Recipient,
     recipient_keys,
 )
@@ -76,8 +76,8 @@ class SmsSender:
         self._dispatch = dispatch
         self._metrics = metrics
         self._settings = settings
-        self._book = DeliveryStore(table=table, clock=clock, metrics=metrics, settings=settings)
-        self._lookup = Lookup(book=self._book, clock=clock, sms=sms, settings=settings)
+        self._store = DeliveryStore(table=table, clock=clock, metrics=metrics, settings=settings)
+        self._lookup = Lookup(store=self._store, clock=clock, sms=sms, settings=settings)
 
     @correlated()
     def deliver(self, job: DeliveryJob, *, deadline: datetime) -> None:
@@ -96,7 +96,7 @@ class SmsSender:
             Transient: The table failed; the delivery is due again when the lease ends.
         """
         try:
-            found = self._book.read(job.tenant, job.chat_id, job.delivery_id)
+            found = self._store.read(job.tenant, job.chat_id, job.delivery_id)
         except NotFound:
             logger.warning("delivery of a job not found", extra={"delivery_id": job.delivery_id})
             return
@@ -118,9 +118,9 @@ class SmsSender:
                 }
             )
 
-        hold = DeliveryLease(self._book, found, claim)
+        lease = DeliveryLease(self._store, found, claim)
         try:
-            self._carry_on(hold, recipient, job, deadline)
+            self._carry_on(lease, recipient, job, deadline)
         except (LostLease, NotFound):
             logger.info("delivery taken over by another worker", extra={"delivery_id": found.id})
 
@@ -132,7 +132,7 @@ class SmsSender:
             NotFound: The delivery or the part does not exist.
             Contention: The optimistic lock failed 20 times.
         """
-        delivery = self._book.read(report.tenant, report.chat_id, report.delivery_id)
+        delivery = self._store.read(report.tenant, report.chat_id, report.delivery_id)
         follow(delivery.followed_by)
         logger.info(
             "SMS status received from Twilio",
@@ -148,8 +148,8 @@ class SmsSender:
             return _canceled(OPTED_OUT_REASON)(changed) if refusal else changed
 
         if report.error_code == OPTED_OUT and change(delivery) != delivery:
-            self._book.opt_out(delivery)
-        self._book.save(delivery, change, owned=False)
+            self._store.opt_out(delivery)
+        self._store.save(delivery, change, owned=False)
 
     def _around(self, delivery: Delivery) -> tuple[Message | None, Recipient, Delivery | None]:
         """Read a delivery's message, its recipient and the previous delivery."""
@@ -160,60 +160,60 @@ class SmsSender:
         message, *first = (found.get(key) for key in keys)
         return (
             Message.from_item(message) if message else None,
-            Recipient.found_in(found, delivery),
+            Recipient.from_optional(found, delivery),
             Delivery.from_item(first[0]) if first and first[0] else None,
         )
 
-    def _withhold(self, hold: DeliveryLease, job: DeliveryJob) -> None:
+    def _withhold(self, lease: DeliveryLease, job: DeliveryJob) -> None:
         """Cancel a delivery to a number that its user lost.
 
         After a merge of users, the delivery has another user id. Then its lease is released, and
         its job is sent again with a delay of 2 seconds.
         """
-        user_id = hold.delivery.user_id
+        user_id = lease.delivery.user_id
         give_up = _canceled("the phone number no longer belongs to the person")
-        hold.save(lambda found: give_up(found) if found.user_id == user_id else _released(found))
-        if not hold.delivery.settled:
+        lease.save(lambda found: give_up(found) if found.user_id == user_id else _released(found))
+        if not lease.delivery.settled:
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
 
     def _carry_on(
-        self, hold: DeliveryLease, known: Recipient, job: DeliveryJob, deadline: datetime
+        self, lease: DeliveryLease, known: Recipient, job: DeliveryJob, deadline: datetime
     ) -> None:
         """Post the parts in order, until all are handed over or one must wait."""
         if not known.owns_phone:
-            self._withhold(hold, job)
+            self._withhold(lease, job)
             return
         recipient: Recipient | None = known
-        if not hold.delivery.parts:
-            hold.save(_canceled("the message has no text to send"))
+        if not lease.delivery.parts:
+            lease.save(_canceled("the message has no text to send"))
         posted = False
-        while (index := next_part(hold.delivery)) is not None and not hold.delivery.settled:
-            part = hold.delivery.parts[index]
+        while (index := next_part(lease.delivery)) is not None and not lease.delivery.settled:
+            part = lease.delivery.parts[index]
             now = self._clock.now()
             if part.next_at is not None and part.next_at > now:
-                hold.save(_released)
+                lease.save(_released)
                 if part.status in {"sending", "pending"}:
                     self._dispatch.send([job], delay_seconds=queue_delay(part.next_at - now))
                 return
             if posted and not time_for_another_post(deadline, now):
-                hold.save(_released)
+                lease.save(_released)
                 self._dispatch.send([job])
                 return
-            recipient = recipient or self._book.recipient_of(hold.delivery)
+            recipient = recipient or self._store.recipient_of(lease.delivery)
             if not recipient.owns_phone:
-                self._withhold(hold, job)
+                self._withhold(lease, job)
                 return
-            reason = _no_text_for(recipient.membership)
+            reason = _refusal_of(recipient.membership)
             if reason is not None:
-                hold.save(_canceled(reason))
+                lease.save(_canceled(reason))
                 return
-            if part.status != "sending" or not self._lookup.settle(hold, index):
-                self._post(hold, index, part)
+            if part.status != "sending" or not self._lookup.settle(lease, index):
+                self._post(lease, index, part)
                 # Read again before the next part: the person may have opted out or lost the number.
                 recipient = None
                 posted = True
 
-    def _post(self, hold: DeliveryLease, index: int, part: DeliveryPart) -> None:
+    def _post(self, lease: DeliveryLease, index: int, part: DeliveryPart) -> None:
         """Write the intent, post the part, and write the outcome.
 
         If a status callback has changed the part in the meantime, Twilio has accepted an earlier
@@ -221,37 +221,37 @@ class SmsSender:
         """
         now = self._clock.now()
         intent = intended(part, now, next_look_up(now, self._settings))
-        hold.save_part(index, lambda stored: intent if stored == part else stored)
-        if hold.delivery.parts[index].tries != intent.tries:
+        lease.save_part(index, lambda stored: intent if stored == part else stored)
+        if lease.delivery.parts[index].tries != intent.tries:
             return
         try:
-            sent = self._sms.send(outgoing(hold.delivery, index, self._settings))
+            sent = self._sms.send(outgoing(lease.delivery, index, self._settings))
         except Ambiguous as error:
             logger.warning("outcome of an SMS to Twilio unknown: %s", error)
             self._metrics.count("PostsUnclear")
         except SmsRejected as error:
             logger.warning("SMS rejected by Twilio: %s", error)
-            self._refused(hold, index, error.code)
+            self._refused(lease, index, error.code)
         except (Throttled, Unavailable) as error:
             logger.warning("SMS not accepted by Twilio, will retry: %s", error)
-            hold.save_part(index, lambda part: not_taken(part, self._clock.now()))
+            lease.save_part(index, lambda part: not_taken(part, self._clock.now()))
         else:
-            hold.save_part(index, lambda part: answered(part, sent, self._clock.now()))
+            lease.save_part(index, lambda part: answered(part, sent, self._clock.now()))
             logger.info(
-                "SMS accepted by Twilio", extra={"delivery_id": hold.delivery.id, "part": index}
+                "SMS accepted by Twilio", extra={"delivery_id": lease.delivery.id, "part": index}
             )
-            self._metrics.count("SegmentsSent", hold.delivery.parts[index].segments)
+            self._metrics.count("SegmentsSent", lease.delivery.parts[index].segments)
 
-    def _refused(self, hold: DeliveryLease, index: int, code: int | None) -> None:
+    def _refused(self, lease: DeliveryLease, index: int, code: int | None) -> None:
         def lost(part: DeliveryPart) -> DeliveryPart:
             return refused(part, code, self._clock.now())
 
         if code == OPTED_OUT:
-            self._book.opt_out(hold.delivery)
+            self._store.opt_out(lease.delivery)
             cancel = _canceled(OPTED_OUT_REASON)
-            hold.save(lambda delivery: cancel(with_part(delivery, index, lost)))
+            lease.save(lambda delivery: cancel(with_part(delivery, index, lost)))
         else:
-            hold.save_part(index, lost)
+            lease.save_part(index, lost)
 
 
 def _free(delivery: Delivery, now: datetime) -> bool:
@@ -263,7 +263,7 @@ def _free(delivery: Delivery, now: datetime) -> bool:
     return next_at is None or next_at <= now
 
 
-def _no_text_for(membership: Membership | None) -> str | None:
+def _refusal_of(membership: Membership | None) -> str | None:
     """Return why the person may not get SMS; None if SMS are allowed."""
     if membership is None or not membership.active:
         return "the person has left"
@@ -274,7 +274,7 @@ def _released(delivery: Delivery) -> Delivery:
     return delivery.model_copy(update={"lease_until": None})
 
 
-def _canceled(reason: str) -> Change:
+def _canceled(reason: str) -> DeliveryUpdate:
     """Return a change that cancels a delivery, unless all its parts are handed over."""
 
     def cancel(delivery: Delivery) -> Delivery:

@@ -23,7 +23,7 @@ RANKS: dict[PartStatus, int] = {
     "failed": 4,
 }
 
-PartChange = Callable[[DeliveryPart], DeliveryPart]
+PartUpdate = Callable[[DeliveryPart], DeliveryPart]
 
 
 def parts_of(text: str) -> tuple[DeliveryPart, ...]:
@@ -31,7 +31,7 @@ def parts_of(text: str) -> tuple[DeliveryPart, ...]:
     return tuple(DeliveryPart(body=body, segments=segment_count(body)) for body in split_text(text))
 
 
-def intended(part: DeliveryPart, now: datetime, look_at: datetime) -> DeliveryPart:
+def intended(part: DeliveryPart, now: datetime, attempt_at: datetime) -> DeliveryPart:
     """Return the part with the intent of a new try and its look-up time."""
     earlier = (*part.earlier_sids, part.sid) if part.sid else part.earlier_sids
     return part.model_copy(
@@ -41,7 +41,7 @@ def intended(part: DeliveryPart, now: datetime, look_at: datetime) -> DeliveryPa
             "earlier_sids": earlier,
             "tries": part.tries + 1,
             "intent_at": now,
-            "next_at": look_at,
+            "next_at": attempt_at,
             "error_code": None,
         }
     )
@@ -86,12 +86,12 @@ def given_up(part: DeliveryPart) -> DeliveryPart:
     return _while_unclear(part, {"status": "failed", "next_at": None})
 
 
-def looked_at_later(part: DeliveryPart, at: datetime) -> DeliveryPart:
+def postponed(part: DeliveryPart, at: datetime) -> DeliveryPart:
     """Return the part with a look-up at `at`; its outcome is still unknown."""
     return _while_unclear(part, {"next_at": at})
 
 
-def with_part(delivery: Delivery, index: int, change: PartChange) -> Delivery:
+def with_part(delivery: Delivery, index: int, change: PartUpdate) -> Delivery:
     """Return the delivery with one part changed."""
     parts = list(delivery.parts)
     parts[index] = change(parts[index])
@@ -128,7 +128,7 @@ def next_part(delivery: Delivery) -> int | None:
     return next(iter([*unclear, *(index for index, part in parts if not part.handed_over)]), None)
 
 
-def next_look(delivery: Delivery, otherwise: datetime) -> datetime | None:
+def next_attempt(delivery: Delivery, otherwise: datetime) -> datetime | None:
     """Return when the delivery is due next; None if the delivery is settled.
 
     Args:

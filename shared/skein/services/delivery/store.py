@@ -16,14 +16,14 @@ from skein.models.outbox.due import NOT_DUE
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.delivery.policy import grace_end
-from skein.services.delivery.state import PartChange, next_look, status_of, with_part
+from skein.services.delivery.state import PartUpdate, next_attempt, status_of, with_part
 from skein.settings import Settings
 
 # The number of a chat's newest deliveries that a look-up compares with. Only those of the last
 # minutes matter.
 NEIGHBOURS = 50
 
-Change = Callable[[Delivery], Delivery]
+DeliveryUpdate = Callable[[Delivery], Delivery]
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Recipient(NamedTuple):
     owns_phone: bool
 
     @classmethod
-    def found_in(cls, found: Mapping[Key, Item], delivery: Delivery) -> "Recipient":
+    def from_optional(cls, found: Mapping[Key, Item], delivery: Delivery) -> "Recipient":
         """Build the recipient from the items of `recipient_keys`."""
         key, owner_key = recipient_keys(delivery)
         membership, owner = found.get(key), found.get(owner_key)
@@ -70,7 +70,7 @@ class DeliveryStore:
             raise NotFound("delivery not found")
         return Delivery.from_item(item)
 
-    def save(self, known: Delivery, change: Change, *, owned: bool) -> Delivery:
+    def save(self, known: Delivery, change: DeliveryUpdate, *, owned: bool) -> Delivery:
         """Change a delivery, and derive its status, end and due pointer from the change.
 
         Args:
@@ -123,7 +123,7 @@ class DeliveryStore:
     def recipient_of(self, delivery: Delivery) -> Recipient:
         """Read the recipient of a delivery."""
         found = self.table.get_many(recipient_keys(delivery))
-        return Recipient.found_in(found, delivery)
+        return Recipient.from_optional(found, delivery)
 
     def opt_out(self, delivery: Delivery) -> None:
         """Record an opt-out that the carrier reported."""
@@ -155,11 +155,13 @@ class DeliveryStore:
             for name in old.keys() | new.keys()
             if old.get(name) != new.get(name)
         }
-        mine = all_of(Is("version", before.version), Is("fence", before.fence))
-        self.table.write(Update(after.key, set=change | self._mark(after), condition=mine))
+        unchanged = all_of(Is("version", before.version), Is("fence", before.fence))
+        self.table.write(
+            Update(after.key, set=change | self._due_change(after), condition=unchanged)
+        )
 
-    def _mark(self, delivery: Delivery) -> dict[str, Any]:
-        at = next_look(delivery, self._grace())
+    def _due_change(self, delivery: Delivery) -> dict[str, Any]:
+        at = next_attempt(delivery, self._grace())
         return dict(NOT_DUE) if at is None else delivery.due(at) | {"due_tries": None}
 
     def _grace(self) -> datetime:
@@ -175,25 +177,25 @@ class DeliveryStore:
 class DeliveryLease:
     """A worker's lease on a delivery; the first write claims the lease."""
 
-    def __init__(self, book: DeliveryStore, found: Delivery, claim: Change) -> None:
+    def __init__(self, store: DeliveryStore, found: Delivery, claim: DeliveryUpdate) -> None:
         self.delivery = claim(found)
-        self._book = book
-        self._known = found
-        self._claim: Change | None = claim
+        self._store = store
+        self._stored = found
+        self._claim: DeliveryUpdate | None = claim
 
-    def save(self, change: Change) -> None:
+    def save(self, change: DeliveryUpdate) -> None:
         """Write a change, on condition that the lease still holds.
 
         Raises:
             LostLease: Another worker has claimed the delivery.
         """
         claim = self._claim
-        self._known = self._book.save(
-            self._known, lambda d: change(claim(d) if claim else d), owned=True
+        self._stored = self._store.save(
+            self._stored, lambda d: change(claim(d) if claim else d), owned=True
         )
-        self.delivery, self._claim = self._known, None
+        self.delivery, self._claim = self._stored, None
 
-    def save_part(self, index: int, change: PartChange) -> None:
+    def save_part(self, index: int, change: PartUpdate) -> None:
         """Write a change of one part; see `save`."""
         self.save(lambda d: with_part(d, index, change))
 

@@ -28,7 +28,7 @@ def take_away(table: Table, user: User, phones: Collection[str], writes: Sequenc
     """Commit `writes`, which detach numbers from a user, and clear the numbers' memberships.
 
     The transaction clears as many memberships as fit. The others follow one by one. After a crash
-    in between, `silence_elsewhere` clears the rest.
+    in between, `detach_elsewhere` clears the rest.
 
     Args:
         table: The table.
@@ -39,13 +39,13 @@ def take_away(table: Table, user: User, phones: Collection[str], writes: Sequenc
     Raises:
         ConditionFailed: An item has changed since it was read; nothing was written.
     """
-    updates = [update for phone in phones for update in _silenced(table, user, phone)]
+    updates = [update for phone in phones for update in _detached(table, user, phone)]
     fitting = MAX_TRANSACTION_ITEMS - len(writes)
     table.transact([*writes, *updates[:fitting]])
     _write_each(table, updates[fitting:])
 
 
-def silence_elsewhere(table: Table, user: User, phones: Collection[str]) -> None:
+def detach_elsewhere(table: Table, user: User, phones: Collection[str]) -> None:
     """Clear numbers from all memberships of a user (idempotent)."""
     if not phones:
         return
@@ -53,17 +53,17 @@ def silence_elsewhere(table: Table, user: User, phones: Collection[str]) -> None
     relation = member_relation(user.tenant, person)
     for rows in pages_of_relation(table, relation, newest_first=True):
         chats = [related_chat(row) for row in rows]
-        _write_each(table, _silenced_in(table, user, phones, chats))
+        _write_each(table, _detached_in(table, user, phones, chats))
 
 
-def _silenced(table: Table, user: User, phone: str) -> Iterator[Update]:
+def _detached(table: Table, user: User, phone: str) -> Iterator[Update]:
     """Return the updates that clear `phone` from its chats, one per line."""
     page = table.query(Query.under(phone_partition(user.tenant, phone), PhoneChat.PREFIX))
     chats = [PhoneChat.from_item(item).chat_id for item in page.items]
-    return _silenced_in(table, user, {phone}, chats)
+    return _detached_in(table, user, {phone}, chats)
 
 
-def _silenced_in(
+def _detached_in(
     table: Table, user: User, phones: Collection[str], chats: Sequence[str]
 ) -> Iterator[Update]:
     person = MemberRef(kind="user", id=user.id)

@@ -18,7 +18,7 @@ from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.directory.display_names import Renaming
-from skein.services.directory.number_detach import silence_elsewhere, take_away
+from skein.services.directory.number_detach import detach_elsewhere, take_away
 
 _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
@@ -101,7 +101,7 @@ class Users:
         """
         user = optimistic(self.clock, lambda: self._change_once(tenant, user_id, change))
         if change.phones is not None:
-            silence_elsewhere(self.table, user, set(user.former_phones).difference(user.phones))
+            detach_elsewhere(self.table, user, set(user.former_phones).difference(user.phones))
         return user
 
     def _change_once(self, tenant: str, user_id: str, change: UserChange) -> User:
@@ -186,9 +186,9 @@ class Profiles:
 
         def attempt() -> None:
             kept_until = effect_kept_until(self.clock.now())
-            mark = Put(done, {"expires_at": kept_until}, Missing())
+            effect = Put(done, {"expires_at": kept_until}, Missing())
             try:
-                transact_guarded(self.table, [mark, self._change(tenant, person, change)], guard)
+                transact_guarded(self.table, [effect, self._change(tenant, person, change)], guard)
             except ConditionFailed as failure:
                 if 0 not in failure.failed:
                     raise

@@ -11,7 +11,12 @@ from pydantic_core import from_json
 from skein.errors import ConditionFailed, Forbidden, Invalid, NotFound, TooLarge, Unprocessable
 from skein.models.common.storage import Delete, Is, Missing, Put, Write
 from skein.models.directory.agent import Agent
-from skein.models.directory.source import MAX_PAYLOAD_BYTES, SOURCE_ID, Source, sources_relation
+from skein.models.directory.webhook_service import (
+    MAX_PAYLOAD_BYTES,
+    SERVICE_ID,
+    WebhookService,
+    services_relation,
+)
 from skein.models.runs.trigger import ServiceTrigger, Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
@@ -43,7 +48,7 @@ class WebhookServices:
     dispatch: Dispatch
     settings: Settings
 
-    def create(self, tenant: str, new: "NewService") -> Source:
+    def create(self, tenant: str, new: "NewService") -> WebhookService:
         """Register a service with a new secret.
 
         The secret is shown once, in the answer to this request.
@@ -51,7 +56,7 @@ class WebhookServices:
         Raises:
             Unprocessable: One of the agents does not exist.
         """
-        source = Source(
+        webhook_service = WebhookService(
             tenant=tenant,
             id=f"svc_{self.ids.ulid()}",
             name=new.name,
@@ -59,23 +64,27 @@ class WebhookServices:
             secret=secrets.token_hex(SECRET_BYTES),
             created_at=self.clock.now(),
         )
-        self._write(Put(source.key, source.to_item(), Missing()), tenant, source.agent_ids)
-        return source
+        self._write(
+            Put(webhook_service.key, webhook_service.to_item(), Missing()),
+            tenant,
+            webhook_service.agent_ids,
+        )
+        return webhook_service
 
-    def get(self, tenant: str, source_id: str) -> Source:
+    def get(self, tenant: str, service_id: str) -> WebhookService:
         """Return a service.
 
         Raises:
             NotFound: There is no such service in this tenant.
         """
-        item = self.table.get(Source.key_of(source_id))
+        item = self.table.get(WebhookService.key_of(service_id))
         if item is None or item["tenant"] != tenant:
             raise NotFound("service not found")
-        return Source.from_item(item)
+        return WebhookService.from_item(item)
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
-    ) -> Listing[Source]:
+    ) -> Listing[WebhookService]:
         """List a page of a tenant's services, oldest first.
 
         Raises:
@@ -83,14 +92,14 @@ class WebhookServices:
         """
         return list_relation(
             self.table,
-            sources_relation(tenant),
-            Source,
+            services_relation(tenant),
+            WebhookService,
             of="services",
             limit=limit,
             cursor=cursor,
         )
 
-    def change(self, tenant: str, source_id: str, change: "ServiceChange") -> Source:
+    def change(self, tenant: str, service_id: str, change: "ServiceChange") -> WebhookService:
         """Change a service's name or the agents whose runs it starts.
 
         Raises:
@@ -98,40 +107,40 @@ class WebhookServices:
             Unprocessable: One of the agents does not exist.
         """
 
-        def attempt() -> Source:
-            source = self.get(tenant, source_id)
+        def attempt() -> WebhookService:
+            webhook_service = self.get(tenant, service_id)
             if not change.given:
-                return source
-            revised, write = revise(source, change.given)
+                return webhook_service
+            revised, write = revise(webhook_service, change.given)
             self._write(write, tenant, change.agent_ids or ())
             return revised
 
         return optimistic(self.clock, attempt)
 
-    def rotate(self, tenant: str, source_id: str) -> Source:
+    def rotate(self, tenant: str, service_id: str) -> WebhookService:
         """Rotate a service's secret; the old secret is invalid at once.
 
         Raises:
             NotFound: There is no such service in this tenant.
         """
 
-        def attempt() -> Source:
-            source = self.get(tenant, source_id)
-            revised, write = revise(source, {"secret": secrets.token_hex(SECRET_BYTES)})
+        def attempt() -> WebhookService:
+            webhook_service = self.get(tenant, service_id)
+            revised, write = revise(webhook_service, {"secret": secrets.token_hex(SECRET_BYTES)})
             self.table.write(write)
             return revised
 
         return optimistic(self.clock, attempt)
 
-    def delete(self, tenant: str, source_id: str) -> None:
+    def delete(self, tenant: str, service_id: str) -> None:
         """Delete a service; its webhooks are refused from then on.
 
         Raises:
             NotFound: There is no such service in this tenant.
         """
-        source = self.get(tenant, source_id)
+        webhook_service = self.get(tenant, service_id)
         try:
-            self.table.write(Delete(source.key, Is("tenant", tenant)))
+            self.table.write(Delete(webhook_service.key, Is("tenant", tenant)))
         except ConditionFailed as failure:
             raise NotFound("service not found") from failure
 
@@ -143,13 +152,13 @@ class WebhookServices:
                 raise
             raise Unprocessable("agent not found") from failure
 
-    def receive(self, source_id: str, body: bytes, signature: str) -> tuple[str, ...]:
+    def receive(self, service_id: str, body: bytes, signature: str) -> tuple[str, ...]:
         """Receive a webhook and start one run for each of the service's agents (idempotent).
 
         A webhook that is sent again starts no further runs.
 
         Args:
-            source_id: The id of the service, from the webhook's URL.
+            service_id: The id of the service, from the webhook's URL.
             body: The webhook's body: JSON, at most 64 KiB.
             signature: The webhook's header `X-Skein-Signature`.
 
@@ -164,36 +173,41 @@ class WebhookServices:
         """
         if len(body) > MAX_PAYLOAD_BYTES:
             raise TooLarge(f"the body is larger than {MAX_PAYLOAD_BYTES:,} bytes")
-        known = SOURCE_ID.fullmatch(source_id)
-        item = self.table.get(Source.key_of(source_id)) if known else None
-        source = Source.from_item(item) if item else None
+        known = SERVICE_ID.fullmatch(service_id)
+        item = self.table.get(WebhookService.key_of(service_id)) if known else None
+        webhook_service = WebhookService.from_item(item) if item else None
         now = self.clock.now()
         # Check unknown services against a secret too, so that every refusal takes the same time.
-        secret = source.secret if source else NO_SECRET
+        secret = webhook_service.secret if webhook_service else NO_SECRET
         delivery = verified(secret, signature, body, now)
-        if source is None or delivery is None:
+        if webhook_service is None or delivery is None:
             raise Forbidden("the signature is missing, invalid or expired")
         payload = compact_json(body)
         service = ServiceTrigger(
-            id=source.id, name=source.name, payload=payload, chat_id=chat_named_in(payload)
+            id=webhook_service.id,
+            name=webhook_service.name,
+            payload=payload,
+            chat_id=chat_named_in(payload),
         )
         started = [
             agent_run(
-                tenant=source.tenant,
+                tenant=webhook_service.tenant,
                 agent_id=agent_id,
                 trigger=Trigger(type="service", service=service),
-                cause=("service", source.id, delivery, agent_id),
+                cause=("service", webhook_service.id, delivery, agent_id),
                 now=now,
                 settings=self.settings,
             )
-            for agent_id in self._agents_there(source)
+            for agent_id in self._agents_there(webhook_service)
         ]
         if started and self._commit([write for each in started for write in each.writes]):
             self.dispatch.send([each.job for each in started])
         return tuple(each.run.id for each in started)
 
-    def _agents_there(self, source: Source) -> Sequence[str]:
-        keys = {Agent.key_of(source.tenant, each): each for each in source.agent_ids}
+    def _agents_there(self, webhook_service: WebhookService) -> Sequence[str]:
+        keys = {
+            Agent.key_of(webhook_service.tenant, each): each for each in webhook_service.agent_ids
+        }
         found = self.table.get_many([*keys])
         agents = {key: Agent.from_item(item) for key, item in found.items()}
         return [

@@ -13,7 +13,7 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.models.chats.chat import Chat, Membership, SmsAddress
-from skein.models.chats.dedupe import DedupeMark
+from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.storage import Check, Is, Missing, Put, Write
 from skein.models.config.overrides import ChatOverrides, Retention, TenantSettings
@@ -125,19 +125,19 @@ class Ingest:
         """Charge an SMS to its sender's rate limits; a redelivered SMS costs nothing."""
         sender = MemberRef(kind="user", id=direct.user_id)
         tenant, chat_id, sid = line.tenant, direct.chat_id, _client_id(sms)
-        mark = DedupeMark.key_of(tenant, chat_id, sender, sid)
+        record_key = IdempotencyRecord.key_of(tenant, chat_id, sender, sid)
         own = Membership.key_of(tenant, chat_id, sender)
-        found = self.table.get_many([*admission_keys(tenant, direct.user_id), mark, own])
-        marks = [mark]
+        found = self.table.get_many([*admission_keys(tenant, direct.user_id), record_key, own])
+        record_keys = [record_key]
         if own in found:
             former = Membership.from_item(found[own]).formerly
             refs = (MemberRef(kind="user", id=user_id) for user_id in former)
-            marks += [DedupeMark.key_of(tenant, chat_id, ref, sid) for ref in refs]
-        if len(marks) > 1:
-            found |= self.table.get_many(marks)
-        if not found.keys().isdisjoint(marks):
+            record_keys += [IdempotencyRecord.key_of(tenant, chat_id, ref, sid) for ref in refs]
+        if len(record_keys) > 1:
+            found |= self.table.get_many(record_keys)
+        if not found.keys().isdisjoint(record_keys):
             return over_now(found, tenant, direct.user_id, self.clock.now())
-        return self.limits.admit_text(tenant, direct.user_id, known=found)
+        return self.limits.admit_sms(tenant, direct.user_id, known=found)
 
     def _line(self, phone: str) -> Line:
         item = self.table.get(Line.key_of(phone))
@@ -148,7 +148,7 @@ class Ingest:
     def _keyword(self, line: Line, direct: _DirectChat, sms: InboundSms) -> Keyword | None:
         return keyword_in(
             sms.body,
-            told=sms.opt_out_type,
+            opt_out_type=sms.opt_out_type,
             opted_out=could_start(sms.body) and self._opted_out(line, direct),
         )
 
@@ -209,7 +209,7 @@ class Ingest:
         sender_key = Line.key_of(phone)
         found = self.table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
         owner, chat, agent = found.get(owner_key), found.get(chat_key), found.get(agent_key)
-        tenant = TenantSettings.found_in(found.get(tenant_key))
+        tenant = TenantSettings.from_optional(found.get(tenant_key))
         return _NumberLookup(
             PhoneOwner.from_item(owner) if owner else None,
             PhoneChat.from_item(chat) if chat else None,

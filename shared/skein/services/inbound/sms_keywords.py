@@ -16,21 +16,22 @@ START_WORDS = frozenset({"start", "unstop"})
 HELP_WORDS = frozenset({"help", "info"})
 YES = "yes"  # an opt-in only after a STOP; otherwise an ordinary answer
 
-_TOLD: dict[str, Keyword] = {"STOP": "stop", "START": "start", "HELP": "help"}
+_OPT_OUT_TYPES: dict[str, Keyword] = {"STOP": "stop", "START": "start", "HELP": "help"}
 _PUNCTUATION = " \t\r\n.,;:!?\"'()*\u2026\u2019\u201c\u201d"
 
 
-def keyword_in(body: str, *, told: str | None, opted_out: bool) -> Keyword | None:
+def keyword_in(body: str, *, opt_out_type: str | None, opted_out: bool) -> Keyword | None:
     """Return the keyword that an SMS consists of; None for an ordinary SMS.
 
     Args:
         body: The text of the SMS.
-        told: Twilio's own classification (`OptOutType`), which takes precedence. Twilio sends it
-            only if Advanced Opt-Out is on, and then it covers the operator's own keywords too.
+        opt_out_type: Twilio's own classification (`OptOutType`), which takes precedence. Twilio
+            sends it only if Advanced Opt-Out is on, and then it covers the operator's own keywords
+            too.
         opted_out: Whether the person has opted out before.
     """
-    if told and told.upper() in _TOLD:
-        return _TOLD[told.upper()]
+    if opt_out_type and opt_out_type.upper() in _OPT_OUT_TYPES:
+        return _OPT_OUT_TYPES[opt_out_type.upper()]
     # Ignore punctuation for STOP only: "Stop!" is clear, but "help!" may address the agent.
     if body.strip(_PUNCTUATION).lower() in STOP_WORDS:
         return "stop"

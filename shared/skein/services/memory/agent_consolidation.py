@@ -16,17 +16,17 @@ from skein.models.directory.agent import Agent
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Table, TokenCounter
 from skein.services.common.pagination import pages
-from skein.services.memory.chunk_commit import ChunkCommitter, Overtaken, mark_of
-from skein.services.memory.chunking import Chunk, Mark, chunks, halves
-from skein.services.memory.consolidation_schedule import PATIENCE
+from skein.services.memory.chunk_commit import ChunkCommitter, Overtaken, position_of
+from skein.services.memory.chunking import Chunk, HistoryPosition, chunks, halves
+from skein.services.memory.consolidation_schedule import MAX_FAILURES
 from skein.services.memory.extraction import MODEL_SECONDS, ExtractionFailed, Extractor, TooMuch
 from skein.services.memory.store import core_in_budget, live_memories
-from skein.services.memory.transcript import Work, Zones, joins_of, reach_of
+from skein.services.memory.transcript import ConsolidationTarget, Zones, joins_of, reach_of
 from skein.services.quotas.usage import Budget
 from skein.settings import Settings
 
-MESSAGES_AT_ONCE = 100
-SPARE = timedelta(seconds=MODEL_SECONDS + 20)
+MESSAGES_PER_PAGE = 100
+MARGIN = timedelta(seconds=MODEL_SECONDS + 20)
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class TimeLeft:
 
     def __init__(self, clock: Clock, deadline: datetime) -> None:
         self._clock = clock
-        self._last = deadline - SPARE
+        self._last = deadline - MARGIN
         self._asked = False
 
     def for_a_question(self) -> bool:
@@ -60,7 +60,7 @@ class AgentConsolidation:
     extractor: Extractor
     budget: Budget
     tokens: TokenCounter
-    book: ChunkCommitter
+    committer: ChunkCommitter
     settings: Settings
 
     def remember(self, chat: Chat, membership: Membership, *, until: int, time: TimeLeft) -> bool:
@@ -78,30 +78,30 @@ class AgentConsolidation:
         Raises:
             OverBudget: The tenant's budget is spent; the rest waits until the next day.
         """
-        agent, since = self._agent(membership), mark_of(membership)
+        agent, since = self._agent(membership), position_of(membership)
         if agent is None:
-            self.book.pass_over(membership, since, Mark(until))
+            self.committer.pass_over(membership, since, HistoryPosition(until))
             return True
-        work = Work(chat, agent, membership, Zones(self.table, agent))
+        target = ConsolidationTarget(chat, agent, membership, Zones(self.table, agent))
         at = since
-        for whole in self._chunks(work, since, until):
+        for whole in self._chunks(target, since, until):
             left, spent = [whole], TokenUsage()
             while left:
                 chunk = left.pop()
                 if not time.for_a_question():
                     return False
                 try:
-                    self._remember(work, at, chunk, spent)
+                    self._remember(target, at, chunk, spent)
                 except TooMuch as failure:
                     spent += failure.usage
                     parts = halves(chunk)
                     if parts is None:
-                        self.book.fail(work, at, chunk, str(failure), spent)
+                        self.committer.fail(target, at, chunk, str(failure), spent)
                         return True
                     left.extend(reversed(parts))
                     continue
                 except ExtractionFailed as failure:
-                    self.book.fail(work, at, chunk, str(failure), spent + failure.usage)
+                    self.committer.fail(target, at, chunk, str(failure), spent + failure.usage)
                     return True
                 except Overtaken:
                     logger.info(
@@ -109,9 +109,9 @@ class AgentConsolidation:
                         extra={"chat_id": chat.id},
                     )
                     return True
-                at, spent = chunk.mark, TokenUsage()
+                at, spent = chunk.position, TokenUsage()
         if at.seq < until:
-            self.book.pass_over(membership, at, Mark(until))
+            self.committer.pass_over(membership, at, HistoryPosition(until))
         return True
 
     # ------------------------------------------------------------------ reading
@@ -121,37 +121,43 @@ class AgentConsolidation:
         agent = Agent.from_item(item) if item else None
         return agent if agent and agent.deleted_at is None else None
 
-    def _chunks(self, work: Work, since: Mark, until: int) -> Iterator[Chunk]:
+    def _chunks(
+        self, target: ConsolidationTarget, since: HistoryPosition, until: int
+    ) -> Iterator[Chunk]:
         longest = self.settings.consolidation_chunk_tokens
-        halvings = max(work.membership.consolidation_failures - PATIENCE + 1, 0)
+        halvings = max(target.membership.consolidation_failures - MAX_FAILURES + 1, 0)
         return chunks(
-            self._messages(work, since, until),
+            self._messages(target, since, until),
             since=since,
             until=until,
-            measure=lambda *part: self.tokens.count(f"{work.line(*part)}\n"),
+            measure=lambda *part: self.tokens.count(f"{target.line(*part)}\n"),
             limit=max(longest >> halvings, 1),
             longest=longest,
-            joins=joins_of(work.chat),
+            joins=joins_of(target.chat),
         )
 
-    def _messages(self, work: Work, since: Mark, until: int) -> Iterator[Message]:
+    def _messages(
+        self, target: ConsolidationTarget, since: HistoryPosition, until: int
+    ) -> Iterator[Message]:
         """Yield the messages with text or media of people and agents, reading by page."""
-        chat = work.chat
+        chat = target.chat
         first = Message.key_of(chat.tenant, chat.id, since.seq + 1).sk
         last = Message.key_of(chat.tenant, chat.id, until).sk
         for items in pages(
             lambda start: self.table.query(
-                Query(chat.key.pk, first=first, last=last, limit=MESSAGES_AT_ONCE, start=start)
+                Query(chat.key.pk, first=first, last=last, limit=MESSAGES_PER_PAGE, start=start)
             )
         ):
             messages = [chat.as_now(Message.from_item(item)) for item in items]
             said = [m for m in messages if m.kind == "text" and (m.text or m.media)]
-            work.zones.learn(said)
+            target.zones.learn(said)
             yield from said
 
     # ------------------------------------------------------------------ one chunk
 
-    def _remember(self, work: Work, since: Mark, chunk: Chunk, spent: TokenUsage) -> None:
+    def _remember(
+        self, target: ConsolidationTarget, since: HistoryPosition, chunk: Chunk, spent: TokenUsage
+    ) -> None:
         """Ask the model about a chunk; store its memories together with the new watermark.
 
         If no one was present for all of the chunk, the watermark moves without a question.
@@ -161,13 +167,15 @@ class AgentConsolidation:
             Overtaken: The watermark is not `since` any more, or an erasure began.
             OverBudget: The tenant's budget of today is spent.
         """
-        owner = work.owner(chunk)
+        owner = target.owner(chunk)
         if owner.audience == NOBODY:
-            self.book.keep(work, since, chunk, owner, None, spent)
+            self.committer.keep(target, since, chunk, owner, None, spent)
             return
-        self.budget.check(work.chat.tenant)
+        self.budget.check(target.chat.tenant)
         reach = reach_of(owner)
         live = live_memories(self.table, reach, now=self.clock.now())
         core = core_in_budget(live, self.tokens, self.settings.core_memory_tokens)
-        extracted = self.extractor.extract(work.agent, work.chat, core, work.transcript(chunk))
-        self.book.keep(work, since, chunk, owner, extracted, spent + extracted.usage)
+        extracted = self.extractor.extract(
+            target.agent, target.chat, core, target.transcript(chunk)
+        )
+        self.committer.keep(target, since, chunk, owner, extracted, spent + extracted.usage)

@@ -30,11 +30,11 @@ from skein.models.memory.memory import revision_key
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.common.optimistic import optimistic
-from skein.services.memory.chunking import Chunk, Mark
-from skein.services.memory.consolidation_schedule import PATIENCE, after_failure
+from skein.services.memory.chunking import Chunk, HistoryPosition
+from skein.services.memory.consolidation_schedule import MAX_FAILURES, after_failure
 from skein.services.memory.extraction import Extracted, TooMuch
-from skein.services.memory.store import known_memories
-from skein.services.memory.transcript import Work, reach_of
+from skein.services.memory.store import searchable_memories
+from skein.services.memory.transcript import ConsolidationTarget, reach_of
 from skein.services.memory.writes import Remembered, remember
 
 MAX_WRITES = 95
@@ -58,8 +58,8 @@ class ChunkCommitter:
 
     def keep(
         self,
-        work: Work,
-        since: Mark,
+        target: ConsolidationTarget,
+        since: HistoryPosition,
         chunk: Chunk,
         owner: Owner,
         extracted: Extracted | None,
@@ -68,7 +68,7 @@ class ChunkCommitter:
         """Store a chunk's memories together with the new watermark.
 
         Args:
-            work: The agent, the chat and the membership.
+            target: The agent, the chat and the membership.
             since: The watermark at the time the chunk was made.
             chunk: The messages that the memories come from.
             owner: The scope and the audience of the memories.
@@ -83,14 +83,14 @@ class ChunkCommitter:
 
         def attempt() -> Kept:
             nonlocal unclear
-            membership, revision = self._read(work.membership, owner)
-            if unclear and mark_of(membership) == chunk.mark:
+            membership, revision = self._read(target.membership, owner)
+            if unclear and position_of(membership) == chunk.position:
                 return Kept()
-            if not membership.active or mark_of(membership) != since:
+            if not membership.active or position_of(membership) != since:
                 raise Overtaken(str(membership.key))
             kept = Remembered()
             if extracted is not None and extracted.entries:
-                live = known_memories(self.table, reach_of(owner), now=self.clock.now())
+                live = searchable_memories(self.table, reach_of(owner), now=self.clock.now())
                 kept = remember(
                     owner,
                     extracted.entries,
@@ -99,14 +99,16 @@ class ChunkCommitter:
                     now=self.clock.now(),
                     ids=self.ids,
                 )
-            record = self._record(work, chunk, usage, kept=kept.kept, passed_over=extracted is None)
-            change = _moved(chunk.mark) | {"consolidation_failures": 0}
+            record = self._record(
+                target, chunk, usage, kept=kept.kept, passed_over=extracted is None
+            )
+            change = _moved(chunk.position) | {"consolidation_failures": 0}
             # Position of the epoch check. An erasure raises the epoch: no memory may be made of
             # messages that the erasure removes.
             same_epoch = 1
             writes: list[Write] = [
                 Update(membership.key, set=change, condition=_still(membership)),
-                Check(work.chat.key, Is("epoch", work.chat.epoch)),
+                Check(target.chat.key, Is("epoch", target.chat.epoch)),
                 Put(record.key, record.to_item()),
                 *(_on_revision(write, revision) for write in kept.writes),
             ]
@@ -120,29 +122,36 @@ class ChunkCommitter:
                 raise ConditionFailed(frozenset()) from None  # read again: it may be written
             except ConditionFailed as failure:
                 if same_epoch in failure.failed:
-                    raise Overtaken(str(work.chat.key)) from failure
+                    raise Overtaken(str(target.chat.key)) from failure
                 raise
             return kept.kept
 
         kept = optimistic(self.clock, attempt)
         self.metrics.count("MemoriesMade", kept.core + kept.journal)
 
-    def fail(self, work: Work, since: Mark, chunk: Chunk, why: str, usage: TokenUsage) -> None:
+    def fail(
+        self,
+        target: ConsolidationTarget,
+        since: HistoryPosition,
+        chunk: Chunk,
+        why: str,
+        usage: TokenUsage,
+    ) -> None:
         """Record a failed chunk and the time of its retry; keep the watermark.
 
         Nothing is recorded if the watermark is not `since` any more or the agent left.
         """
 
         def attempt() -> int:
-            membership, now = self._membership(work.membership), self.clock.now()
-            if membership is None or not membership.active or mark_of(membership) != since:
+            membership, now = self._membership(target.membership), self.clock.now()
+            if membership is None or not membership.active or position_of(membership) != since:
                 return 0
             failures = membership.consolidation_failures + 1
             change = {
                 "consolidation_failures": failures,
                 "consolidation_retry_at": rfc3339(after_failure(now, failures)),
             }
-            record = self._record(work, chunk, usage, failure=why)
+            record = self._record(target, chunk, usage, failure=why)
             unchanged = all_of(
                 _still(membership),
                 _is_or_new("consolidation_failures", membership.consolidation_failures),
@@ -158,18 +167,20 @@ class ChunkCommitter:
         failures = optimistic(self.clock, attempt)
         logger.warning(
             "consolidation failed",
-            extra={"chat_id": work.chat.id, "agent_id": work.agent.id, "why": why},
+            extra={"chat_id": target.chat.id, "agent_id": target.agent.id, "why": why},
         )
         self.metrics.count("ConsolidationsFailed")
-        if failures >= PATIENCE:
+        if failures >= MAX_FAILURES:
             self.metrics.count("ConsolidationsStuck")
 
-    def pass_over(self, membership: Membership, since: Mark, until: Mark) -> None:
+    def pass_over(
+        self, membership: Membership, since: HistoryPosition, until: HistoryPosition
+    ) -> None:
         """Move the watermark past messages without words, or to the end for a deleted agent."""
 
         def attempt() -> None:
             fresh = self._membership(membership)
-            if fresh is not None and fresh.active and mark_of(fresh) == since:
+            if fresh is not None and fresh.active and position_of(fresh) == since:
                 change = _moved(until) | {"consolidation_failures": 0}
                 self.table.write(Update(fresh.key, set=change, condition=_still(fresh)))
 
@@ -194,13 +205,13 @@ class ChunkCommitter:
         return Membership.from_item(item) if item is not None else None
 
     def _record(
-        self, work: Work, chunk: Chunk, usage: TokenUsage, **fields: object
+        self, target: ConsolidationTarget, chunk: Chunk, usage: TokenUsage, **fields: object
     ) -> ConsolidationRecord:
         values = {
-            "tenant": work.chat.tenant,
-            "chat_id": work.chat.id,
+            "tenant": target.chat.tenant,
+            "chat_id": target.chat.id,
             "id": f"con_{self.ids.ulid()}",
-            "agent_id": work.agent.id,
+            "agent_id": target.agent.id,
             "from_seq": chunk.from_seq,
             "to_seq": chunk.to_seq,
             "messages": len(chunk.pieces),
@@ -224,16 +235,16 @@ def _on_revision(write: Write, revision: _Revision) -> Write:
     return write
 
 
-def mark_of(membership: Membership) -> Mark:
+def position_of(membership: Membership) -> HistoryPosition:
     """Return an agent's consolidation watermark of a chat."""
     joined_since = membership.joined_seq > membership.consolidated_seq
-    return Mark(
+    return HistoryPosition(
         membership.remembered_seq, 0 if joined_since else membership.consolidated_characters
     )
 
 
-def _moved(mark: Mark) -> dict[str, object]:
-    return {"consolidated_seq": mark.seq, "consolidated_characters": mark.characters}
+def _moved(position: HistoryPosition) -> dict[str, object]:
+    return {"consolidated_seq": position.seq, "consolidated_characters": position.characters}
 
 
 def _still(membership: Membership) -> Condition:

@@ -20,7 +20,7 @@ Measure = Callable[[Message, int, int], int]
 """Counts the tokens of a message's characters from a start up to an end (exclusive)."""
 
 
-class Mark(NamedTuple):
+class HistoryPosition(NamedTuple):
     """Consolidation watermark: all of message `seq`, and so many characters of the next one."""
 
     seq: int
@@ -36,17 +36,21 @@ class Piece(NamedTuple):
     tokens: int
 
     @property
-    def mark(self) -> Mark:
+    def position(self) -> HistoryPosition:
         """The watermark after this piece."""
         seq = self.message.seq
-        return Mark(seq) if self.end >= len(self.message.text) else Mark(seq - 1, self.end)
+        return (
+            HistoryPosition(seq)
+            if self.end >= len(self.message.text)
+            else HistoryPosition(seq - 1, self.end)
+        )
 
 
 class Chunk(NamedTuple):
     """Pieces for one question, with the watermark after them."""
 
     pieces: tuple[Piece, ...]
-    mark: Mark
+    position: HistoryPosition
 
     @property
     def from_seq(self) -> int:
@@ -67,7 +71,7 @@ class Chunk(NamedTuple):
 def chunks(
     messages: Iterable[Message],
     *,
-    since: Mark,
+    since: HistoryPosition,
     until: int,
     measure: Measure,
     limit: int,
@@ -91,14 +95,14 @@ def chunks(
     for piece in _pieces(messages, since, measure, longest):
         joined = bisect_left(joins, piece.message.seq)
         if held and (size + piece.tokens > limit or joined != group):
-            yield Chunk(tuple(held), held[-1].mark)
+            yield Chunk(tuple(held), held[-1].position)
             held.clear()
             size = 0
         held.append(piece)
         size += piece.tokens
         group = joined
     if held:
-        yield Chunk(tuple(held), Mark(until))
+        yield Chunk(tuple(held), HistoryPosition(until))
 
 
 def halves(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
@@ -115,7 +119,7 @@ def halves(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
     middle = bisect_left(ends, chunk.tokens / 2) + 1
     first = chunk.pieces[: min(middle, len(chunk.pieces) - 1)]
     second = chunk.pieces[len(first) :]
-    return Chunk(first, first[-1].mark), Chunk(second, chunk.mark)
+    return Chunk(first, first[-1].position), Chunk(second, chunk.position)
 
 
 def _message_in_two(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
@@ -126,11 +130,11 @@ def _message_in_two(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
     middle = _at_a_space(piece.message.text, piece.start, piece.start + length // 2)
     first = piece._replace(end=middle, tokens=piece.tokens // 2)
     second = piece._replace(start=middle, tokens=piece.tokens - first.tokens)
-    return Chunk((first,), first.mark), Chunk((second,), chunk.mark)
+    return Chunk((first,), first.position), Chunk((second,), chunk.position)
 
 
 def _pieces(
-    messages: Iterable[Message], since: Mark, measure: Measure, longest: int
+    messages: Iterable[Message], since: HistoryPosition, measure: Measure, longest: int
 ) -> Iterator[Piece]:
     """Yield each message as one piece; split messages of more than `longest` tokens."""
     for message in messages:

@@ -18,29 +18,33 @@ from skein.settings import Settings
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-PATIENCE = 3  # consecutive failures after which a chat is reported, and retried daily
+MAX_FAILURES = 3  # consecutive failures after which a chat is reported, and retried daily
 
 
-class Marked(NamedTuple):
+class DueChange(NamedTuple):
     """Change that makes a chat due: the chat's attributes, and the write of `Consolidation`."""
 
     change: dict[str, Any]
     write: Update
 
 
-def marked(chat: Chat, at: datetime | None, *, condition: Condition | None = None) -> Marked:
+def due_change(chat: Chat, at: datetime | None, *, condition: Condition | None = None) -> DueChange:
     """Build the change that makes a chat due for consolidation at `at`.
 
     If `at` is None, the change clears the due pointer. The caller writes both parts in one
     transaction, conditional on the chat's version as read (optimistic lock). `condition` applies
     to the `Consolidation` item.
     """
-    beside = Consolidation(tenant=chat.tenant, chat_id=chat.id)
+    consolidation = Consolidation(tenant=chat.tenant, chat_id=chat.id)
     change = {"consolidation_at": rfc3339(at) if at is not None else None}
-    return Marked(change, Update(beside.key, beside.to_item(at), condition=condition))
+    return DueChange(
+        change, Update(consolidation.key, consolidation.to_item(at), condition=condition)
+    )
 
 
-def left_due(snapshot: ChatSnapshot, *, now: datetime, settings: Settings) -> Marked | None:
+def consolidation_due(
+    snapshot: ChatSnapshot, *, now: datetime, settings: Settings
+) -> DueChange | None:
     """Build the change that makes a chat due, if it has messages to consolidate.
 
     Returns:
@@ -48,17 +52,17 @@ def left_due(snapshot: ChatSnapshot, *, now: datetime, settings: Settings) -> Ma
     """
     if snapshot.chat.consolidation_at is not None:
         return None
-    at = next_look(snapshot, requested_seq=None, now=now, settings=settings)
-    return marked(snapshot.chat, at) if at is not None else None
+    at = next_consolidation(snapshot, requested_seq=None, now=now, settings=settings)
+    return due_change(snapshot.chat, at) if at is not None else None
 
 
-def quiet_at(chat: Chat, settings: Settings) -> datetime:
+def idle_at(chat: Chat, settings: Settings) -> datetime:
     """Return when the chat counts as quiet, unless another message arrives before."""
     said_at = chat.last_message_at or chat.created_at
     return said_at + timedelta(seconds=settings.consolidation_idle_seconds)
 
 
-def next_look(
+def next_consolidation(
     snapshot: ChatSnapshot, *, requested_seq: int | None, now: datetime, settings: Settings
 ) -> datetime | None:
     """Return when the consolidation of a chat is due next; None if nothing is left.
@@ -72,7 +76,7 @@ def next_look(
     """
     if snapshot.chat.discarded_at is not None:
         return None
-    quiet = full_hour(quiet_at(snapshot.chat, settings))
+    idle = full_hour(idle_at(snapshot.chat, settings))
     times: list[datetime] = []
     for agent in snapshot.agents:
         asked = wanted(agent, requested_seq)
@@ -80,7 +84,7 @@ def next_look(
             asked or snapshot.chat.consolidate
         ):
             continue
-        at = now if asked else quiet
+        at = now if asked else idle
         times.append(max(at, retry_at(agent) or at))
     return min(times, default=None)
 
@@ -101,7 +105,7 @@ def after_failure(now: datetime, failures: int) -> datetime:
     That is the next full hour for the first two failures. From the third failure on, it is the
     first full hour after 23 hours.
     """
-    return next_hour(now if failures < PATIENCE else now + DAY - HOUR)
+    return next_hour(now if failures < MAX_FAILURES else now + DAY - HOUR)
 
 
 def full_hour(moment: datetime) -> datetime:

@@ -21,10 +21,10 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.memory.agent_consolidation import AgentConsolidation, TimeLeft
 from skein.services.memory.consolidation_schedule import (
-    marked,
+    due_change,
+    idle_at,
+    next_consolidation,
     next_hour,
-    next_look,
-    quiet_at,
     retry_at,
     wanted,
 )
@@ -55,7 +55,7 @@ class Consolidator:
     table: Table
     clock: Clock
     dispatch: Dispatch
-    recollection: AgentConsolidation
+    agent_consolidation: AgentConsolidation
     budget: Budget
     settings: Settings
 
@@ -80,10 +80,10 @@ class Consolidator:
         try:
             for membership in self._whose_turn(claim):
                 until = claim.until or 0
-                if not self.recollection.remember(
+                if not self.agent_consolidation.remember(
                     claim.snapshot.chat, membership, until=until, time=time
                 ):
-                    self._hand_on(job, claim)
+                    self._continue_later(job, claim)
                     return
         except OverBudget:
             not_before = self.budget.next_day()
@@ -95,22 +95,22 @@ class Consolidator:
         now = self.clock.now()
         if item is None or snapshot.chat.consolidation_at is None:
             return None
-        beside = Consolidation.from_item(item)
-        if beside.busy_until is not None and beside.busy_until > now:
+        consolidation = Consolidation.from_item(item)
+        if consolidation.busy_until is not None and consolidation.busy_until > now:
             return None
         busy_until = rfc3339(deadline)
-        change = {"busy_until": busy_until} | beside.due(next_hour(now))
-        unclaimed = all_of(Is("busy_until", _stored(beside.busy_until)), Present("gsi2sk"))
-        self.table.write(Update(beside.key, set=change, condition=unclaimed))
-        until = self._until(snapshot.chat, beside, now)
-        return _Claim(snapshot, until, beside.requested_seq, busy_until)
+        change = {"busy_until": busy_until} | consolidation.due(next_hour(now))
+        unclaimed = all_of(Is("busy_until", _stored(consolidation.busy_until)), Present("gsi2sk"))
+        self.table.write(Update(consolidation.key, set=change, condition=unclaimed))
+        until = self._until(snapshot.chat, consolidation, now)
+        return _Claim(snapshot, until, consolidation.requested_seq, busy_until)
 
-    def _until(self, chat: Chat, beside: Consolidation, now: datetime) -> int | None:
+    def _until(self, chat: Chat, consolidation: Consolidation, now: datetime) -> int | None:
         if chat.discarded_at is not None:
             return None
-        if chat.consolidate and quiet_at(chat, self.settings) <= now:
+        if chat.consolidate and idle_at(chat, self.settings) <= now:
             return chat.last_seq
-        return beside.requested_seq
+        return consolidation.requested_seq
 
     def _whose_turn(self, claim: _Claim) -> Sequence[Membership]:
         """List the agents with messages left, except those whose retry is not due yet."""
@@ -125,19 +125,19 @@ class Consolidator:
             and (wanted(membership, claim.requested_seq) or (retry_at(membership) or now) <= now)
         ]
 
-    def _hand_on(self, job: ConsolidationJob, claim: _Claim) -> None:
+    def _continue_later(self, job: ConsolidationJob, claim: _Claim) -> None:
         """Release the lease and send a new job for the rest.
 
         If that job is lost, the finder finds the chat.
         """
-        beside = Consolidation.key_of(job.tenant, job.chat_id)
+        consolidation = Consolidation.key_of(job.tenant, job.chat_id)
 
         def attempt() -> bool:
-            item = self.table.get(beside)
+            item = self.table.get(consolidation)
             if item is None or item.get("busy_until") != claim.busy_until:
                 return False
-            mine = Is("busy_until", claim.busy_until)
-            self.table.write(Update(beside, set={"busy_until": None}, condition=mine))
+            unchanged = Is("busy_until", claim.busy_until)
+            self.table.write(Update(consolidation, set={"busy_until": None}, condition=unchanged))
             return True
 
         if optimistic(self.clock, attempt):
@@ -157,23 +157,25 @@ class Consolidator:
         item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
         if item is None or item.get("busy_until") != claim.busy_until:
             return
-        beside = Consolidation.from_item(item)
-        unmet = any(wanted(agent, beside.requested_seq) for agent in snapshot.agents)
-        requested = beside.requested_seq if unmet and chat.discarded_at is None else None
-        at = next_look(snapshot, requested_seq=requested, now=now, settings=self.settings)
+        consolidation = Consolidation.from_item(item)
+        unmet = any(wanted(agent, consolidation.requested_seq) for agent in snapshot.agents)
+        requested = consolidation.requested_seq if unmet and chat.discarded_at is None else None
+        at = next_consolidation(snapshot, requested_seq=requested, now=now, settings=self.settings)
         settled = {"busy_until": None, "requested_seq": requested}
         if at is not None and not_before is not None:
             at = max(at, not_before)
         again = at is not None and at <= now and requested not in {None, claim.requested_seq}
         if at is not None and not again:
             at = max(at, next_hour(now))
-        mine = all_of(Is("busy_until", claim.busy_until), Is("requested_seq", beside.requested_seq))
-        mark = marked(chat, at, condition=mine)
-        change = mark.change | {"version": chat.version + 1}
+        unchanged = all_of(
+            Is("busy_until", claim.busy_until), Is("requested_seq", consolidation.requested_seq)
+        )
+        due = due_change(chat, at, condition=unchanged)
+        change = due.change | {"version": chat.version + 1}
         self.table.transact(
             [
                 Update(chat.key, set=change, condition=Is("version", chat.version)),
-                replace(mark.write, set={**mark.write.set, **settled}),
+                replace(due.write, set={**due.write.set, **settled}),
             ]
         )
         if again:

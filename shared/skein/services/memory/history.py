@@ -67,12 +67,14 @@ class ConsolidationRequests:
             raise Conflict("the chat is discarded")
         agents = sum(wanted(agent, chat.last_seq) for agent in snapshot.agents)
         if agents:
-            beside = Consolidation(tenant=tenant, chat_id=chat_id, requested_seq=chat.last_seq)
+            consolidation = Consolidation(
+                tenant=tenant, chat_id=chat_id, requested_seq=chat.last_seq
+            )
             change = {"consolidation_at": rfc3339(now), "version": chat.version + 1}
             self.table.transact(
                 [
                     Update(chat.key, set=change, condition=Is("version", chat.version)),
-                    Update(beside.key, set=beside.to_item(now)),
+                    Update(consolidation.key, set=consolidation.to_item(now)),
                 ]
             )
         return Requested(chat_id=chat_id, to_seq=chat.last_seq, agents=agents)

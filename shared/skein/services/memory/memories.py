@@ -16,7 +16,7 @@ from skein.models.memory.memory import MadeBy, Memory, MemoryKind, revision_key,
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_owned
-from skein.services.memory.store import known_memories
+from skein.services.memory.store import searchable_memories
 from skein.services.memory.writes import double_of, gives_way, made, moved, normalised, superseded
 
 MemoryState = Literal["live", "ended"]
@@ -201,8 +201,8 @@ class Memories:
         return memory
 
     def live(self, reach: Reach) -> list[Memory]:
-        """Read an agent's live memories within reach; see `known_memories`."""
-        return known_memories(self.table, reach, now=self.clock.now())
+        """Read an agent's live memories within reach; see `searchable_memories`."""
+        return searchable_memories(self.table, reach, now=self.clock.now())
 
     def list(
         self,

@@ -28,7 +28,7 @@ from skein.services.common.model_json import json_object_in
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
 from skein.services.common.quoting import quoted
-from skein.services.memory.store import core_in_budget, known_memories
+from skein.services.memory.store import core_in_budget, searchable_memories
 from skein.services.memory.writes import double_of, superseded
 from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
 from skein.settings import Settings
@@ -36,9 +36,11 @@ from skein.settings import Settings
 MAX_PROMOTED = 10  # entries per job
 MAX_ASKED = 30  # entries per question; at three writes per promotion they fit one transaction
 MAX_CONSIDERED = 200  # entries per job
-AT_ONCE = 200  # entries per page that is read
+ENTRIES_PER_PAGE = 200  # entries per page that is read
 WAITING = timedelta(days=2)  # over budget, no entry fades before the next day's attempt
-SOON = REFLECTION_LEAD + timedelta(days=1)  # includes entries that become due before tomorrow
+FADING_WITHIN = REFLECTION_LEAD + timedelta(
+    days=1
+)  # includes entries that become due before tomorrow
 MODEL_SECONDS = 60
 ANSWER_TOKENS = 1_000
 NOTHING_YET = "Nothing yet."
@@ -123,7 +125,7 @@ class Reflection:
             (
                 memory
                 for memory in self._marked(job)
-                if memory.fades_at is not None and now < memory.fades_at <= now + SOON
+                if memory.fades_at is not None and now < memory.fades_at <= now + FADING_WITHIN
             ),
             MAX_CONSIDERED,
         )
@@ -138,7 +140,7 @@ class Reflection:
         """
         partition = owned_partition(job.tenant, job.agent_id, job.scope)
         journal = Memory.live_prefix("journal")
-        items = items_under(self.table, partition, journal, rows=AT_ONCE)
+        items = items_under(self.table, partition, journal, rows=ENTRIES_PER_PAGE)
         return (Memory.from_item(item) for item in items if "gsi2sk" in item)
 
     def _questions(self, entries: Iterable[Memory]) -> Iterator[list[Memory]]:
@@ -191,7 +193,7 @@ class Reflection:
         reach = Reach(
             tenant=job.tenant, agent_id=job.agent_id, scopes=scopes_at(job.scope), readers=audience
         )
-        known = known_memories(self.table, reach, now=self.clock.now())
+        known = searchable_memories(self.table, reach, now=self.clock.now())
         return [memory for memory in known if memory.kind == "core"]
 
     def _keep(

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from skein.models.common.ownership import Reach
 from skein.models.memory.memory import Memory
 from skein.ports import Clock, Table
-from skein.services.memory.store import known_memories
+from skein.services.memory.store import searchable_memories
 
 MAX_WORDS = 100  # words of a query that count
 MIN_STEMMED = 3  # letters; shorter words have no stem
@@ -32,7 +32,7 @@ class MemorySearch:
                 words raise the score more.
             limit: Maximum number of memories to return.
         """
-        memories = known_memories(self.table, reach, now=self.clock.now())
+        memories = searchable_memories(self.table, reach, now=self.clock.now())
         return best_of(memories, query, limit)
 
 

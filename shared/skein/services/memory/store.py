@@ -12,8 +12,8 @@ from skein.ports import Table, TokenCounter
 from skein.services.common.quoting import on_one_line
 
 MAX_LIVE = 500  # memories per partition and query; see `live_items` for the order
-MAX_KNOWN = 5_000  # memories per partition for searches and duplicates, in the same order
-MAX_BESIDE = 500  # goals, plans and live runs read with the memories, including hidden ones
+MAX_SEARCHED = 5_000  # memories per partition for searches and duplicates, in the same order
+MAX_OTHER_ITEMS = 500  # goals, plans and live runs read with the memories, including hidden ones
 
 
 def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
@@ -47,7 +47,7 @@ def owned_items(
             Query(partition, first=Goal.PREFIX, last=Plan.PREFIX.last, newest_first=True)
         )
         return page.items
-    return _with_journal(table, partition, last=Plan.PREFIX.last, limit=MAX_LIVE + MAX_BESIDE)
+    return _with_journal(table, partition, last=Plan.PREFIX.last, limit=MAX_LIVE + MAX_OTHER_ITEMS)
 
 
 def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Sequence[Item]:
@@ -55,8 +55,8 @@ def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Seq
     journal = Memory.live_prefix("journal")
     if page.next_start is None or page.items[-1]["sk"].startswith(journal):
         return page.items
-    notes = table.query(Query.under(partition, journal, limit=MAX_LIVE, newest_first=True))
-    return (*page.items, *notes.items)
+    journal_page = table.query(Query.under(partition, journal, limit=MAX_LIVE, newest_first=True))
+    return (*page.items, *journal_page.items)
 
 
 def live_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
@@ -78,7 +78,7 @@ def live_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
     return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]
 
 
-def known_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
+def searchable_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
     """Read all live memories within reach, up to 5,000 per partition.
 
     Searches and the check for duplicates need memories beyond those that `live_memories` reads for
@@ -87,7 +87,7 @@ def known_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]
     found: list[Memory] = []
     for scope in reach.scopes:
         partition = owned_partition(reach.tenant, reach.agent_id, scope)
-        left, start, more = MAX_KNOWN, None, True
+        left, start, more = MAX_SEARCHED, None, True
         while more and left > 0:
             page = table.query(
                 Query(

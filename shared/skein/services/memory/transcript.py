@@ -93,7 +93,7 @@ def wall_clock(moment: datetime, zone: ZoneInfo) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ConsolidationTarget:
     """Agent and chat of one consolidation, with the agent's membership."""
 
     chat: Chat

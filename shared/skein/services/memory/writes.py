@@ -138,8 +138,8 @@ def remember(
     doubles = 0
     for entry in sorted(entries, key=lambda entry: entry.kind):  # core first
         words = normalised(entry.text)
-        same_core, same_note = known.get(("core", words)), known.get(("journal", words))
-        memory = same_core or (same_note if entry.kind == "journal" else None)
+        same_core, same_journal = known.get(("core", words)), known.get(("journal", words))
+        memory = same_core or (same_journal if entry.kind == "journal" else None)
         if memory is not None:
             doubles += 1
         else:
@@ -155,7 +155,7 @@ def remember(
             )
             known[entry.kind, words] = memory
             new.append(memory)
-        for old in (by_id.get(entry.replaces or ""), same_note):
+        for old in (by_id.get(entry.replaces or ""), same_journal):
             if old is None or old.id in ended or memory.id in {old.id, *ended}:
                 continue
             if gives_way(old, memory):

@@ -19,8 +19,8 @@ from skein.models.outbox.due import (
     DUE_SHARDS,
     DueKind,
     due_before,
-    due_mark,
     due_partition,
+    due_pointer,
     still_due,
 )
 from skein.models.outbox.jobs import Job
@@ -215,7 +215,7 @@ def move_on(
     Raises:
         ConditionFailed: Another writer has moved or cleared the due pointer.
     """
-    due = due_mark(kind, key_of(item), at) | ({} if tries is None else {"due_tries": tries})
+    due = due_pointer(kind, key_of(item), at) | ({} if tries is None else {"due_tries": tries})
     try:
         table.write(Update(key_of(item), set=due, condition=still_due(item)))
     except Ambiguous:

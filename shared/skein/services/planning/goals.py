@@ -89,8 +89,8 @@ class Goals:
         return goal
 
     def _check_room(self, reach: Reach) -> None:
-        told = f"there are already {MAX_GOALS} active goals; end one first"
-        check_room(self.table, reach, Goal.PREFIX, Goal.from_item, most=MAX_GOALS, told=told)
+        message = f"there are already {MAX_GOALS} active goals; end one first"
+        check_room(self.table, reach, Goal.PREFIX, Goal.from_item, most=MAX_GOALS, message=message)
 
     def complete(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
         """Mark a goal as completed (idempotent).

@@ -223,8 +223,10 @@ class Plans:
         plan = plan.model_copy(update={"id": standing.id, "generation": standing.generation})
         earlier = standing.plan
         if standing.active is None:
-            told = f"there are already {MAX_PLANS} active plans; cancel one first"
-            check_room(self.table, reach, Plan.PREFIX, Plan.from_item, most=MAX_PLANS, told=told)
+            message = f"there are already {MAX_PLANS} active plans; cancel one first"
+            check_room(
+                self.table, reach, Plan.PREFIX, Plan.from_item, most=MAX_PLANS, message=message
+            )
         if earlier is not None:
             plan = plan.model_copy(
                 update={"version": earlier.version + 1, "created_at": earlier.created_at}

@@ -89,19 +89,19 @@ class KeptEraser:
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Erase the data of each agent, then of each chat; yield each position."""
-        agents = {agent for note in sweep.chats.values() for agent in note.agents}
+        agents = {agent for erased in sweep.chats.values() for agent in erased.agents}
         for agent_id in sorted(agents):
             if after is None or agent_id > after:
                 self._for_them(sweep, agent_id)
-                for note in sweep.chats.values():
-                    if note.private and agent_id in note.agents:
-                        self._for_chat(sweep, agent_id, note)
+                for erased in sweep.chats.values():
+                    if erased.private and agent_id in erased.agents:
+                        self._for_chat(sweep, agent_id, erased)
                 self._openly(sweep, agent_id)
                 yield agent_id
-        for note in sorted(sweep.chats.values(), key=lambda note: note.chat_id):
-            position = f"~{note.chat_id}"  # sorts after every agent
+        for erased in sorted(sweep.chats.values(), key=lambda erased: erased.chat_id):
+            position = f"~{erased.chat_id}"  # sorts after every agent
             if after is None or position > after:
-                self._by_chat(sweep, note)
+                self._by_chat(sweep, erased)
                 yield position
 
     def _for_them(self, sweep: Sweep, agent_id: str) -> None:
@@ -110,38 +110,38 @@ class KeptEraser:
             pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
             for item in items_under(self._table, pk, ""):
                 self._table.write(Delete(Key(item["pk"], item["sk"])))
-                sweep.found.counts[_kind(item)] += item["sk"] not in BOOKKEEPING
+                sweep.unsaved.counts[_kind(item)] += item["sk"] not in BOOKKEEPING
 
-    def _for_chat(self, sweep: Sweep, agent_id: str, note: ErasedChat) -> None:
-        scope = f"chat:{note.chat_id}"
+    def _for_chat(self, sweep: Sweep, agent_id: str, erased: ErasedChat) -> None:
+        scope = f"chat:{erased.chat_id}"
         pk = owned_partition(sweep.tenant, agent_id, scope)
-        rests = partial(self._was_there, sweep, note)
+        rests = partial(self._was_there, sweep, erased)
         self._threads.clear(sweep, agent_id, scope, rests)
         own = (*BOOKKEEPING, OPEN_THREADS)
         items = [item for item in items_under(self._table, pk, "") if item["sk"] not in own]
         going = [item for item in items if rests(item)]
-        self._rewind.before_erasing(sweep, agent_id, going, [note])
+        self._rewind.before_erasing(sweep, agent_id, going, [erased])
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
 
-    def _by_chat(self, sweep: Sweep, note: ErasedChat) -> None:
+    def _by_chat(self, sweep: Sweep, erased: ErasedChat) -> None:
         """Erase items that the chat itself owns: documents and effects."""
-        pk = chat_partition(sweep.tenant, note.chat_id)
+        pk = chat_partition(sweep.tenant, erased.chat_id)
         items = [item for prefix in OF_CHATS for item in items_under(self._table, pk, prefix)]
-        rests = self._was_there if note.private else self._is_derived_here
-        going = [item for item in items if rests(sweep, note, item)]
-        self._erase(sweep, items, going, epoch_raised(sweep.tenant, note.chat_id))
+        rests = self._was_there if erased.private else self._is_derived_here
+        going = [item for item in items if rests(sweep, erased, item)]
+        self._erase(sweep, items, going, epoch_raised(sweep.tenant, erased.chat_id))
 
-    def _was_there(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
+    def _was_there(self, sweep: Sweep, erased: ErasedChat, item: Item) -> bool:
         """Return whether an item of a private chat may hold content of the person."""
         if EFFECT.holds(item):
-            return _is_spent(sweep, item, note.since)
+            return _is_spent(sweep, item, erased.since)
         people = (item.get("audience") or {}).get("people", ())
         if set(people) & set(sweep.subject.ids) or sweep.mentions_them(_words(item)):
             return True
         moment = _made_at(item)
         if moment is None:  # the record of a reflection, which holds only ids
             return False
-        return moment >= note.since and (sweep.suspect(moment) or self._by_suspect(sweep, item))
+        return moment >= erased.since and (sweep.suspect(moment) or self._by_suspect(sweep, item))
 
     def _openly(self, sweep: Sweep, agent_id: str) -> None:
         pk = owned_partition(sweep.tenant, agent_id, None)
@@ -156,12 +156,12 @@ class KeptEraser:
             for item in items
             if item["sk"] not in keys and item.get("promoted_from") in ids - {None}
         )
-        notes = [note for note in sweep.chats.values() if agent_id in note.agents]
-        self._rewind.before_erasing(sweep, agent_id, going, notes)
+        erased_chats = [erased for erased in sweep.chats.values() if agent_id in erased.agents]
+        self._rewind.before_erasing(sweep, agent_id, going, erased_chats)
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, None))
 
-    def _is_derived_here(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
-        del note  # the item itself holds its source chat
+    def _is_derived_here(self, sweep: Sweep, erased: ErasedChat, item: Item) -> bool:
+        del erased  # the item itself holds its source chat
         return self._is_derived(sweep, item)
 
     def _is_derived(self, sweep: Sweep, item: Item) -> bool:
@@ -170,23 +170,23 @@ class KeptEraser:
         That includes every item that names the person.
         """
         if EFFECT.holds(item):
-            since = min((note.since for note in sweep.chats.values()), default=sweep.now)
+            since = min((erased.since for erased in sweep.chats.values()), default=sweep.now)
             return _is_spent(sweep, item, since)
         if sweep.mentions_them(_words(item)):
             return True
         sources = [str(_source(item)), *item.get("chat_ids", ())]
-        notes = [sweep.chats[source] for source in sources if source in sweep.chats]
-        return any(self._is_derived_there(sweep, note, item) for note in notes)
+        erased_chats = [sweep.chats[source] for source in sources if source in sweep.chats]
+        return any(self._is_derived_there(sweep, erased, item) for erased in erased_chats)
 
-    def _is_derived_there(self, sweep: Sweep, note: ErasedChat, item: Item) -> bool:
+    def _is_derived_there(self, sweep: Sweep, erased: ErasedChat, item: Item) -> bool:
         moment = _made_at(item)
         if moment is None:
             return False
         if not (sweep.suspect(moment) or self._by_suspect(sweep, item)):
             return False
         if item.get("to_seq") is not None:
-            return note.first_seq is not None and item["to_seq"] >= note.first_seq
-        return note.first_seq is not None and moment >= note.since
+            return erased.first_seq is not None and item["to_seq"] >= erased.first_seq
+        return erased.first_seq is not None and moment >= erased.since
 
     def _by_suspect(self, sweep: Sweep, item: Item) -> bool:
         """Return whether the item's run started before the end of the first sweep."""
@@ -222,7 +222,7 @@ class KeptEraser:
                 self._table.transact([Delete(Key(item["pk"], item["sk"])), change])
             if ENDED_THREAD.holds(item):
                 self._threads.drop_run_links(sweep, item["pk"], str(item["id"]))
-            sweep.found.counts[_kind(item)] += 1
+            sweep.unsaved.counts[_kind(item)] += 1
 
     def _delete_document(self, item: Item) -> None:
         """Delete a document through `Documents`, so that it is also unlisted."""
@@ -284,7 +284,7 @@ class ThreadEraser:
         """Remove the open threads that `going` selects from their thread index."""
 
         def attempt() -> None:
-            index = ThreadIndex.found_in(self.table.get(key))
+            index = ThreadIndex.from_optional(self.table.get(key))
             gone = [each for each in index.threads if going({"sk": "", **each.attributes()})]
             if not gone:
                 return
@@ -293,7 +293,7 @@ class ThreadEraser:
                 after = after.without(thread.id)
             after = after.model_copy(update={"version": index.version + 1})
             self.table.write(Put(key, after.attributes(), Is("version", index.version)))
-            sweep.found.counts["threads"] += len(gone)
+            sweep.unsaved.counts["threads"] += len(gone)
             for thread in gone:
                 self.drop_run_links(sweep, key.pk, thread.id)
 
@@ -304,4 +304,4 @@ class ThreadEraser:
         """Delete the links between a thread and its activations."""
         for item in list(items_under(self.table, pk, ThreadRunLink.prefix_of(thread_id))):
             self.table.write(Delete(Key(item["pk"], item["sk"])))
-            sweep.found.counts["stints"] += 1
+            sweep.unsaved.counts["stints"] += 1

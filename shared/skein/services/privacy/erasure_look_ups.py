@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from skein.errors import ConditionFailed
-from skein.models.chats.dedupe import OPENED
+from skein.models.chats.idempotency import OPENED
 from skein.models.common.storage import Delete, Is, Item, Key, Write
 from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
 from skein.models.directory.user import Merge
@@ -42,7 +42,7 @@ class LookUpEraser:
             self.table.write(write)
         except ConditionFailed:  # the look-up now belongs to someone else
             return
-        sweep.found.counts["look_ups"] += 1
+        sweep.unsaved.counts["look_ups"] += 1
 
 
 def _look_up(sweep: Sweep, phone: str, item: Item) -> Write | None:

@@ -30,7 +30,7 @@ from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import pages_of_relation
-from skein.services.memory.consolidation_schedule import marked
+from skein.services.memory.consolidation_schedule import due_change
 from skein.services.privacy.erasure_sweep import ERASED, Sweep
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.slots import slots_unchanged
@@ -55,7 +55,7 @@ class MembershipErasure:
             for relation in relations:
                 for rows in pages_of_relation(self.table, relation, newest_first=True):
                     for chat_id in map(related_chat, rows):
-                        self._note(sweep, chat_id)
+                        self._record_chat(sweep, chat_id)
                         yield chat_id
 
     def close(self, sweep: Sweep, after: str | None) -> Iterator[str]:
@@ -69,17 +69,17 @@ class MembershipErasure:
 
     # ------------------------------------------------------------------ finding
 
-    def _note(self, sweep: Sweep, chat_id: str) -> None:
+    def _record_chat(self, sweep: Sweep, chat_id: str) -> None:
         with suppress(NotFound):
             snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
             known = sweep.chats.get(chat_id)
-            note = self._note_on(sweep, snapshot, known)
-            if note is not None and note != known:
-                self.table.write(Put(note.key, note.to_item()))
-                sweep.chats[chat_id] = note
+            erased = self._erased_chat(sweep, snapshot, known)
+            if erased is not None and erased != known:
+                self.table.write(Put(erased.key, erased.to_item()))
+                sweep.chats[chat_id] = erased
             self._learn_names(sweep, snapshot)
 
-    def _note_on(
+    def _erased_chat(
         self, sweep: Sweep, snapshot: ChatSnapshot, known: ErasedChat | None
     ) -> ErasedChat | None:
         own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
@@ -145,8 +145,8 @@ class MembershipErasure:
                 return
             for run in live:
                 stopped.add(run.id)
-                sweep.found.stopped += 1
-                sweep.found.counts["runs_canceled"] += 1
+                sweep.unsaved.stopped += 1
+                sweep.unsaved.counts["runs_canceled"] += 1
                 with suppress(Conflict):
                     self.completion.cancel(run, error=WHY)
 
@@ -180,7 +180,7 @@ class MembershipErasure:
         writes: list[Write] = [write, *(Delete(membership.key) for membership in own)]
         writes.extend(_forgotten(membership) for membership in snapshot.agents)
         if chat.discarded_at is not None and snapshot.chat.consolidation_at is not None:
-            writes.append(marked(chat, None).write)
+            writes.append(due_change(chat, None).write)
         self.table.transact(writes)
         for membership in snapshot.members:
             if (
@@ -189,14 +189,14 @@ class MembershipErasure:
                 and membership.summary is not None
             ):
                 self.table.write(Update(membership.key, set=FORGOTTEN, condition=Exists()))
-        sweep.found.stopped += len(own)
-        sweep.found.counts["memberships"] += len(own)
+        sweep.unsaved.stopped += len(own)
+        sweep.unsaved.counts["memberships"] += len(own)
         summaries = [
             snapshot.chat.record,
             snapshot.chat.pinned,
             *(p.summary for p in snapshot.members),
         ]
-        sweep.found.counts["summaries"] += sum(summary is not None for summary in summaries)
+        sweep.unsaved.counts["summaries"] += sum(summary is not None for summary in summaries)
 
     def _derived(self, sweep: Sweep, snapshot: ChatSnapshot) -> bool:
         """Return whether a summary from before the end of the first sweep remains."""

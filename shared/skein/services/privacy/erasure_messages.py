@@ -6,7 +6,7 @@ from contextlib import suppress
 from skein.errors import ConditionFailed
 from skein.models.chats.borrowed import Borrowed
 from skein.models.chats.chat import Message, chat_partition
-from skein.models.chats.dedupe import DedupeMark
+from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.privacy.erasure import ErasedChat
@@ -28,7 +28,7 @@ class ChatEraser:
         self._runs = runs
         self._kinds: dict[str, Callable[[Sweep, str, Item], None]] = {
             Borrowed.PREFIX.kind: self._borrowed,
-            DedupeMark.PREFIX.kind: self._mark,
+            IdempotencyRecord.PREFIX.kind: self._idempotency_record,
             Delivery.PREFIX.kind: self._delivery,
             Message.PREFIX.kind: self._message,
             Run.PREFIX.kind: self._run,
@@ -59,14 +59,14 @@ class ChatEraser:
         suspect = sweep.suspect(message.created_at) or self._by_suspect(sweep, message)
         if is_to_go(sweep, sweep.chats[chat_id], message, suspect=suspect):
             self._table.write(Update(message.key, set=tombstone(message), condition=Exists()))
-            sweep.found.counts["messages"] += 1
+            sweep.unsaved.counts["messages"] += 1
             return
         if message.origin is not None and (
             message.origin.chat_id in sweep.chats
             or sweep.mentions_them(message.origin.model_dump(mode="json"))
         ):
             self._table.write(Update(message.key, set={"origin": None}, condition=Exists()))
-            sweep.found.counts["origins"] += 1
+            sweep.unsaved.counts["origins"] += 1
         if message.traced_to in sweep.subject.ids:
             self._table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
 
@@ -76,18 +76,18 @@ class ChatEraser:
         Later stages need the message's number and time: nothing derived from the person's words is
         older.
         """
-        note = sweep.chats[chat_id]
-        if note.first_seq is not None and note.first_seq <= message.seq:
+        erased = sweep.chats[chat_id]
+        if erased.first_seq is not None and erased.first_seq <= message.seq:
             return
-        noted = note.model_copy(
+        updated = erased.model_copy(
             update={
                 "first_seq": message.seq,
-                "present_seq": min(note.present_seq or message.seq, message.seq),
-                "since": min(note.since, message.created_at),
+                "present_seq": min(erased.present_seq or message.seq, message.seq),
+                "since": min(erased.since, message.created_at),
             }
         )
-        self._table.write(Put(noted.key, noted.to_item()))
-        sweep.chats[chat_id] = noted
+        self._table.write(Put(updated.key, updated.to_item()))
+        sweep.chats[chat_id] = updated
 
     def _by_suspect(self, sweep: Sweep, message: Message) -> bool:
         """Return whether the message's run may have seen erased content.
@@ -100,29 +100,29 @@ class ChatEraser:
         run = Run.from_item(item) if item else None
         return run is None or (run.started_at is not None and sweep.suspect(run.started_at))
 
-    def _mark(self, sweep: Sweep, chat_id: str, item: Item) -> None:
+    def _idempotency_record(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         del chat_id
-        mark = DedupeMark.from_item(item)
-        if sweep.is_theirs(mark.sender):
-            self._table.write(Delete(mark.key))
-            sweep.found.counts["dedupe_marks"] += 1
+        record = IdempotencyRecord.from_item(item)
+        if sweep.is_theirs(record.sender):
+            self._table.write(Delete(record.key))
+            sweep.unsaved.counts["dedupe_marks"] += 1
 
     def _delivery(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         del chat_id
         delivery = Delivery.from_item(item)
         if delivery.user_id in sweep.subject.ids or delivery.to.phone in sweep.subject.phones:
             self._table.write(Delete(delivery.key))
-            sweep.found.counts["deliveries"] += 1
+            sweep.unsaved.counts["deliveries"] += 1
 
     def _borrowed(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         staged = Borrowed.from_item(item)
-        note: ErasedChat = sweep.chats[chat_id]
-        if note.private and sweep.suspect(staged.created_at):
+        erased: ErasedChat = sweep.chats[chat_id]
+        if erased.private and sweep.suspect(staged.created_at):
             try:
                 self._table.write(Delete(staged.key, Is("staging", staged.staging)))
             except ConditionFailed:
                 return
-            sweep.found.counts["borrowed"] += 1
+            sweep.unsaved.counts["borrowed"] += 1
         else:
             self._runs.unborrow(sweep, chat_id, staged.agent_id)
 

@@ -19,7 +19,7 @@ from skein.models.privacy.erasure import ErasedChat
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
-from skein.services.memory.consolidation_schedule import left_due
+from skein.services.memory.consolidation_schedule import consolidation_due
 from skein.services.privacy.erasure_sweep import Sweep
 from skein.settings import Settings
 
@@ -33,16 +33,16 @@ class ConsolidationRewind:
     settings: Settings
 
     def before_erasing(
-        self, sweep: Sweep, agent_id: str, going: list[Item], notes: list[ErasedChat]
+        self, sweep: Sweep, agent_id: str, going: list[Item], erased_chats: list[ErasedChat]
     ) -> None:
         """Set watermarks back before the first span of messages that `going` was made from.
 
         Call this before `going` is deleted: after a crash, the same items give the same watermarks.
         """
-        for note in notes:
-            self._set_back(sweep, agent_id, note, going)
+        for erased in erased_chats:
+            self._set_back(sweep, agent_id, erased, going)
 
-    def _set_back(self, sweep: Sweep, agent_id: str, note: ErasedChat, going: list[Item]) -> None:
+    def _set_back(self, sweep: Sweep, agent_id: str, erased: ErasedChat, going: list[Item]) -> None:
         """Set one chat's watermark back before the first span that is deleted.
 
         In the first sweep, the person's first message counts, too.
@@ -50,11 +50,11 @@ class ConsolidationRewind:
         spans = [
             item["from_seq"]
             for item in going
-            if item.get("source_chat_id") == note.chat_id and item.get("from_seq") is not None
+            if item.get("source_chat_id") == erased.chat_id and item.get("from_seq") is not None
         ]
-        if spans or (note.first_seq is not None and sweep.erasure.swept_at is None):
-            first = min([*spans, *([note.first_seq] if note.first_seq is not None else [])])
-            attempt = partial(self._set_back_once, sweep, agent_id, note.chat_id, first - 1)
+        if spans or (erased.first_seq is not None and sweep.erasure.swept_at is None):
+            first = min([*spans, *([erased.first_seq] if erased.first_seq is not None else [])])
+            attempt = partial(self._set_back_once, sweep, agent_id, erased.chat_id, first - 1)
             optimistic(self.clock, attempt)
 
     def _set_back_once(self, sweep: Sweep, agent_id: str, chat_id: str, seq: int) -> None:
@@ -65,12 +65,12 @@ class ConsolidationRewind:
         membership = snapshot.member(MemberRef(kind="agent", id=agent_id))
         if membership is None or membership.consolidated_seq <= seq:
             return
-        writes: list[Write] = [_mark_at(membership, seq)]
+        writes: list[Write] = [_watermark_at(membership, seq)]
         moved = membership.model_copy(
             update={"consolidated_seq": seq, "consolidated_characters": 0}
         )
         others = tuple(moved if each is membership else each for each in snapshot.members)
-        due = left_due(
+        due = consolidation_due(
             snapshot._replace(members=others), now=self.clock.now(), settings=self.settings
         )
         if due is not None:
@@ -80,7 +80,7 @@ class ConsolidationRewind:
         self.table.transact(writes)
 
 
-def _mark_at(membership: Membership, seq: int) -> Update:
+def _watermark_at(membership: Membership, seq: int) -> Update:
     change: dict[str, Any] = {
         "consolidated_seq": seq,
         "consolidated_characters": 0,

@@ -41,24 +41,24 @@ class RunSearch:
 
     def _stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
         """Yield positions and their runs in stable order; the runs are read lazily."""
-        shared = [note for note in sweep.chats.values() if not note.private]
-        for agent_id in sorted({agent for note in shared for agent in note.agents}):
-            day = min(note.since for note in shared if agent_id in note.agents)
+        shared = [erased for erased in sweep.chats.values() if not erased.private]
+        for agent_id in sorted({agent for erased in shared for agent in erased.agents}):
+            day = min(erased.since for erased in shared if agent_id in erased.agents)
             since = day
             while day.date() <= sweep.now.date():
                 runs = self._of_day(sweep, agent_id, day.date(), since)
                 yield f"1 {agent_id} {day:%Y-%m-%d}", runs
                 day += timedelta(days=1)
-        hidden = [note for note in sweep.chats.values() if note.private]
-        for agent_id in sorted({agent for note in hidden for agent in note.agents}):
+        hidden = [erased for erased in sweep.chats.values() if erased.private]
+        for agent_id in sorted({agent for erased in hidden for agent in erased.agents}):
             yield f"2 {agent_id}", self._without_chat(sweep, agent_id)
-        for note in sorted(hidden, key=lambda note: note.chat_id):
-            for person in note.others:
-                runs = self._of_person(sweep, note, person)
-                yield f"3 {note.chat_id} {person}", runs
-        for note in sorted(sweep.chats.values(), key=lambda note: note.chat_id):
-            for chat_id, told_at in sorted(note.told.items()):
-                yield f"4 {note.chat_id} {chat_id}", self._told(sweep, chat_id, told_at)
+        for erased in sorted(hidden, key=lambda erased: erased.chat_id):
+            for person in erased.others:
+                runs = self._of_person(sweep, erased, person)
+                yield f"3 {erased.chat_id} {person}", runs
+        for erased in sorted(sweep.chats.values(), key=lambda erased: erased.chat_id):
+            for chat_id, shown_at in sorted(erased.told.items()):
+                yield f"4 {erased.chat_id} {chat_id}", self._runs_shown(sweep, chat_id, shown_at)
 
     def _of_day(self, sweep: Sweep, agent_id: str, day: date, since: datetime) -> Iterator[Run]:
         """Yield an agent's runs of one day, created at or after `since`.
@@ -71,12 +71,12 @@ class RunSearch:
             runs = [Run.from_item(found[key]) for key in keys if key in found]
             yield from (run for run in runs if run.created_at >= since)
 
-    def _told(self, sweep: Sweep, chat_id: str, told_at: datetime) -> Iterator[Run]:
+    def _runs_shown(self, sweep: Sweep, chat_id: str, shown_at: datetime) -> Iterator[Run]:
         """Yield the runs of a chat that may have been shown a message's origin."""
         for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
             if not Step.is_stored_as(item):
                 run = Run.from_item(item)
-                if (run.ended_at or sweep.now) >= told_at:
+                if (run.ended_at or sweep.now) >= shown_at:
                     yield run
 
     def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
@@ -93,18 +93,18 @@ class RunSearch:
                 if from_there or run.audience.counts(sweep.subject.ids):
                     yield run
 
-    def _of_person(self, sweep: Sweep, note: ErasedChat, person: str) -> Iterator[Run]:
+    def _of_person(self, sweep: Sweep, erased: ErasedChat, person: str) -> Iterator[Run]:
         """Yield the runs in another person's private chats by agents of a shared private chat.
 
         Borrowed context of those agents is deleted there, too.
         """
         for chat_id in self._private_chats(sweep, person):
-            for agent_id in note.agents:
+            for agent_id in erased.agents:
                 self.runs.unborrow(sweep, chat_id, agent_id)
             for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
                 if not Step.is_stored_as(item):
                     run = Run.from_item(item)
-                    if run.agent_id in note.agents and run.created_at >= note.since:
+                    if run.agent_id in erased.agents and run.created_at >= erased.since:
                         yield run
 
     def _private_chats(self, sweep: Sweep, person: str) -> list[str]:

@@ -15,7 +15,7 @@ from skein.models.chats.borrowed import Borrowed
 from skein.models.chats.chat import (
     Message,
 )
-from skein.models.chats.dedupe import DedupeMark
+from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.audience import NOBODY
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Delete, Exists, Is, Put, Query, Update
@@ -45,7 +45,7 @@ class RunEraser:
         then erased. Other live runs are skipped.
         """
         if sweep.to_stop(run) and sweep.erasure.swept_at is not None:
-            sweep.found.stopped += 1
+            sweep.unsaved.stopped += 1
             with suppress(Conflict):
                 self.completion.cancel(run, error=WHY)
         elif not run.ended:
@@ -59,7 +59,7 @@ class RunEraser:
                 self.table.write(Update(step.key, set=BARE_STEP, condition=Exists()))
         changes = _bare(sweep, run)
         if changes:
-            sweep.found.counts["runs"] += 1
+            sweep.unsaved.counts["runs"] += 1
             self.table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
 
     def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
@@ -76,7 +76,7 @@ class RunEraser:
             return
         with suppress(ConditionFailed):
             self.table.write(Delete(key, Is("staging", staged.staging)))
-            sweep.found.counts["borrowed"] += 1
+            sweep.unsaved.counts["borrowed"] += 1
 
     def _untell(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
         """Delete a run's borrowed context, and the origins of its messages in other chats."""
@@ -103,11 +103,13 @@ class RunEraser:
             for position, call in enumerate(step.tool_calls)
             if call.name == SENDING
         ]
-        marks = [DedupeMark.key_of(sweep.tenant, chat_id, agent, effect) for effect in effects]
+        record_keys = [
+            IdempotencyRecord.key_of(sweep.tenant, chat_id, agent, effect) for effect in effects
+        ]
         seqs = {sent.seq for sent in run.sent if sent.chat_id == chat_id}
-        for start in range(0, len(marks), ROWS):
-            found = self.table.get_many(marks[start : start + ROWS])
-            seqs |= {DedupeMark.from_item(item).seq for item in found.values()}
+        for start in range(0, len(record_keys), ROWS):
+            found = self.table.get_many(record_keys[start : start + ROWS])
+            seqs |= {IdempotencyRecord.from_item(item).seq for item in found.values()}
         return seqs
 
     def _unexplain(self, sweep: Sweep, chat_id: str, seq: int) -> None:
@@ -121,18 +123,18 @@ class RunEraser:
         if message is not None and message.traced_to in sweep.subject.ids:
             self.table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
         origin = message.origin if message else None
-        note = sweep.chats.get(origin.chat_id) if origin else None
-        if message is None or note is None:
+        erased = sweep.chats.get(origin.chat_id) if origin else None
+        if message is None or erased is None:
             return
-        told = dict(note.told)
-        told[chat_id] = min(told.get(chat_id, message.created_at), message.created_at)
-        if told != note.told:
-            noted = note.model_copy(update={"told": told})
-            self.table.write(Put(noted.key, noted.to_item()))
-            sweep.chats[note.chat_id] = noted
-        sweep.found.counts["origins"] += 1
-        told_no_more = Update(message.key, set={"origin": None}, condition=Exists())
-        self.table.transact([told_no_more, epoch_raised(sweep.tenant, chat_id)])
+        shown = dict(erased.told)
+        shown[chat_id] = min(shown.get(chat_id, message.created_at), message.created_at)
+        if shown != erased.told:
+            updated = erased.model_copy(update={"told": shown})
+            self.table.write(Put(updated.key, updated.to_item()))
+            sweep.chats[erased.chat_id] = updated
+        sweep.unsaved.counts["origins"] += 1
+        origin_removed = Update(message.key, set={"origin": None}, condition=Exists())
+        self.table.transact([origin_removed, epoch_raised(sweep.tenant, chat_id)])
 
 
 BARE_STEP: dict[str, Any] = {"text": "", "tool_calls": [], "results": None, "prompt": None}

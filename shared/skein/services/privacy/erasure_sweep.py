@@ -19,7 +19,7 @@ ROWS = 100
 
 
 @dataclass(slots=True)
-class Found:
+class SweepCounts:
     """Counts since the last save.
 
     Attributes:
@@ -39,14 +39,14 @@ class Sweep:
         erasure: The erasure as the worker claimed it.
         subject: The person, as ids, names and phone numbers.
         chats: Notes on the person's chats by chat id; the sweep adds to them.
-        found: Counts since the last save.
+        unsaved: Counts since the last save.
         now: When the worker claimed the erasure.
     """
 
     erasure: Erasure
     subject: Subject
     chats: dict[str, ErasedChat]
-    found: Found
+    unsaved: SweepCounts
     now: datetime
 
     @property
@@ -126,16 +126,16 @@ def epoch_raised(tenant: str, chat_id: str) -> Update:
     return Update(key, add={"epoch": 1, "version": 1}, condition=Exists())
 
 
-def is_to_go(sweep: Sweep, note: ErasedChat, message: Message, *, suspect: bool) -> bool:
+def is_to_go(sweep: Sweep, erased: ErasedChat, message: Message, *, suspect: bool) -> bool:
     """Return whether to erase a message of one of the person's chats.
 
     The person's own messages are erased. An agent's message is erased if it names the person. In a
-    private chat, it is also erased if `suspect` is set and its number is `note.present_seq` or
+    private chat, it is also erased if `suspect` is set and its number is `erased.present_seq` or
     higher.
 
     Args:
         sweep: The sweep of the person.
-        note: The note on the chat.
+        erased: The note on the chat.
         message: The message as stored.
         suspect: Whether the sender may have seen erased content.
     """
@@ -143,6 +143,6 @@ def is_to_go(sweep: Sweep, note: ErasedChat, message: Message, *, suspect: bool)
         return False
     if message.sender.kind == "user":
         return sweep.is_theirs(message.sender)
-    there = message.seq >= (note.present_seq or 1)
+    there = message.seq >= (erased.present_seq or 1)
     quoting = sweep.names_them(message.text)
-    return quoting or (note.private and there and suspect)
+    return quoting or (erased.private and there and suspect)

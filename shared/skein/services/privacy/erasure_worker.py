@@ -33,10 +33,10 @@ from skein.services.privacy.erasure_look_ups import LookUpEraser
 from skein.services.privacy.erasure_memberships import MembershipErasure
 from skein.services.privacy.erasure_messages import ChatEraser
 from skein.services.privacy.erasure_run_search import RunSearch
-from skein.services.privacy.erasure_sweep import Found, Sweep
+from skein.services.privacy.erasure_sweep import Sweep, SweepCounts
 
 MAX_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
-SPARE = timedelta(seconds=60)  # margin: between sweeps beyond MAX_FUNCTION, and before deadlines
+MARGIN = timedelta(seconds=60)  # margin: between sweeps beyond MAX_FUNCTION, and before deadlines
 MAX_SWEEPS = 4
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class Eraser:
                 "sweeps": (*erasure.sweeps, SweepCount()),
                 "sweep_again_at": None,
             }
-        return self._save(erasure, due_at=deadline + SPARE, **changes)
+        return self._save(erasure, due_at=deadline + MARGIN, **changes)
 
     def _save(self, erasure: Erasure, *, due_at: datetime | None = None, **changes: Any) -> Erasure:
         """Save the progress of an erasure, guarded by its fencing token.
@@ -128,22 +128,24 @@ class Eraser:
         subject = self._subject(erasure)
         if subject is None:
             return
-        sweep = Sweep(erasure, subject, self._notes(erasure), Found(), self._clock.now())
+        sweep = Sweep(
+            erasure, subject, self._erased_chats(erasure), SweepCounts(), self._clock.now()
+        )
         stages = list(self._stages)
         for stage in stages[stages.index(erasure.stage) :]:
             if erasure.stage != stage:
                 erasure = self._save(erasure, stage=stage, after=None)
             for position in self._stages[stage](sweep, erasure.after):
                 erasure = self._counted(erasure, sweep, after=position)
-                if self._clock.now() + SPARE >= deadline:
-                    self._hand_on(erasure, job)
+                if self._clock.now() + MARGIN >= deadline:
+                    self._continue_later(erasure, job)
                     return
             erasure = self._counted(erasure, sweep)
         self._rest_or_finish(erasure, subject)
 
     def _counted(self, erasure: Erasure, sweep: Sweep, **changes: Any) -> Erasure:
         """Save the counts since the last save."""
-        found, sweep.found = sweep.found, Found()
+        found, sweep.unsaved = sweep.unsaved, SweepCounts()
         if not found.counts and not found.stopped and not changes:
             return erasure
         *earlier, current = erasure.sweeps
@@ -156,9 +158,9 @@ class Eraser:
             **changes,
         )
 
-    def _hand_on(self, erasure: Erasure, job: ErasureJob) -> None:
+    def _continue_later(self, erasure: Erasure, job: ErasureJob) -> None:
         """Queue a job for the next invocation; the due pointer covers a lost job."""
-        self._save(erasure, due_at=self._clock.now() + SPARE, busy_until=None)
+        self._save(erasure, due_at=self._clock.now() + MARGIN, busy_until=None)
         self._dispatch.send([job])
 
     def _rest_or_finish(self, erasure: Erasure, subject: Subject) -> None:
@@ -167,7 +169,7 @@ class Eraser:
         sweeps = (*earlier, current.model_copy(update={"ended_at": now}))
         again = len(sweeps) == 1 or (erasure.canceled > 0 and len(sweeps) < MAX_SWEEPS)
         if again:
-            at = now + MAX_FUNCTION + SPARE
+            at = now + MAX_FUNCTION + MARGIN
             self._save(
                 erasure,
                 due_at=at,
@@ -184,8 +186,8 @@ class Eraser:
         self, erasure: Erasure, subject: Subject, sweeps: tuple[SweepCount, ...], now: datetime
     ) -> None:
         """Mark the erasure as done, and delete its working records and the bare user."""
-        for note in self._notes(erasure).values():
-            self._table.write(Delete(note.key))
+        for erased in self._erased_chats(erasure).values():
+            self._table.write(Delete(erased.key))
         done = erasure.model_copy(
             update={"stage": "done", "sweeps": sweeps, "finished_at": now, "after": None}
         )
@@ -208,9 +210,9 @@ class Eraser:
         item = self._table.get(Subject.key_of(erasure.tenant, erasure.id))
         return Subject.from_item(item) if item else None
 
-    def _notes(self, erasure: Erasure) -> dict[str, ErasedChat]:
+    def _erased_chats(self, erasure: Erasure) -> dict[str, ErasedChat]:
         first = ErasedChat.key_of(erasure.tenant, erasure.id, "")
-        notes = (
+        erased_chats = (
             ErasedChat.from_item(item) for item in items_under(self._table, first.pk, first.sk)
         )
-        return {note.chat_id: note for note in notes}
+        return {erased.chat_id: erased for erased in erased_chats}

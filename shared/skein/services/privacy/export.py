@@ -37,10 +37,12 @@ from skein.services.common.pagination import (
 )
 
 MAX_READ = 5_000  # items read for one page
-MINE = (Delivery.PREFIX, Message.PREFIX)  # of a chat's items, in table order
+PERSONAL_PREFIXES = (Delivery.PREFIX, Message.PREFIX)  # of a chat's items, in table order
 BOOKKEEPING = (EFFECT, REVISION, OLD_REVISION)  # in an agent's partition; not exported
 RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # the hour, `#`, the chat's id
-UNTOLD = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version"})
+HIDDEN_ATTRIBUTES = frozenset(
+    {"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version"}
+)
 
 
 class ExportCursor(Cursor):
@@ -182,7 +184,7 @@ class Exports:
         """
         direct = chat.kind == "direct"
         pk, done = chat.key.pk, at.key or "-"
-        for prefix in MINE:
+        for prefix in PERSONAL_PREFIXES:
             if done > prefix.last:
                 continue
             after = done if done.startswith(prefix) else None
@@ -208,7 +210,7 @@ class Exports:
                 if not item["sk"].startswith(BOOKKEEPING):
                     yield (
                         f"{number:04d} {item['sk']}",
-                        Kept(agent_id, _kind(item["sk"]), _told(item)),
+                        Kept(agent_id, _kind(item["sk"]), _shown_attributes(item)),
                     )
 
 
@@ -240,8 +242,8 @@ def _kind(sort_key: str) -> str:
     return {LIVE.kind: "memory", REFLECTED.kind: "reflection"}.get(kind, kind.lower())
 
 
-def _told(item: Item) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if name not in UNTOLD}
+def _shown_attributes(item: Item) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if name not in HIDDEN_ATTRIBUTES}
 
 
 def _size(thing: Thing) -> int:

@@ -162,7 +162,7 @@ class RateLimiter:
         Raises:
             OverLimit: A bucket holds no message, or a bucket of model tokens is empty.
         """
-        refusal = self._ask(tenant, user_id, by_text=False, known=known)
+        refusal = self._ask(tenant, user_id, by_sms=False, known=known)
         if isinstance(refusal, Refusal):
             self.metrics.count("OverLimit")
             raise OverLimit(refusal)
@@ -180,10 +180,10 @@ class RateLimiter:
     def _admit_change_once(self, tenant: str, user_id: str) -> None:
         said_key, own_key, _ = admission_keys(tenant, user_id)
         found = self.table.get_many([said_key, own_key])
-        rate = rates_of(TenantSettings.found_in(found.get(said_key)), self.settings).changes
+        rate = rates_of(TenantSettings.from_optional(found.get(said_key)), self.settings).changes
         if not rate.limited:
             return
-        allowance = Allowance.found_in(found.get(own_key), tenant, owner_of_user(user_id))
+        allowance = Allowance.from_optional(found.get(own_key), tenant, owner_of_user(user_id))
         now = self.clock.now()
         wait = rate.waiting(allowance.changes_full_at, 1, now)
         if wait:
@@ -198,7 +198,7 @@ class RateLimiter:
         except Ambiguous:
             logger.warning("outcome of counting a change against a rate limit unknown")
 
-    def admit_text(
+    def admit_sms(
         self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None
     ) -> Over | None:
         """Take one SMS from a person's bucket and the tenant's.
@@ -212,7 +212,7 @@ class RateLimiter:
             None if the SMS may trigger the agent. Otherwise the time over the limit, with its start
             and end; until it ends, nothing is taken from the buckets.
         """
-        answer = self._ask(tenant, user_id, by_text=True, known=known)
+        answer = self._ask(tenant, user_id, by_sms=True, known=known)
         if answer is None:
             return None
         self.metrics.count("OverLimit")
@@ -233,9 +233,9 @@ class RateLimiter:
 
     def told(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
         """Record that the notice was given in a chat, which prevents another notice."""
-        optimistic(self.clock, lambda: self._told_once(tenant, user_id, over, chat_id))
+        optimistic(self.clock, lambda: self._notified_once(tenant, user_id, over, chat_id))
 
-    def _told_once(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
+    def _notified_once(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
         allowance = self._allowance(tenant, owner_of_user(user_id))
         known = allowance.over
         if known is None or known.since != over.since or chat_id in known.told:
@@ -248,7 +248,7 @@ class RateLimiter:
         tenant: str,
         user_id: str,
         *,
-        by_text: bool,
+        by_sms: bool,
         known: Mapping[Key, Item] | None = None,
     ) -> Refusal | Over | None:
         """Take one message from a person's bucket, then one from the tenant's.
@@ -260,25 +260,25 @@ class RateLimiter:
             known = self.table.get_many(keys)
         found = known_first(known, lambda: self.table.get_many(keys))
         answer, rates = optimistic(
-            self.clock, lambda: self._ask_person(tenant, user_id, found(), by_text=by_text)
+            self.clock, lambda: self._ask_person(tenant, user_id, found(), by_sms=by_sms)
         )
         if answer is not None or not rates.limited:
             return answer
         owner = shard_owner(rates, f"{user_id} {rfc3339(self.clock.now())}")
-        first = Allowance.found_in(known.get(keys[2]), tenant, owner)
+        first = Allowance.from_optional(known.get(keys[2]), tenant, owner)
         shared = known_first(
             first if owner == owner_of_shard(0) else None, lambda: self._allowance(tenant, owner)
         )
         return optimistic(self.clock, lambda: self._take(shared(), rates.of_shard))
 
     def _ask_person(
-        self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_text: bool
+        self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_sms: bool
     ) -> tuple[Refusal | Over | None, Rates]:
         said_key, own_key, _ = admission_keys(tenant, user_id)
-        rates = rates_of(TenantSettings.found_in(found.get(said_key)), self.settings)
-        allowance = Allowance.found_in(found.get(own_key), tenant, owner_of_user(user_id))
+        rates = rates_of(TenantSettings.from_optional(found.get(said_key)), self.settings)
+        allowance = Allowance.from_optional(found.get(own_key), tenant, owner_of_user(user_id))
         over = allowance.over
-        if by_text and over is not None and self.clock.now() < over.until:
+        if by_sms and over is not None and self.clock.now() < over.until:
             return over, rates.together
         return self._take(allowance, rates.person), rates.together
 
@@ -296,7 +296,9 @@ class RateLimiter:
         return refusal
 
     def _allowance(self, tenant: str, owner: str) -> Allowance:
-        return Allowance.found_in(self.table.get(Allowance.key_of(tenant, owner)), tenant, owner)
+        return Allowance.from_optional(
+            self.table.get(Allowance.key_of(tenant, owner)), tenant, owner
+        )
 
 
 def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:
@@ -313,7 +315,7 @@ def over_now(found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime
     """Return the limit that a person on SMS is over now, from items under `admission_keys`."""
     owner = owner_of_user(user_id)
     item = found.get(Allowance.key_of(tenant, owner))
-    over = Allowance.found_in(item, tenant, owner).over
+    over = Allowance.from_optional(item, tenant, owner).over
     return over if over is not None and now < over.until else None
 
 

@@ -64,7 +64,7 @@ class TokenBudget:
     table: Table
     clock: Clock
     metrics: Metrics
-    purses: Sequence[_Bucket]
+    buckets: Sequence[_Bucket]
 
     def check(self) -> None:
         """Check that the model may be called.
@@ -73,8 +73,8 @@ class TokenBudget:
             OverLimit: A bucket is empty.
         """
         now = self.clock.now()
-        for purse in self.purses:
-            refusal = refusal_of(purse.allowance, purse.rates, now, messages=0)
+        for bucket in self.buckets:
+            refusal = refusal_of(bucket.allowance, bucket.rates, now, messages=0)
             if refusal is not None:
                 self.metrics.count("OverLimit")
                 raise OverLimit(refusal)
@@ -85,42 +85,43 @@ class TokenBudget:
         A charge that cannot be written is dropped, because no answer waits for a charge.
         """
         tokens = usage.input_tokens + usage.output_tokens
-        for purse in self.purses:
+        for bucket in self.buckets:
             try:
-                self._take(purse, tokens)
+                self._take(bucket, tokens)
             except Transient:
-                owner = purse.allowance.owner.partition(":")[0]
+                owner = bucket.allowance.owner.partition(":")[0]
                 logger.warning(
                     "failed to charge tokens",
-                    extra={"tenant": purse.allowance.tenant, "owner": owner},
+                    extra={"tenant": bucket.allowance.tenant, "owner": owner},
                 )
 
-    def _take(self, purse: _Bucket, tokens: int) -> None:
+    def _take(self, bucket: _Bucket, tokens: int) -> None:
         """Charge tokens to the buckets as last known; if those are stale, read them again."""
-        buckets = purse.allowance
+        buckets = bucket.allowance
 
         def take(known: Allowance) -> None:
             now = self.clock.now()
-            full_at = purse.rates.tokens.after(known.tokens_full_at, tokens, now)
-            purse.allowance, write = known.becoming(now, tokens_full_at=full_at)
+            full_at = bucket.rates.tokens.after(known.tokens_full_at, tokens, now)
+            bucket.allowance, write = known.becoming(now, tokens_full_at=full_at)
             self.table.write(write)
 
         def read() -> Allowance:
             item = self.table.get(buckets.key)
-            return Allowance.found_in(item, buckets.tenant, buckets.owner)
+            return Allowance.from_optional(item, buckets.tenant, buckets.owner)
 
         last_known = known_first(buckets, read)
         optimistic(self.clock, lambda: take(last_known()))
-        if purse.of_tenant:
-            self._warn(purse, tokens)
+        if bucket.of_tenant:
+            self._warn(bucket, tokens)
 
-    def _warn(self, purse: _Bucket, tokens: int) -> None:
+    def _warn(self, bucket: _Bucket, tokens: int) -> None:
         """Count the charge that takes a tenant's use to 80 % of its limit."""
-        rate = purse.rates.tokens
-        used = rate.used(purse.allowance.tokens_full_at, self.clock.now())
+        rate = bucket.rates.tokens
+        used = rate.used(bucket.allowance.tokens_full_at, self.clock.now())
         if used >= NEARLY * rate.size > used - tokens:
             logger.warning(
-                "tenant has used 80 % of its daily tokens", extra={"tenant": purse.allowance.tenant}
+                "tenant has used 80 % of its daily tokens",
+                extra={"tenant": bucket.allowance.tenant},
             )
             self.metrics.count("TenantTokensNearLimit")
 
@@ -145,18 +146,18 @@ class TokenBudgets:
             tenant: The limits that the tenant sets.
         """
         rates = rates_of(tenant, self.settings)
-        purses = []
+        buckets = []
         payer = payer_of(run)
         if payer is not None and rates.person.tokens.limited:
             owner = owner_of_user(payer)
             own = known.get(owner) or Allowance(tenant=run.tenant, owner=owner)
-            purses.append(_Bucket(own, rates.person))
+            buckets.append(_Bucket(own, rates.person))
         if rates.together.tokens.limited:
             owner = shard_owner(rates.together, run.id)
             if owner == owner_of_shard(0):
                 shared = known.get(owner) or Allowance(tenant=run.tenant, owner=owner)
             else:
                 item = self.table.get(Allowance.key_of(run.tenant, owner))
-                shared = Allowance.found_in(item, run.tenant, owner)
-            purses.append(_Bucket(shared, rates.together.of_shard, of_tenant=True))
-        return TokenBudget(self.table, self.clock, self.metrics, purses)
+                shared = Allowance.from_optional(item, run.tenant, owner)
+            buckets.append(_Bucket(shared, rates.together.of_shard, of_tenant=True))
+        return TokenBudget(self.table, self.clock, self.metrics, buckets)

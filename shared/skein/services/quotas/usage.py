@@ -102,7 +102,7 @@ class Budget:
         settings_key = TenantSettings.key_of(tenant)
         counters = UsageCounters.keys_of_day(tenant, self.clock.now().date())
         found = self.table.get_many([settings_key, *counters])
-        said = TenantSettings.found_in(found.pop(settings_key, None)).background_tokens_per_day
+        said = TenantSettings.from_optional(found.pop(settings_key, None)).background_tokens_per_day
         limit = self.settings.background_tokens_per_day if said is None else said
         used = sum(int(item.get("background_tokens", 0)) for item in found.values())
         return 0 < limit <= used

@@ -109,7 +109,7 @@ def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Clai
     run, *place = (found[key] for key in keys)
     known = {key: found.get(key) for key in beside}
     if not place:
-        said = TenantSettings.found_in(found.get(settings))
+        said = TenantSettings.from_optional(found.get(settings))
         return Claim(Run.from_item(run), None, retention=retention_of(said), found=known)
     member, chat = place
     return Claim(

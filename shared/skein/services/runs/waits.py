@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from skein.models.chats.chat import Membership, Message
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Is, Update, Write, all_of
-from skein.models.outbox.due import due_mark
+from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Resume, Wait
@@ -129,7 +129,7 @@ def _going_on(
     this_wait = Is("wait", wait.model_dump(mode="json", exclude_none=True))
     return Update(
         key,
-        set=change | dict(changes) | due_mark("run", key, due_at),
+        set=change | dict(changes) | due_pointer("run", key, due_at),
         condition=all_of(Is("status", "waiting"), this_wait),
     )
 

@@ -132,7 +132,7 @@ class AgentSummaries:
         settled = claimed.model_copy(update={"failures": 0 if text else claimed.failures + 1})
         change: dict[str, object] = {"summary_state": stored_state(settled)}
         if text is not None:
-            note = Summary(
+            summary = Summary(
                 text=text,
                 from_seq=from_seq,
                 seq=chat.last_seq,
@@ -140,10 +140,10 @@ class AgentSummaries:
                 at=self.clock.now(),
                 title=chat.title,
             )
-            change["summary"] = note.model_dump(mode="json")
-        mine = all_of(Is("summary_state", stored_state(claimed)), Absent("left_seq"))
+            change["summary"] = summary.model_dump(mode="json")
+        unchanged = all_of(Is("summary_state", stored_state(claimed)), Absent("left_seq"))
         try:
-            self.table.write(Update(member.key, set=change, condition=mine))
+            self.table.write(Update(member.key, set=change, condition=unchanged))
         except ConditionFailed:
             logger.info(
                 "agent summary discarded: a newer one is stored", extra={"chat_id": chat.id}

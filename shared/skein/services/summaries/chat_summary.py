@@ -24,7 +24,7 @@ from skein.services.summaries.model import Summarizer
 from skein.services.summaries.staleness import chat_renewal_at
 from skein.settings import Settings
 
-MESSAGES_AT_ONCE = 200
+MESSAGES_PER_PAGE = 200
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class ChatSummaries:
                 chat.key.pk,
                 first=Message.key_of(chat.tenant, chat.id, covered + 1).sk,
                 last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
-                limit=MESSAGES_AT_ONCE,
+                limit=MESSAGES_PER_PAGE,
             )
         )
         found = said(chat, page.items)
@@ -75,14 +75,14 @@ class ChatSummaries:
         question = texts.ask_chat(chat, earlier.text if earlier else None, messages)
         text = self.summarizer.ask(job, question, texts.CHAT_SCHEMA, texts.paragraph)
         from_seq = earlier.from_seq if earlier else messages[0].seq
-        record = text and Summary(
+        summary = text and Summary(
             text=text,
             from_seq=from_seq,
             seq=seq,
             audience=audience_of(chat, since_seq=from_seq),
             at=self.clock.now(),
         )
-        self._settle(chat, record or None)
+        self._settle(chat, summary or None)
 
     def _claim(self, job: SummaryJob) -> Chat | None:
         chat = self._read(job.tenant, job.chat_id)
@@ -93,7 +93,7 @@ class ChatSummaries:
         claimed = state.model_copy(update={"claimed_at": now})
         return self._write(chat, {"record_state": stored_state(claimed)}, record_state=claimed)
 
-    def _settle(self, chat: Chat, record: Summary | None, *, tried_seq: int | None = None) -> None:
+    def _settle(self, chat: Chat, summary: Summary | None, *, tried_seq: int | None = None) -> None:
         """Store the new summary, or `tried_seq`, or count the failure if neither is given.
 
         Nothing is stored if another worker claimed the summary or the chat's epoch changed.
@@ -102,21 +102,23 @@ class ChatSummaries:
         if tried_seq is not None:
             settled = claimed.model_copy(update={"tried_seq": tried_seq})
         else:
-            settled = claimed.model_copy(update={"failures": 0 if record else claimed.failures + 1})
+            settled = claimed.model_copy(
+                update={"failures": 0 if summary else claimed.failures + 1}
+            )
 
         def attempt() -> None:
             fresh = self._read(chat.tenant, chat.id)
             # Compared as stored, because the table keeps milliseconds and the clock has more.
-            mine = stored_state(fresh.record_state) == stored_state(claimed)
-            if not mine or fresh.epoch != chat.epoch:
+            unchanged = stored_state(fresh.record_state) == stored_state(claimed)
+            if not unchanged or fresh.epoch != chat.epoch:
                 logger.info(
                     "chat summary discarded: a newer one is stored", extra={"chat_id": chat.id}
                 )
                 return
             change: dict[str, Any] = {"record_state": stored_state(settled)}
-            if record is not None:
-                pin = pinned(fresh, record, self.settings)
-                change["record"] = record.model_dump(mode="json")
+            if summary is not None:
+                pin = pinned(fresh, summary, self.settings)
+                change["record"] = summary.model_dump(mode="json")
                 change["pinned"] = pin.model_dump(mode="json") if pin else None
             self._write(fresh, change, record_state=settled)
 

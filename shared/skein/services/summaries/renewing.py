@@ -12,12 +12,12 @@ from skein.services.summaries.chat_summary import ChatSummaries
 class Renewing:
     """Worker that renews an agent summary, or the chat summary if no agent is named."""
 
-    notes: AgentSummaries
-    records: ChatSummaries
+    agent_summaries: AgentSummaries
+    chat_summaries: ChatSummaries
 
     def renew(self, job: SummaryJob) -> None:
         """Renew a summary, if it is stale and its cooldown is over."""
         if job.agent_id is None:
-            self.records.renew(job)
+            self.chat_summaries.renew(job)
         else:
-            self.notes.renew(job, MemberRef(kind="agent", id=job.agent_id))
+            self.agent_summaries.renew(job, MemberRef(kind="agent", id=job.agent_id))

@@ -17,7 +17,7 @@ from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
 MIN_MESSAGES = 2
-PATIENCE = 3  # consecutive failures after which each further one doubles the cooldown
+BACKOFF_AFTER = 3  # consecutive failures after which each further one doubles the cooldown
 MAX_DOUBLINGS = 6
 
 
@@ -83,5 +83,5 @@ def _renewal_at(
         return None
     if state.claimed_at is None:
         return chat.created_at
-    doubled = 2 ** min(max(state.failures - PATIENCE, 0), MAX_DOUBLINGS)
+    doubled = 2 ** min(max(state.failures - BACKOFF_AFTER, 0), MAX_DOUBLINGS)
     return state.claimed_at + timedelta(seconds=settings.summary_cooldown_seconds * doubled)

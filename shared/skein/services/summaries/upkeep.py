@@ -26,7 +26,7 @@ from skein.services.quotas.usage import Budget
 from skein.services.summaries.staleness import renewals
 from skein.settings import Settings
 
-MAX_AT_ONCE = 100
+KEYS_PER_READ = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class Upkeep:
         waits = bool(behind) and self.budget.spent(chat.tenant)
         earliest = self.budget.next_day_of(chat.id) if waits else now + grace
         times: list[datetime] = [max(renewal.at, earliest) for renewal in behind]
-        said = TenantSettings.found_in(found.get(settings_key))
+        said = TenantSettings.from_optional(found.get(settings_key))
         roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
         retention = retention_of(said)
         change: dict[str, Any] = {
@@ -91,8 +91,8 @@ class Upkeep:
     def _read(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """Read items in batches of 100; only the largest chats need a second batch."""
         found: dict[Key, Item] = {}
-        for start in range(0, len(keys), MAX_AT_ONCE):
-            found |= self.table.get_many(keys[start : start + MAX_AT_ONCE])
+        for start in range(0, len(keys), KEYS_PER_READ):
+            found |= self.table.get_many(keys[start : start + KEYS_PER_READ])
         return found
 
     def _bring_up(self, chat: Chat, membership: Membership, found: Mapping[Key, Item]) -> None:

@@ -299,7 +299,7 @@ class DocumentEdit(NamedTuple):
 
     def _pin_writes(self, document_id: str, *, listed: bool) -> list[Write]:
         """Return the write that lists or unlists the document in the agent's pinned documents."""
-        pins = PinnedDocuments.found_in(self.found.get(self.home.pins_key))
+        pins = PinnedDocuments.from_optional(self.found.get(self.home.pins_key))
         ids = listed_with(self._given_way(pins.documents), document_id, listed=listed)
         if ids == pins.documents:
             return []

@@ -55,7 +55,7 @@ def threads_renamed(
     if folder.agent_id is None or readers is None:
         return []
     key = ThreadIndex.key_of(folder.tenant, folder.agent_id, folder.scope)
-    index = ThreadIndex.found_in(table.get(key))
+    index = ThreadIndex.from_optional(table.get(key))
     threads = tuple(
         each if may_show(each.audience, readers) else each.listing({before.name: after.name})
         for each in index.threads

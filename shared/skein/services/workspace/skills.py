@@ -86,7 +86,7 @@ class Skills:
         def attempt() -> Skill:
             found = self.table.get_many([Skill.key_of(tenant, head.name), catalog_key])
             item = found.get(Skill.key_of(tenant, head.name))
-            catalog = SkillCatalog.found_in(found.get(catalog_key))
+            catalog = SkillCatalog.from_optional(found.get(catalog_key))
             before = Skill.from_item(item) if item is not None else None
             if before is not None and only_new:
                 raise Conflict("a skill with this name already exists")
@@ -119,14 +119,14 @@ class Skills:
             item = found.get(Skill.key_of(tenant, name))
             if item is None:
                 raise NotFound("skill not found")
-            catalog = SkillCatalog.found_in(found.get(SkillCatalog.key_of(tenant)))
+            catalog = SkillCatalog.from_optional(found.get(SkillCatalog.key_of(tenant)))
             gone = Delete(Skill.key_of(tenant, name), Is("version", item["version"]))
             self.table.transact([gone, _catalogued(tenant, catalog, catalog.without(name))])
 
         optimistic(self.clock, attempt)
 
     def _catalog(self, tenant: str) -> SkillCatalog:
-        return SkillCatalog.found_in(self.table.get(SkillCatalog.key_of(tenant)))
+        return SkillCatalog.from_optional(self.table.get(SkillCatalog.key_of(tenant)))
 
 
 def _catalogued(tenant: str, before: SkillCatalog, after: SkillCatalog) -> Write:

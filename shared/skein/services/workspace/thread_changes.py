@@ -50,7 +50,7 @@ class ThreadResources(NamedTuple):
         Raises:
             NotFound: A skill of `names` does not exist.
         """
-        catalog = SkillCatalog.found_in(self.table.get(SkillCatalog.key_of(tenant)))
+        catalog = SkillCatalog.from_optional(self.table.get(SkillCatalog.key_of(tenant)))
         heads = all_heads(catalog)
         for name in names:
             if name not in heads:

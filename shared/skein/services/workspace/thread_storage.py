@@ -53,7 +53,7 @@ class ThreadSnapshot(NamedTuple):
     def index_of(self, scope: str | None) -> ThreadIndex:
         """Return the thread index of one partition; an empty one if none is stored."""
         key = ThreadIndex.key_of(self.reach.tenant, self.reach.agent_id, scope)
-        return ThreadIndex.found_in(self.items.get(key))
+        return ThreadIndex.from_optional(self.items.get(key))
 
     def anywhere(self) -> Thread | None:
         """Return the thread, open or ended; None if no such thread may be shown."""

@@ -10,7 +10,7 @@ from skein.models.directory.user import User
 OPENED = SortKeyPrefix("OPENED#")
 
 
-class DedupeMark(Stored):
+class IdempotencyRecord(Stored):
     """The idempotency record of a message; expires with the message."""
 
     PREFIX: ClassVar = SortKeyPrefix("DEDUPE#")
@@ -27,7 +27,7 @@ class DedupeMark(Stored):
         """Return the key of the record of a sender's `client_id`."""
         return Key(
             chat_partition(tenant, chat_id),
-            f"{DedupeMark.PREFIX}{sender}#{key_part(client_id)}",
+            f"{IdempotencyRecord.PREFIX}{sender}#{key_part(client_id)}",
         )
 
     @classmethod
@@ -52,7 +52,7 @@ class DedupeMark(Stored):
         return self.attributes()
 
 
-class OpeningMark(Stored):
+class OpeningRecord(Stored):
     """The idempotency record of a chat that a person opened.
 
     The chat's id is random, so that the id does not reveal who opened the chat. A repeated request

@@ -8,12 +8,12 @@ from pydantic import Field
 from skein.models.common.base import Identifier, Instant, Name, Stored, Tenant, key_part
 from skein.models.common.storage import META, Item, Key
 
-SOURCE_ID = re.compile(r"svc_[0-9A-Za-z]{1,64}")
-MAX_SOURCE_AGENTS = 20
+SERVICE_ID = re.compile(r"svc_[0-9A-Za-z]{1,64}")
+MAX_SERVICE_AGENTS = 20
 MAX_PAYLOAD_BYTES = 64 * 1024
 
 
-class Source(Stored):
+class WebhookService(Stored):
     """A webhook service.
 
     The code calls it a source, since `service` has another meaning there.
@@ -26,7 +26,7 @@ class Source(Stored):
     tenant: Tenant
     id: Identifier
     name: Name
-    agent_ids: Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=MAX_SOURCE_AGENTS)]
+    agent_ids: Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=MAX_SERVICE_AGENTS)]
     secret: Annotated[str, Field(min_length=32, repr=False)]
     version: int = 1
     created_at: Instant
@@ -43,9 +43,9 @@ class Source(Stored):
 
     def to_item(self) -> Item:
         """Return the source as table attributes, listed under its tenant."""
-        return self.attributes() | {"gsi1pk": sources_relation(self.tenant), "gsi1sk": self.id}
+        return self.attributes() | {"gsi1pk": services_relation(self.tenant), "gsi1sk": self.id}
 
 
-def sources_relation(tenant: str) -> str:
+def services_relation(tenant: str) -> str:
     """Return the `gsi1` partition key of a tenant's sources."""
     return f"{key_part(tenant)}#SERVICES"

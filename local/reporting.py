@@ -71,7 +71,7 @@ class ModelApi:
         return " (or the path of OPENAI_BASE_URL, which often ends in /v1)"
 
 
-class TellingModel:
+class ReportingModel:
     """Language model (see `skein.ports.LanguageModel`) that logs each failure of another model.
 
     Args:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from local.children import Child
-from local.telling import ModelApi, TellingModel
+from local.reporting import ModelApi, ReportingModel
 from local.template import ROOT
 from skein.errors import (
     KeyRefused,
@@ -32,7 +32,7 @@ API = ModelApi(URL, "gpt", "light")
 REQUEST = ModelRequest(model="gpt", messages=(), max_output_tokens=9, timeout_seconds=9)
 
 
-def ask(model: TellingModel, times: int = 1) -> None:
+def ask(model: ReportingModel, times: int = 1) -> None:
     for _ in range(times):
         with pytest.raises(Unavailable):
             model.complete(REQUEST)
@@ -43,8 +43,8 @@ def test_failed_answers_are_each_reported_and_the_recovery_once(
 ) -> None:
     refused, lost = KeyRefused("AuthenticationError"), Unreachable("APIConnectionError")
     scripted = ScriptedModel(deque([refused, refused, lost, "Hi", "Hi"]))
-    model = TellingModel(scripted, API)
-    with caplog.at_level(logging.INFO, "local.telling"):
+    model = ReportingModel(scripted, API)
+    with caplog.at_level(logging.INFO, "local.reporting"):
         ask(model, 3)
         for _ in range(2):
             assert model.complete(REQUEST).text == "Hi"
