@@ -20,7 +20,7 @@ router = ApiRouter()
     middlewares=creates("agent"),
 )
 def create_agent(new: NewAgent) -> AgentResource:
-    """Whatever is left out has its default."""
+    """Omitted fields have their defaults."""
     return AgentResource.of(services().agents.create(router.caller.tenant, new))
 
 
@@ -32,7 +32,7 @@ def create_agent(new: NewAgent) -> AgentResource:
     middlewares=reads("agent"),
 )
 def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> AgentPage:
-    """Deleted ones are left out."""
+    """Deleted agents are omitted."""
     page = services().agents.list(router.caller.tenant, limit=limit, cursor=cursor)
     return AgentPage(items=tuple(map(AgentResource.of, page.items)), next_cursor=page.next_cursor)
 
@@ -45,7 +45,7 @@ def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Agent
     middlewares=reads("agent"),
 )
 def get_agent(agent_id: AgentId) -> AgentResource:
-    """Unless it was deleted."""
+    """A deleted agent is not found."""
     return AgentResource.of(services().agents.get(router.caller.tenant, agent_id))
 
 
@@ -57,7 +57,7 @@ def get_agent(agent_id: AgentId) -> AgentResource:
     middlewares=changes("agent"),
 )
 def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
-    """Its next activation goes by the new values."""
+    """The agent's next activation uses the new values."""
     return AgentResource.of(services().agents.change(router.caller.tenant, agent_id, change))
 
 
@@ -70,6 +70,6 @@ def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
     middlewares=deletes("agent"),
 )
 def delete_agent(agent_id: AgentId) -> Response[None]:
-    """Chats keep it in their rosters; it responds no more."""
+    """The agent stays in the rosters of its chats, but no longer responds."""
     services().agents.delete(router.caller.tenant, agent_id)
     return no_content()

@@ -19,6 +19,6 @@ router = ApiRouter()
 def list_audit(
     day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> AuditPage:
-    """Ids only; this call leaves an entry, too."""
+    """Entries contain ids only. This request is audited, too."""
     page = services().audit.of_day(router.caller.tenant, day=day, limit=limit, cursor=cursor)
     return AuditPage(items=tuple(map(AuditResource.of, page.items)), next_cursor=page.next_cursor)

@@ -35,9 +35,9 @@ Kind = Annotated[MemberKind, Path(description="Whether the member is a user or a
     middlewares=creates("chat"),
 )
 def create_chat(new: NewChat) -> tuple[ChatResource, int]:
-    """The caller is its first member; all others must exist.
+    """The caller is the first member. All other members must exist.
 
-    The same `client_id` again is the same chat, as it is now.
+    Repeating a `client_id` returns the existing chat in its current state.
     """
     opened = services().chat_admin.create(router.caller.tenant, router.caller.person, new)
     return ChatResource.of(opened.chat), 201 if opened.created else 200
@@ -51,7 +51,7 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
     middlewares=unaudited(CONVERSATION),
 )
 def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPage:
-    """Discarded chats are left out; a page may be short, the end is a null `next_cursor`."""
+    """Discarded chats are omitted, so a page may be short. The last page has no `next_cursor`."""
     caller = router.caller
     page = services().views.chats(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
     items = tuple(map(_own, page.items))
@@ -66,7 +66,7 @@ def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPa
     middlewares=unaudited(CONVERSATION),
 )
 def get_chat(chat_id: ChatId) -> OwnChatResource:
-    """A discarded one, too; `discarded_at` says so."""
+    """A discarded chat is returned too, with `discarded_at`."""
     caller = router.caller
     return _own(services().views.chat(caller.tenant, caller.user_id, chat_id))
 
@@ -79,7 +79,7 @@ def get_chat(chat_id: ChatId) -> OwnChatResource:
     middlewares=changes("chat"),
 )
 def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
-    """Its title, its respond policy and whether it is consolidated; never its visibility."""
+    """The title, respond policy and consolidation can change; the visibility cannot."""
     caller = router.caller
     return ChatResource.of(
         services().chat_admin.change(caller.tenant, chat_id, caller.person.ref, change)
@@ -95,7 +95,7 @@ def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
     middlewares=deletes("chat"),
 )
 def discard_chat(chat_id: ChatId) -> Response[None]:
-    """Nothing is posted in it any more; its members can still read it."""
+    """Nothing can be posted in a discarded chat. Its members can still read the chat."""
     services().chat_admin.discard(router.caller.tenant, chat_id, router.caller.person.ref)
     return no_content()
 
@@ -108,7 +108,7 @@ def discard_chat(chat_id: ChatId) -> Response[None]:
     middlewares=changes("member"),
 )
 def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource:
-    """What was said before counts as seen; direct chats admit nobody."""
+    """Earlier messages count as seen. Members of direct chats cannot be added."""
     caller = router.caller
     member = MemberRef(kind=kind, id=member_id)
     return ChatResource.of(
@@ -125,7 +125,7 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
     middlewares=deletes("member"),
 )
 def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:
-    """Oneself, perhaps; an agent's queued run is canceled."""
+    """A caller may remove themselves. The queued run of a removed agent is canceled."""
     member = MemberRef(kind=kind, id=member_id)
     services().chat_admin.remove_member(
         router.caller.tenant, chat_id, router.caller.person.ref, member

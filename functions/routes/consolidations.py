@@ -22,7 +22,7 @@ router = ApiRouter()
     middlewares=changes("chat"),
 )
 def consolidate_chat(chat_id: ChatId) -> RequestedResource:
-    """However busy the chat is, and even if it is not consolidated otherwise."""
+    """The chat need not be idle, and its own consolidation may be off."""
     requested = services().consolidation_requests.request(router.caller.tenant, chat_id)
     return RequestedResource.model_validate(requested, from_attributes=True)
 
@@ -37,7 +37,7 @@ def consolidate_chat(chat_id: ChatId) -> RequestedResource:
 def list_consolidations(
     chat_id: ChatId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> ConsolidationPage:
-    """Failures, too; kept for 90 days. The memories themselves are the agents'."""
+    """The list includes failures. Records are stored for 90 days and contain no memories."""
     page = services().consolidation_requests.history(
         router.caller.tenant, chat_id, limit=limit, cursor=cursor
     )

@@ -100,7 +100,7 @@ def _delete(folder: Folder, document_id: str) -> Response[None]:
     middlewares=creates("document"),
 )
 def create_document_of_agent(agent_id: AgentId, new: NewDocument) -> DocumentResource:
-    """At most 5 of them are global."""
+    """An agent has at most 5 global documents."""
     return _create(_of_agent(agent_id), new)
 
 
@@ -119,7 +119,7 @@ def list_documents_of_agent(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> DocumentPage:
-    """In an order that stays."""
+    """The order is stable."""
     return _list(_of_agent(agent_id, user_id, chat_id), limit, cursor)
 
 
@@ -136,7 +136,7 @@ def get_document_of_agent(
     user_id: OfUser = None,
     chat_id: OfChat = None,
 ) -> DocumentResource:
-    """All of its text."""
+    """The response contains the whole text."""
     return _shown(_of_agent(agent_id, user_id, chat_id), document_id)
 
 
@@ -154,7 +154,7 @@ def replace_document_of_agent(
     user_id: OfUser = None,
     chat_id: OfChat = None,
 ) -> DocumentResource:
-    """It must be there; with a version, at that version."""
+    """The document must exist, and have the given version if there is one."""
     return _replace(_of_agent(agent_id, user_id, chat_id), document_id, new)
 
 
@@ -172,7 +172,7 @@ def change_document_of_agent(
     user_id: OfUser = None,
     chat_id: OfChat = None,
 ) -> DocumentResource:
-    """First the part is replaced, then the end appended."""
+    """The replacement comes first, then the text is appended."""
     return _change(_of_agent(agent_id, user_id, chat_id), document_id, change)
 
 
@@ -190,7 +190,7 @@ def delete_document_of_agent(
     user_id: OfUser = None,
     chat_id: OfChat = None,
 ) -> Response[None]:
-    """For good."""
+    """Deletes the document permanently."""
     return _delete(_of_agent(agent_id, user_id, chat_id), document_id)
 
 
@@ -203,7 +203,7 @@ def delete_document_of_agent(
     middlewares=creates("document"),
 )
 def create_document_of_chat(chat_id: ChatId, new: NewDocument) -> DocumentResource:
-    """At most 10, which every agent that looks at the chat is shown."""
+    """A chat has at most 10 documents. Each agent in the chat is shown all of them."""
     return _create(_of_chat(chat_id), new)
 
 
@@ -220,7 +220,7 @@ def list_documents_of_chat(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> DocumentPage:
-    """In an order that stays."""
+    """The order is stable."""
     return _list(_of_chat(chat_id), limit, cursor)
 
 
@@ -235,7 +235,7 @@ def get_document_of_chat(
     chat_id: ChatId,
     document_id: DocumentId,
 ) -> DocumentResource:
-    """All of its text."""
+    """The response contains the whole text."""
     return _shown(_of_chat(chat_id), document_id)
 
 
@@ -251,7 +251,7 @@ def replace_document_of_chat(
     document_id: DocumentId,
     new: DocumentText,
 ) -> DocumentResource:
-    """It must be there; with a version, at that version."""
+    """The document must exist, and have the given version if there is one."""
     return _replace(_of_chat(chat_id), document_id, new)
 
 
@@ -267,7 +267,7 @@ def change_document_of_chat(
     document_id: DocumentId,
     change: DocumentChange,
 ) -> DocumentResource:
-    """First the part is replaced, then the end appended."""
+    """The replacement comes first, then the text is appended."""
     return _change(_of_chat(chat_id), document_id, change)
 
 
@@ -283,5 +283,5 @@ def delete_document_of_chat(
     chat_id: ChatId,
     document_id: DocumentId,
 ) -> Response[None]:
-    """For good."""
+    """Deletes the document permanently."""
     return _delete(_of_chat(chat_id), document_id)

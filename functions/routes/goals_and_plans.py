@@ -49,7 +49,7 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
     middlewares=creates("goal"),
 )
 def create_goal(agent_id: AgentId, new: NewGoal) -> GoalResource:
-    """An agent has at most 100 active ones."""
+    """An agent has at most 100 active goals."""
     agent = services().agents.get(router.caller.tenant, agent_id)
     owner = Owner(tenant=agent.tenant, agent_id=agent.id)
     return GoalResource.of(services().goals.set(owner, **new.model_dump()))
@@ -71,7 +71,7 @@ def list_goals(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> GoalPage:
-    """Open ones, unless a person or a chat is named."""
+    """Lists items of the open scope unless a user or a chat is given."""
     reach = _reach(agent_id, user_id, chat_id)
     page = services().goals.list(reach, status=status, limit=limit, cursor=cursor)
     return GoalPage(items=tuple(map(GoalResource.of, page.items)), next_cursor=page.next_cursor)
@@ -87,7 +87,7 @@ def list_goals(
 def get_goal(
     agent_id: AgentId, goal_id: GoalId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> GoalResource:
-    """Active or ended."""
+    """Active and ended goals are found."""
     return GoalResource.of(services().goals.get(_reach(agent_id, user_id, chat_id), goal_id))
 
 
@@ -105,7 +105,7 @@ def change_goal(
     user_id: OfUser = None,
     chat_id: OfChat = None,
 ) -> GoalResource:
-    """One that has ended may become active again."""
+    """An ended goal can become active again."""
     reach = _reach(agent_id, user_id, chat_id)
     return GoalResource.of(services().goals.change(reach, goal_id, change.given))
 
@@ -121,7 +121,7 @@ def change_goal(
 def delete_goal(
     agent_id: AgentId, goal_id: GoalId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
-    """For good, as if it had never been set."""
+    """Deletes the goal permanently."""
     services().goals.delete(_reach(agent_id, user_id, chat_id), goal_id)
     return no_content()
 
@@ -135,7 +135,7 @@ def delete_goal(
     middlewares=creates("plan"),
 )
 def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
-    """It replaces the open plan of the same name; an agent has at most 100 active ones."""
+    """An open plan of the same name is replaced. An agent has at most 100 active plans."""
     agent = services().agents.get(router.caller.tenant, agent_id)
     if new.chat_id is not None:
         services().pins.membership(agent.tenant, new.chat_id, agent.id)
@@ -161,7 +161,7 @@ def list_plans(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> PlanPage:
-    """Open ones, unless a person or a chat is named."""
+    """Lists items of the open scope unless a user or a chat is given."""
     reach = _reach(agent_id, user_id, chat_id)
     page = services().plans.list(reach, status=status, limit=limit, cursor=cursor)
     return PlanPage(items=tuple(map(PlanResource.of, page.items)), next_cursor=page.next_cursor)
@@ -177,7 +177,7 @@ def list_plans(
 def get_plan(
     agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> PlanResource:
-    """Active or over."""
+    """Active and ended plans are found."""
     return PlanResource.of(services().plans.get(_reach(agent_id, user_id, chat_id), plan_id))
 
 
@@ -192,6 +192,6 @@ def get_plan(
 def cancel_plan(
     agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
-    """It stays on record; one that is over already stays as it is."""
+    """The plan is kept as canceled. An ended plan stays unchanged."""
     services().plans.cancel_by_id(_reach(agent_id, user_id, chat_id), plan_id)
     return no_content()

@@ -15,5 +15,5 @@ router = ApiRouter()
     middlewares=unaudited("the response contains no data"),
 )
 def health() -> Health:
-    """Nothing behind it is asked."""
+    """No other service is called."""
     return Health()

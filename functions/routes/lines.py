@@ -20,7 +20,7 @@ router = ApiRouter()
     middlewares=creates("line", made="phone"),
 )
 def create_line(new: NewLine) -> LineResource:
-    """A number belongs to one tenant only."""
+    """A phone number can belong to one tenant only."""
     return LineResource.of(services().lines.create(router.caller.tenant, new))
 
 
@@ -32,7 +32,7 @@ def create_line(new: NewLine) -> LineResource:
     middlewares=reads("line"),
 )
 def list_lines(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> LinePage:
-    """Each with the agent that answers."""
+    """Each line names its agent."""
     page = services().lines.list(router.caller.tenant, limit=limit, cursor=cursor)
     return LinePage(items=tuple(map(LineResource.of, page.items)), next_cursor=page.next_cursor)
 
@@ -45,7 +45,7 @@ def list_lines(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> LinePa
     middlewares=reads("line"),
 )
 def get_line(phone: PhoneNumber) -> LineResource:
-    """The number as it was stored, with its country code."""
+    """The phone number is in E.164 form."""
     return LineResource.of(services().lines.get(router.caller.tenant, phone))
 
 
@@ -57,7 +57,7 @@ def get_line(phone: PhoneNumber) -> LineResource:
     middlewares=changes("line"),
 )
 def change_line(phone: PhoneNumber, change: LineChange) -> LineResource:
-    """Chats that it has led to already stay with their agent."""
+    """Existing chats of the line stay with their agent."""
     return LineResource.of(services().lines.change(router.caller.tenant, phone, change))
 
 
@@ -70,6 +70,6 @@ def change_line(phone: PhoneNumber, change: LineChange) -> LineResource:
     middlewares=deletes("line"),
 )
 def delete_line(phone: PhoneNumber) -> Response[None]:
-    """The chats that came over it stay."""
+    """The chats of the line stay."""
     services().lines.delete(router.caller.tenant, phone)
     return no_content()

@@ -16,7 +16,7 @@ router = ApiRouter()
     middlewares=unaudited("the caller reads their own data"),
 )
 def me() -> Myself:
-    """The caller's record, or what the sign-in says."""
+    """A caller without a record gets the data of the token."""
     caller = router.caller
     user = services().users.me(caller.tenant, caller.person)
     return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)

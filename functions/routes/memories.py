@@ -37,7 +37,7 @@ OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, sup
     middlewares=creates("memory"),
 )
 def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, int]:
-    """What it remembers already in the same words is not added again."""
+    """A memory that exists in the same words is not added again."""
     agent = services().agents.get(router.caller.tenant, agent_id)
     owner = Owner(tenant=agent.tenant, agent_id=agent.id)
     added = services().memories.add(
@@ -63,7 +63,7 @@ def list_memories(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> MemoryPage:
-    """Open ones, unless a person or a chat is named; live ones first, the oldest of each first."""
+    """Lists memories of the open scope unless a user or a chat is given, oldest first."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
     page = services().memories.list(reach, kind=kind, state=state, limit=limit, cursor=cursor)
     items = tuple(map(MemoryResource.of, page.items))
@@ -80,7 +80,7 @@ def list_memories(
 def get_memory(
     agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> MemoryResource:
-    """Whether the agent still remembers it or not."""
+    """Active and ended memories are found."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
     return MemoryResource.of(services().memories.get(reach, memory_id))
 
@@ -96,7 +96,7 @@ def get_memory(
 def delete_memory(
     agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
-    """A constitutional one, too; it stays on record and can be restored."""
+    """A constitutional memory can be removed, too. A removed memory can be restored."""
     services().memories.remove(
         reach_of(router.caller.tenant, agent_id, user_id, chat_id), memory_id
     )
@@ -113,6 +113,6 @@ def delete_memory(
 def restore_memory(
     agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> MemoryResource:
-    """One that was removed or superseded; a journal entry fades when it would have all the same."""
+    """A removed or superseded memory can be restored. A journal entry keeps its time of fading."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
     return MemoryResource.of(services().memories.restore(reach, memory_id))

@@ -44,7 +44,7 @@ def list_messages(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> MessagePage:
-    """With `after` the cursor leads to newer messages, otherwise back to older ones."""
+    """With `after`, the cursor leads to newer messages, otherwise to older ones."""
     caller = router.caller
     page = services().views.messages(
         caller.tenant,
@@ -69,7 +69,7 @@ def list_messages(
     middlewares=unaudited(CONVERSATION),
 )
 def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:
-    """The same `client_id` again is the same message, and changes nothing."""
+    """Repeating a `client_id` returns the existing message (idempotent)."""
     caller = router.caller
     posted = services().posting.post(
         NewMessage(
@@ -92,7 +92,7 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
     middlewares=unaudited(CONVERSATION),
 )
 def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
-    """The mark never moves back, and never past the last message."""
+    """The watermark never moves back, and never past the last message."""
     caller = router.caller
     own = services().views.read(caller.tenant, caller.user_id, chat_id, receipt.seq)
     return ReadState(seen_seq=own.membership.seen_seq, unread=own.unread)
@@ -107,7 +107,7 @@ def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     middlewares=unaudited(CONVERSATION),
 )
 def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
-    """One agent, or all of them in the order of their ids, each after the one before has ended.
+    """All agents respond in the order of their ids, each after the previous run has ended.
 
     `error` and `trigger.traced_to` are null here: they are for operators.
     """

@@ -31,7 +31,7 @@ ErasureId = Annotated[str, Path(min_length=1, max_length=128)]
     middlewares=deletes("user"),
 )
 def erase_user(user_id: UserId) -> ErasureResource:
-    """Begins at once and takes a good quarter of an hour; while it is at work, asking is free."""
+    """The erasure starts at once and takes over 15 minutes. Repeating a request is harmless."""
     caller = router.caller
     return ErasureResource.of(
         services().erasures.request(caller.tenant, user_id, by=caller.user_id)
@@ -46,7 +46,7 @@ def erase_user(user_id: UserId) -> ErasureResource:
     middlewares=reads("erasure"),
 )
 def get_erasure(erasure_id: ErasureId) -> ErasureResource:
-    """Once it is done, this stays as its record: ids and numbers, nothing of the person's."""
+    """A finished erasure stays as a record of ids and numbers, without data of the user."""
     return ErasureResource.of(services().erasures.get(router.caller.tenant, erasure_id))
 
 
@@ -58,7 +58,7 @@ def get_erasure(erasure_id: ErasureId) -> ErasureResource:
     middlewares=reads("export"),
 )
 def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
-    """One JSON document, in pages of what an answer holds; a page may be short."""
+    """The export comes in pages of one JSON document; a page may be short."""
     page = services().exports.page(router.caller.tenant, user_id, cursor=cursor)
     return ExportResource(
         user=UserResource.of(page.user),

@@ -28,7 +28,7 @@ InChat = Annotated[
 def list_runs(
     agent_id: AgentId, day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> RunPage:
-    """Without prompts and steps; those are shown one run at a time."""
+    """The list omits prompts and steps; get a single run to read them."""
     page = services().run_views.of_agent(
         router.caller.tenant, agent_id, day=day, limit=limit, cursor=cursor
     )
@@ -43,7 +43,7 @@ def list_runs(
     middlewares=reads("context"),
 )
 def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
-    """As if somebody asked it to respond at this moment; nothing is sent, and nothing changes."""
+    """The preview equals the prompt of a run that is started now. Nothing is sent or changed."""
     return ContextResource.of(services().preview.show(router.caller.tenant, agent_id, chat_id))
 
 
@@ -55,6 +55,6 @@ def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
     middlewares=reads("run"),
 )
 def get_run(run_id: RunId) -> RunResource:
-    """With its newest prompt, section by section, and every step."""
+    """The run includes its newest prompt, section by section, and all steps."""
     view = services().run_views.get(router.caller.tenant, run_id)
     return RunResource.of(view.run, steps=view.steps, prompt=view.prompt)

@@ -32,7 +32,7 @@ ServiceId = Annotated[EntityId, Path(description="The id of a service.")]
     middlewares=creates("service"),
 )
 def create_service(new: NewService) -> ServiceWithSecret:
-    """The secret is shown this once; deliveries go to `/webhooks/services/<id>`."""
+    """The secret is shown only once. Webhooks go to `/webhooks/services/<id>`."""
     service = services().sources.create(router.caller.tenant, new)
     return ServiceWithSecret.of(service)
 
@@ -45,7 +45,7 @@ def create_service(new: NewService) -> ServiceWithSecret:
     middlewares=reads("service"),
 )
 def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ServicePage:
-    """Each with the agents that it wakes."""
+    """Each service names the agents whose runs it starts."""
     page = services().sources.list(router.caller.tenant, limit=limit, cursor=cursor)
     return ServicePage(
         items=tuple(map(ServiceResource.of, page.items)), next_cursor=page.next_cursor
@@ -60,7 +60,7 @@ def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Ser
     middlewares=reads("service"),
 )
 def get_service(service_id: ServiceId) -> ServiceResource:
-    """Without its secret."""
+    """The response contains no secret."""
     return ServiceResource.of(services().sources.get(router.caller.tenant, service_id))
 
 
@@ -72,7 +72,7 @@ def get_service(service_id: ServiceId) -> ServiceResource:
     middlewares=changes("service"),
 )
 def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResource:
-    """Its secret stays."""
+    """The secret stays unchanged."""
     return ServiceResource.of(services().sources.change(router.caller.tenant, service_id, change))
 
 
@@ -84,7 +84,7 @@ def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResou
     middlewares=changes("service"),
 )
 def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
-    """It is shown this once, and the old one counts no more."""
+    """The new secret is shown only once. The old one becomes invalid."""
     return ServiceWithSecret.of(services().sources.rotate(router.caller.tenant, service_id))
 
 
@@ -97,6 +97,6 @@ def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
     middlewares=deletes("service"),
 )
 def delete_service(service_id: ServiceId) -> Response[None]:
-    """Its deliveries are refused from now on."""
+    """Later webhooks of the service are refused."""
     services().sources.delete(router.caller.tenant, service_id)
     return no_content()

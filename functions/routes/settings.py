@@ -17,7 +17,7 @@ router = ApiRouter()
     middlewares=reads("settings"),
 )
 def get_settings() -> SettingsResource:
-    """What is null is left to the deployment; agents and lines may have their own."""
+    """Null means the deployment's setting. Agents and lines may have their own settings."""
     return _shown(services().tenant_settings.get(router.caller.tenant))
 
 
@@ -29,7 +29,7 @@ def get_settings() -> SettingsResource:
     middlewares=changes("settings"),
 )
 def change_settings(change: TenantOverridesChange) -> SettingsResource:
-    """What is left out stays; what is null is left to the deployment again."""
+    """Omitted settings stay unchanged; null resets a setting to the deployment's."""
     return _shown(services().tenant_settings.change(router.caller.tenant, change))
 
 

@@ -25,7 +25,7 @@ Named = Annotated[SkillName, Path(description="The name of a skill.")]
     middlewares=creates("skill", made="name"),
 )
 def create_skill(new: NewSkill) -> SkillResource:
-    """A tenant has at most 100 of its own."""
+    """A tenant has at most 100 skills of its own."""
     head = SkillHead(**new.model_dump(exclude={"text"}))
     skill = services().skills.put(router.caller.tenant, head, new.text, only_new=True)
     return SkillResource.of(skill)
@@ -39,7 +39,7 @@ def create_skill(new: NewSkill) -> SkillResource:
     middlewares=reads("skill"),
 )
 def list_skills() -> SkillList:
-    """The tenant's own and those that come with Skein, without their texts."""
+    """Lists the tenant's skills and the shipped ones, without their texts."""
     listed = services().skills.list(router.caller.tenant)
     items = tuple(SkillLine.listed(each.head, shipped=each.shipped) for each in listed)
     return SkillList(items=items)
@@ -53,7 +53,7 @@ def list_skills() -> SkillList:
     middlewares=reads("skill"),
 )
 def get_skill(name: Named) -> SkillResource:
-    """The tenant's own, else the one that comes with Skein."""
+    """Returns the tenant's skill, or else the shipped one."""
     return SkillResource.of(services().skills.get(router.caller.tenant, name))
 
 
@@ -65,7 +65,7 @@ def get_skill(name: Named) -> SkillResource:
     middlewares=changes("skill"),
 )
 def put_skill(name: Named, new: SkillBody) -> SkillResource:
-    """It takes the place of the one of this name, that of one that comes with Skein included."""
+    """Replaces the skill of the same name, even a shipped one."""
     head = SkillHead(name=name, **new.model_dump(exclude={"text"}))
     return SkillResource.of(services().skills.put(router.caller.tenant, head, new.text))
 
@@ -79,6 +79,6 @@ def put_skill(name: Named, new: SkillBody) -> SkillResource:
     middlewares=deletes("skill"),
 )
 def delete_skill(name: Named) -> Response[None]:
-    """The one of this name that comes with Skein takes its place again."""
+    """A shipped skill of the same name becomes visible again."""
     services().skills.delete(router.caller.tenant, name)
     return no_content()

@@ -44,7 +44,7 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
     middlewares=creates("thread"),
 )
 def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
-    """It does not become the active one; as many as `SKEIN_MAX_OPEN_THREADS` may be open."""
+    """The thread does not become active. At most `SKEIN_MAX_OPEN_THREADS` may be open."""
     agent = services().agents.get(router.caller.tenant, agent_id)
     owner = Owner(tenant=agent.tenant, agent_id=agent.id)
     return ThreadResource.of(services().threads.create(owner, new.model_dump()), None)
@@ -66,7 +66,7 @@ def list_threads(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> ThreadPage:
-    """Those that anybody may be shown, unless a person or a chat is named."""
+    """Lists threads of the open scope unless a user or a chat is given."""
     reach = _reach(agent_id, user_id, chat_id)
     page = services().threads.list(reach, status=status, limit=limit, cursor=cursor)
     active = services().threads.active_id(reach)
@@ -84,7 +84,7 @@ def list_threads(
 def get_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> ThreadResource:
-    """Open or ended."""
+    """Open and ended threads are found."""
     reach = _reach(agent_id, user_id, chat_id)
     return ThreadResource.of(
         services().threads.get(reach, thread_id), services().threads.active_id(reach)
@@ -105,7 +105,7 @@ def change_thread(
     user_id: OfUser = None,
     chat_id: OfChat = None,
 ) -> ThreadResource:
-    """One that has ended stays as it is."""
+    """An ended thread cannot be changed."""
     reach = _reach(agent_id, user_id, chat_id)
     thread = services().threads.revise(reach, thread_id, change.given)
     return ThreadResource.of(thread, services().threads.active_id(reach))
@@ -122,7 +122,7 @@ def change_thread(
 def delete_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
-    """For good, as if it had never been begun; its documents stay."""
+    """Deletes the thread permanently. Its documents stay."""
     services().threads.delete(_reach(agent_id, user_id, chat_id), thread_id)
     return no_content()
 
@@ -137,7 +137,7 @@ def delete_thread(
 def export_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[str]:
-    """One line of JSON with `messages` and `tools`, as APIs for fine-tuning take them."""
+    """One line of JSON with `messages` and `tools`, in the format of fine-tuning APIs."""
     thread = services().threads.get(_reach(agent_id, user_id, chat_id), thread_id)
     return Response(200, JSON_LINES, f"{services().training.unit(thread)}\n")
 
@@ -150,7 +150,7 @@ def export_thread(
     middlewares=changes("thread"),
 )
 def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInChatResource:
-    """The agent's runs that are triggered there begin with it, whatever it is at elsewhere."""
+    """Runs that are triggered in the chat begin with this thread."""
     wanted = pinning.pinned_thread_id
     membership = services().pins.pin(router.caller.tenant, chat_id, agent_id, wanted)
     return AgentInChatResource.of(membership)
@@ -164,7 +164,7 @@ def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInC
     middlewares=reads("member"),
 )
 def get_agent_in_chat(chat_id: ChatId, agent_id: AgentId) -> AgentInChatResource:
-    """What it has seen, its own note on the chat, and the thread that is pinned."""
+    """Shows the SEEN watermark, the agent summary and the pinned thread."""
     return AgentInChatResource.of(
         services().pins.membership(router.caller.tenant, chat_id, agent_id)
     )

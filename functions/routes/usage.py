@@ -16,5 +16,5 @@ router = ApiRouter()
     middlewares=reads("usage"),
 )
 def get_usage(day: Day = None) -> UsageResource:
-    """All answers of models: to people, for summaries and for memories. Each run has its own."""
+    """Counts all model answers: in runs, for summaries and for memories."""
     return UsageResource.of(services().usage.of_day(router.caller.tenant, day))

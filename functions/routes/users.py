@@ -25,7 +25,7 @@ OwnNumber = Annotated[Phone, Path(description="A number with its country code: +
     middlewares=creates("user"),
 )
 def create_user(new: NewUser) -> UserResource:
-    """With the `sub` of their sign-in as the id, if they have one."""
+    """The id is the `sub` of the user's token, if given."""
     return UserResource.of(services().users.create(router.caller.tenant, new))
 
 
@@ -37,7 +37,7 @@ def create_user(new: NewUser) -> UserResource:
     middlewares=reads("user"),
 )
 def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPage:
-    """Those who were seen only by phone, too."""
+    """The list includes callers."""
     page = services().users.list(router.caller.tenant, limit=limit, cursor=cursor)
     return UserPage(items=tuple(map(UserResource.of, page.items)), next_cursor=page.next_cursor)
 
@@ -50,7 +50,7 @@ def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPa
     middlewares=reads("user"),
 )
 def get_user(user_id: UserId) -> UserResource:
-    """As they are on record."""
+    """Returns the stored record."""
     return UserResource.of(services().users.get(router.caller.tenant, user_id))
 
 
@@ -62,7 +62,7 @@ def get_user(user_id: UserId) -> UserResource:
     middlewares=changes("user"),
 )
 def change_user(user_id: UserId, change: UserChange) -> UserResource:
-    """Numbers that are left out of `phones` are theirs no more."""
+    """Numbers that are omitted from `phones` are unlinked."""
     return UserResource.of(services().users.change(router.caller.tenant, user_id, change))
 
 
@@ -74,7 +74,7 @@ def change_user(user_id: UserId, change: UserChange) -> UserResource:
     middlewares=changes("number"),
 )
 def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
-    """Whoever was known by this number alone becomes one with the person, chats included."""
+    """A caller with this number is merged into the user, with all chats."""
     return UserResource.of(services().numbers.link(router.caller.tenant, user_id, phone))
 
 
@@ -87,6 +87,6 @@ def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
     middlewares=deletes("number"),
 )
 def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
-    """Their chats stay theirs; whoever texts from the number next begins afresh."""
+    """The user keeps their chats. The next SMS from the number creates a new caller."""
     services().numbers.unlink(router.caller.tenant, user_id, phone)
     return no_content()

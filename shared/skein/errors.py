@@ -146,7 +146,7 @@ class Unreachable(Unavailable):
 
 
 class KeyRefused(Unavailable):
-    """An outside service refuses the API key, or there is no key; the operator must act."""
+    """An API key is refused or missing; the operator must act."""
 
 
 class ModelUnknown(Unavailable):

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class Crashed(SkeinError):
-    """An invocation failed because of a bug; names the error and its place, not its message."""
+    """An invocation failed because of a bug; names the error's type and place."""
 
 
 class Lines(LambdaPowertoolsFormatter):
@@ -92,7 +92,10 @@ def logged(handler: Handler[Answer]) -> Handler[Answer]:
 
 
 def _request_id(event: dict[str, Any]) -> str | None:
-    """Return the gateway's request id, which is also in its access log; None for other events."""
+    """Return the gateway's request id; None for events without one.
+
+    The request id is also in the gateway's access log.
+    """
     request = event.get("requestContext")
     found = request.get("requestId") if isinstance(request, dict) else None
     return str(found) if found else None

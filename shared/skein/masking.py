@@ -28,7 +28,7 @@ def _ends(found: re.Match[str]) -> str:
 
 
 def in_our_words(error: BaseException) -> str:
-    """Describe an error for logs: its type, and its message if the error is Skein's own.
+    """Describe an error for logs: type, place, and Skein's own messages.
 
     The message of any other error may quote the value that caused the error, which may be a
     person's words. Such an error is described by its type and place only. So is a `ToolError`,

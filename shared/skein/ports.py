@@ -59,7 +59,9 @@ class Table(Protocol):
         ...
 
     def query(self, query: Query) -> Page:
-        """Read a page of a partition; an index returns `pk`, `sk` and the index keys only.
+        """Read a page of a partition; an index returns keys only.
+
+        A page of an index has `pk`, `sk` and the index keys only.
 
         Reads of the table are strongly consistent, reads of an index eventually.
         """

@@ -20,7 +20,7 @@ class BadSettings(SkeinError):
 
 
 def _listed(value: object) -> object:
-    """Split the value of an environment variable at its commas; leave other values as they are."""
+    """Split the value of an environment variable at commas."""
     return tuple(value.split(",")) if isinstance(value, str) else value
 
 

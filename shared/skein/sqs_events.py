@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 def process(
     event: dict[str, Any], context: LambdaContext, job_type: type[J], handle: Callable[[J], None]
 ) -> PartialItemFailureResponse:
-    """Handle each message of an SQS event as a job, and report the messages that failed.
+    """Handle each SQS message as a job, and report those that failed.
 
     A message that is not a valid `job_type` fails like a message whose handling raised an error:
     SQS redelivers it until it moves to the dead-letter queue. The other messages of the batch are

@@ -94,7 +94,7 @@ def spelled_key(key: Key) -> dict[str, AttributeValue]:
 
 
 def request_for(write: Write, table_name: str) -> Request:
-    """Return the request of one write, for a single call or as part of a transaction."""
+    """Return the request of one write, alone or in a transaction."""
     expression = Expression()
     request: Request = {"TableName": table_name}
     match write:

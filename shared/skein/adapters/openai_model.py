@@ -111,7 +111,7 @@ class OpenAIModel:
             raise Unavailable("the model's answer has an unexpected form") from error
 
     def close(self) -> None:
-        """Give up the connection after the calls in flight; the next call opens a new one."""
+        """Give up the connection after the current calls; the next call reconnects."""
         with self._lock:
             if self._connection is not None:
                 self._give_up(self._connection)
@@ -329,7 +329,7 @@ def _usage(told: CompletionUsage | None) -> TokenUsage:
 
 
 def _count(tokens: object) -> int:
-    """Return a token count; 0 if the provider gives none, since the answer is still valid."""
+    """Return a token count; 0 if the provider gives none."""
     return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 

@@ -1,4 +1,4 @@
-"""Checks of requests against the rules of AWS, shared by all adapters, before they are sent.
+"""Checks of requests against the rules of AWS, shared by all adapters.
 
 A failed check is a bug in our own code, hence a `ValueError`. Item sizes depend on people's
 messages, so they are not checked here.

@@ -1,4 +1,4 @@
-"""Secrets in AWS Secrets Manager, cached for a few minutes so that webhooks rarely read them."""
+"""Secrets in AWS Secrets Manager, cached for a few minutes."""
 
 import json
 import threading

@@ -1,1 +1,1 @@
-"""What happens: each service is one capability, built from ports."""
+"""The capabilities of Skein, as services that are built from ports."""

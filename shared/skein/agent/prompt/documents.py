@@ -68,7 +68,7 @@ def named(name: str) -> str:
 def global_documents(
     shown: Sequence[ShownDocument], limit: int, counter: TokenCounter
 ) -> Section | None:
-    """Render the pinned documents, whatever the active thread; None if there are none."""
+    """Render the pinned documents; None if there are none."""
     if not shown:
         return None
     own = [each for each in shown if not each.of_chat]

@@ -16,7 +16,7 @@ def skills(
     """Render the skills that fit, in their order, and the others by name.
 
     Args:
-        chosen: The selected skills. `core` is shown in full whatever the limit.
+        chosen: The selected skills. `core` is always shown in full.
         limit: The token limit of the section.
         counter: The exact token counter.
         may_read: Whether the agent can read the others with `read_skill`.

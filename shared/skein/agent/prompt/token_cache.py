@@ -53,7 +53,7 @@ class RememberedTokens:
         return text[: self._measured(text, tokens)]
 
     def _digest(self, text: str, cut: int) -> bytes:
-        """Return the cache's key: 16 bytes that depend on the text, the cut and the encoding."""
+        """Return the cache's key: a 16-byte digest of text, cut and encoding."""
         return blake2b(
             text.encode(errors="surrogatepass"),
             digest_size=DIGEST_BYTES,

@@ -1,4 +1,4 @@
-"""The history of the active chat: which messages a prompt shows, and what sums up the rest."""
+"""The history of the active chat: its shown messages and the summary of the rest."""
 
 from dataclasses import dataclass
 

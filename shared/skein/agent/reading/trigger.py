@@ -12,7 +12,7 @@ from skein.services.chat_state.audience import destination_of
 
 @dataclass(frozen=True, slots=True)
 class ShownTrigger:
-    """The reason for a run, as far as it may be shown to the readers of the active chat.
+    """The trigger of a run, as far as readers of the active chat may know.
 
     Attributes:
         home: The chat in which the run was triggered, if the trigger may be shown.

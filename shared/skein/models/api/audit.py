@@ -8,7 +8,7 @@ from skein.models.privacy.audit import AuditEntry, AuditKind, AuditScope, AuditV
 
 
 class AuditResource(Resource):
-    """One entry of the audit log: an access to data of a person or an agent."""
+    """One audited access to data of a person or an agent."""
 
     id: str
     at: Instant

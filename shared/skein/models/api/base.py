@@ -282,7 +282,7 @@ class MessageResource(Resource):
 
     @classmethod
     def of(cls, message: Message) -> Self:
-        """Build the resource of a message, as the members of its chat may see it.
+        """Build the resource of a message, as members of its chat may see it.
 
         A run id contains the id of the run's home, and an agent's stored `client_id` contains the
         run id. Both could reveal a private chat in which the agent was asked to post the message.

@@ -11,7 +11,7 @@ from skein.models.memory.memory import MadeBy, Memory, MemoryKind, MemoryText
 
 
 class NewMemory(Request):
-    """A new open memory of an agent: the agent may disclose it to everyone in the tenant."""
+    """A new open memory, which the agent may disclose to everyone in the tenant."""
 
     kind: MemoryKind
     text: MemoryText

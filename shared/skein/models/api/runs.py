@@ -86,7 +86,7 @@ class RunResource(Resource):
 
     @classmethod
     def for_members(cls, run: Run) -> Self:
-        """Build the resource of a run of a chat, as the members of the chat may see it.
+        """Build the resource of a run, as members of its chat may see it.
 
         `error` and `traced_to` are omitted: `error` can name a run of another chat, and `traced_to`
         a person who is not a member.

@@ -164,7 +164,10 @@ class Chat(Stored):
         return Audience(open=False, people=tuple(people))
 
     def as_now(self, message: "Message") -> "Message":
-        """Return a message with its sender's current id and name; the stored item keeps the old."""
+        """Return a message with its sender's current id and name.
+
+        The stored item keeps the old name.
+        """
         sender = message.sender
         now = self.formerly.get(sender.id) if sender.kind == "user" else None
         if now is None:

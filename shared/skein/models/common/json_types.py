@@ -1,4 +1,4 @@
-"""Exact types of request bodies and tool arguments: a text is no number, `false` is no zero.
+"""Exact types of request bodies and tool arguments, without conversions.
 
 Left to itself pydantic takes `"5"` and `false` for numbers, and `0` for false. A client's mistake
 would then be stored as another value. So every number and truth value of a body or of a tool's

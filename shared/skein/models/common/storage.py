@@ -96,7 +96,7 @@ class Is:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """The attribute is present and less than the value (numbers, or text by its UTF-8 bytes)."""
+    """The attribute is present and less than the value (text: in UTF-8 order)."""
 
     attribute: str
     value: Any
@@ -150,13 +150,13 @@ def has_expired(item: Item, now: datetime) -> bool:
 
 
 def at_version(version: int) -> Condition:
-    """Return the optimistic lock for a version that was read; 0 means that no item exists."""
+    """Return the optimistic lock for a version; 0 means that no item exists."""
     return Is("version", version) if version else Missing()
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Write a whole item and replace an existing one; attributes that are `None` are left out."""
+    """Write a whole item, or replace it; attributes that are `None` are omitted."""
 
     key: Key
     item: Mapping[str, Any]
@@ -197,7 +197,7 @@ Write = Put | Update | Delete | Check
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A read of one partition of the table or of an index, in the order of the sort keys.
+    """A read of one partition of the table or an index, ordered by sort key.
 
     Attributes:
         pk: The partition.

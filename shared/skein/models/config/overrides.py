@@ -278,7 +278,10 @@ class TenantSettings(Stored):
 
 
 class StackSettings(Stored):
-    """One copy of the stack's settings; all copies are the same, and each reader takes one."""
+    """One copy of the stack's settings; all copies are equal.
+
+    Each reader reads one of the copies.
+    """
 
     copy_number: int
     settings: StackOverrides = StackOverrides()

@@ -60,5 +60,5 @@ class PhoneChat(Stored):
 
 
 def caller_name(phone: str) -> str:
-    """Return the name of a caller: "Caller" and the last four digits of the phone number."""
+    """Return a caller's name: "Caller" and the last four digits of the number."""
     return f"Caller {phone[-4:]}"

@@ -69,7 +69,7 @@ class User(Stored):
 
 
 class Merge(Stored):
-    """The merge of one user into another, kept until all items of the first have moved."""
+    """The merge of one user into another, stored until all items have moved."""
 
     tenant: Tenant
     id: Identifier

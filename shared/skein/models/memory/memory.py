@@ -130,7 +130,9 @@ _JOURNAL, _CORE, _CONSTITUTIONAL = "1", "2", "3"
 
 
 def touched(tenant: str, agent_id: str, scope: str | None) -> Update:
-    """Return the write that raises a partition's revision; part of every change to an agent's item.
+    """Return the write that raises a partition's revision.
+
+    Every change to an agent's item includes this write.
 
     Caches compare the revision to know whether their copy of the partition is current.
     """

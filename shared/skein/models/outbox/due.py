@@ -1,4 +1,4 @@
-"""Due pointers: the attributes by which the due index (gsi2) finds an item at its time.
+"""Due pointers: the attributes by which the due index (gsi2) finds items.
 
 An item has at most one due pointer. The index only points to items: a reader of the index must read
 the item itself to decide. The index is sharded to spread its load over partitions.
@@ -41,7 +41,7 @@ def still_due(item: Item) -> Condition:
 
 
 def moved_pointer(item: Item, key: Key) -> dict[str, Any]:
-    """Return the due pointer of an item after its move to `key`, at the same time."""
+    """Return the due pointer of an item after its move to `key`."""
     kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
     at = datetime.fromisoformat(str(item["gsi2sk"]).split("#", 1)[0])
     return due_pointer(kind, key, at)

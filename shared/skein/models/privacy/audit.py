@@ -1,4 +1,4 @@
-"""Entries of the audit log: one per call that reads or changes data, immutable, by day."""
+"""Entries of the audit log: one immutable entry per audited call, by day."""
 
 from datetime import date, datetime
 from typing import Annotated, Literal
@@ -68,7 +68,7 @@ class AuditEntry(Stored):
 
     @staticmethod
     def key_of(tenant: str, at: datetime, entry_id: str) -> Key:
-        """Return the key of an entry made at `at` (UTC); keys of a day sort by time."""
+        """Return the key of an entry at time `at` (UTC); keys sort by time."""
         return Key(AuditEntry.partition(tenant, at), f"{rfc3339(at)}#{entry_id}")
 
     @property

@@ -38,7 +38,7 @@ class Rate(NamedTuple):
         return max(full_at or now, now) + self.window * taken / self.size
 
     def used(self, full_at: datetime | None, now: datetime) -> float:
-        """Return how much of the bucket is used; more than `size` if the bucket is overdrawn."""
+        """Return the used part of the bucket; over `size` if it is overdrawn."""
         return self.size * (max((full_at or now) - now, timedelta(0)) / self.window)
 
     def waiting(self, full_at: datetime | None, wanted: int, now: datetime) -> timedelta:
@@ -49,7 +49,7 @@ class Rate(NamedTuple):
 
 
 class Over(Value):
-    """The state of a person on SMS who exceeded a limit and gets a single notice.
+    """The state of a person who exceeded a limit and gets one notice.
 
     Attributes:
         since: When the person exceeded the limit; the idempotency key of the notice.

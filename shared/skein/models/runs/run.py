@@ -226,7 +226,7 @@ class Run(Stored):
         return due_pointer("run", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:
-        """Return the run as table attributes, with its due pointer and its `gsi1` keys by day."""
+        """Return the run as table attributes, with due pointer and index keys."""
         return (
             self.attributes()
             | self.due(due_at)

@@ -194,7 +194,7 @@ class Step(Stored):
 
     @property
     def prompt_room(self) -> int:
-        """How many bytes of prompt fit in the step's item beside the answer and the results."""
+        """The bytes left for the prompt in the step's item."""
         answer = _size_of(self.model_copy(update={"prompt": None}).to_item())
         results = len(self.tool_calls) * RESULT_FRAME_BYTES
         results += MAX_RESULT_BYTES if self.tool_calls else 0

@@ -75,7 +75,7 @@ class Trigger(Value):
 
     @property
     def names_chat(self) -> str | None:
-        """The chat that a service's webhook or an operator's plan names; None if none is named."""
+        """The chat that a webhook or an operator's plan names, if any."""
         if self.service is not None:
             return self.service.chat_id
         return self.plan.chat_id if self.plan is not None and self.traced_to is None else None

@@ -86,7 +86,9 @@ class Folder(Value):
 
     @property
     def pins_key(self) -> Key:
-        """The key of the list of an agent's pinned documents; the chat item lists a chat's.
+        """The key of the list of an agent's pinned documents.
+
+        The pinned documents of a chat are listed on the chat's item.
 
         The query that reads an agent's goals, live runs and plans reads this item, too.
         """
@@ -141,7 +143,7 @@ class Document(Stored):
 
     @staticmethod
     def id_of(name: str) -> str:
-        """Return the id of a name, the same in all folders; an id stays as it is."""
+        """Return the document id of a name; an id is returned unchanged."""
         if ID_PATTERN.fullmatch(name):
             return name
         return f"doc_{hashlib.sha256(name.strip().encode(errors='surrogatepass')).hexdigest()[:26]}"
@@ -186,12 +188,12 @@ class PinnedDocuments(Stored):
 
     @classmethod
     def from_optional(cls, item: Item | None) -> Self:
-        """Return the list of pinned documents of an item; an empty list if there is no item."""
+        """Return the list of pinned documents of an item, or an empty list."""
         return cls() if item is None else cls.from_item(item)
 
 
 class Renamed(Stored):
-    """The note that a document was renamed; kept until the lists that name it are updated.
+    """The record of a renamed document, stored until lists of documents are updated.
 
     Attributes:
         old: The document's old name.

@@ -74,7 +74,7 @@ class Skill(Stored):
 
 
 class SkillCatalog(Stored):
-    """The heads of all skills of a tenant, from which prompts choose skills without a query.
+    """The heads of a tenant's skills, from which prompts choose without a query.
 
     Attributes:
         heads: The heads, sorted by name.

@@ -136,12 +136,12 @@ class ThreadIndex(Stored):
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None) -> Key:
-        """Return the key of a thread index; the query that reads goals and plans reads it, too."""
+        """Return the key of a thread index, in the partition of goals and plans."""
         return Key(owned_partition(tenant, agent_id, scope), OPEN_THREADS)
 
     @classmethod
     def from_optional(cls, item: Item | None) -> Self:
-        """Return the thread index of an item; an empty thread index if there is no item."""
+        """Return the thread index of an item, or an empty one."""
         return cls() if item is None else cls.from_item(item)
 
     def find(self, thread_id: str | None) -> Thread | None:

@@ -244,6 +244,6 @@ class ChatViews:
 def _just_above(row: Item) -> str:
     """Return a sort key right above `row`, after which a window begins.
 
-    The window begins with `row`, whichever rows are added above later.
+    The window begins with `row`, even if rows are added above later.
     """
     return f"{row['gsi1sk']}~"

@@ -40,7 +40,10 @@ Sized = TypeVar("Sized", bound=BaseModel)
 
 
 class Cursor(Value):
-    """The position where the next page of a list starts; each list accepts only its own."""
+    """The position where the next page of one list starts.
+
+    A list accepts only its own cursors.
+    """
 
     def encode(self) -> str:
         """Encode the cursor for clients as base64url without padding."""
@@ -296,7 +299,7 @@ def list_by_status(
     limit: int,
     cursor: str | None,
 ) -> Listing[Ending]:
-    """List a page of an agent's goals or plans in one scope, by id, active ones first.
+    """List a page of an agent's goals or plans, active ones first.
 
     Args:
         table: The table to read.

@@ -81,7 +81,7 @@ def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
     Args:
         plan: The plan as it was when due.
         now: The present.
-        least: The minimum time between two firings, whatever the cron expression says. A tick may
+        least: The minimum time between two firings, for any cron expression. A tick may
             be late by `TICK_SLACK` without the plan missing its next time.
     """
     if plan.cron is None:

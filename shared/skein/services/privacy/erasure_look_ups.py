@@ -1,4 +1,4 @@
-"""Look-up erasure: items that lead from a phone number, an id or a `client_id` to the person."""
+"""Look-up erasure: items that lead from an identifier to the person."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -228,7 +228,7 @@ class Apologies:
 
 
 def _may_be_told(member: Membership) -> bool:
-    """Return whether a member is a person who reads the chat and has not sent STOP."""
+    """Return whether a member is a person who can get a notice."""
     if not member.active or member.member.kind != "user":
         return False
     return member.sms is None or member.sms_opted_out_at is None

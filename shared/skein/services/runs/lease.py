@@ -1,4 +1,4 @@
-"""Leases of runs: claim a run for a worker, and give it back before it ends.
+"""Leases of runs: claim a run for a worker, and release it early.
 
 A claim holds until its lease ends. A worker gives a run back early to retry or defer it, or to hand
 it to the next invocation. Every write of a worker is conditional on the fencing token of its claim.
