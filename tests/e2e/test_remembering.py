@@ -23,9 +23,7 @@ def say(client: Client, chat: str, text: str) -> None:
     client.ok("POST", f"/v1/chats/{chat}/messages", message, token=client.token("usr_husam"))
 
 
-def test_consolidation_of_idle_chat_happens_once(
-    start: StartStack, model: ScriptedOpenAI
-) -> None:
+def test_consolidation_of_idle_chat_happens_once(start: StartStack, model: ScriptedOpenAI) -> None:
     client = start(consolidation_idle_seconds=IDLE_SECONDS)
     chat, agent = group(client)
     model.memories.append(json.dumps({"journal": ["Late"], "core": ["Husam leads sales."]}))
