@@ -78,7 +78,7 @@ def facts(template: Template) -> Cells:
             for name, what in WORKERS.items()
         ),
         ["jobs an invocation takes", _batches(template), "`BatchSize` in `template.yaml`"],
-        ["shards of each kind of due mark", f"{DUE_SHARDS}", "`DUE_SHARDS`"],
+        ["shards of each kind of due pointer", f"{DUE_SHARDS}", "`DUE_SHARDS`"],
         ["counters of a tenant's usage of a day", f"{USAGE_SHARDS}", "`USAGE_SHARDS`"],
         ["parts of a tenant's limits, at most", f"{MAX_SHARDS}", "`MAX_SHARDS`"],
         ["ticks a minute; seconds of each; MB", _looks(tick), "`Tick` in `template.yaml`"],

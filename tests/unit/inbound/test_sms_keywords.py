@@ -11,7 +11,8 @@ def test_ordinary_words_are_for_the_agent(body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "keyword"), [("STOP", "stop"), ("START", "start"), ("HELP", "help"), ("stop", "stop")]
+    ("opt_out_type", "keyword"),
+    [("STOP", "stop"), ("START", "start"), ("HELP", "help"), ("stop", "stop")],
 )
 def test_opt_out_type_of_twilio_decides_the_keyword(opt_out_type: str, keyword: str) -> None:
     assert keyword_in("arr\u00eat", opt_out_type=opt_out_type, opted_out=False) == keyword
