@@ -225,4 +225,4 @@ class SkeinChat:
                 stand.app.upkeep.keep(upkeep)
         for summary in stand.queues.ready("summaries"):
             if isinstance(summary, SummaryJob):
-                stand.app.renewing.renew(summary)
+                stand.app.summary_renewal.renew(summary)

@@ -178,7 +178,7 @@ class Traffic:
                     stand.app.upkeep.keep(upkeep)
             for summary in set(_jobs(stand, "summaries", SummaryJob)):
                 with self._invoked(activity, stand, "SummaryWorker"):
-                    stand.app.renewing.renew(summary)
+                    stand.app.summary_renewal.renew(summary)
             activity.times += 1
         return activity
 

@@ -51,30 +51,30 @@ def _post(meter: Meter) -> None:
 def _renew_agent_summary(meter: Meter) -> None:
     world = spoken(10)
     with meter(world):
-        world.app.renewing.renew(NOTE)
+        world.app.summary_renewal.renew(NOTE)
 
 
 @patterns.named("renew a chat's summary")
 def _renew_chat_summary(meter: Meter) -> None:
     world = spoken(10)
     with meter(world):
-        world.app.renewing.renew(RECORD)
+        world.app.summary_renewal.renew(RECORD)
 
 
 @patterns.named("find a note within its cooldown")
 def _refuse_agent_summary(meter: Meter) -> None:
     world = spoken(10)
-    world.app.renewing.renew(NOTE)
+    world.app.summary_renewal.renew(NOTE)
     with meter(world):
-        world.app.renewing.renew(NOTE)
+        world.app.summary_renewal.renew(NOTE)
 
 
 @patterns.named("find a chat's summary within its cooldown")
 def _refuse_chat_summary(meter: Meter) -> None:
     world = spoken(10)
-    world.app.renewing.renew(RECORD)
+    world.app.summary_renewal.renew(RECORD)
     with meter(world):
-        world.app.renewing.renew(RECORD)
+        world.app.summary_renewal.renew(RECORD)
 
 
 @patterns.named("upkeep of a chat of two")

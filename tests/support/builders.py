@@ -171,7 +171,7 @@ class World:
             played += 1
         for summary in self.queues.ready("summaries"):
             assert isinstance(summary, SummaryJob)
-            self.app.renewing.renew(summary)
+            self.app.summary_renewal.renew(summary)
             played += 1
         for quiet in self.queues.ready("consolidations"):
             assert isinstance(quiet, ConsolidationJob)

@@ -16,7 +16,7 @@ from skein.bootstrap.reflection_worker import build_reflection
 from skein.bootstrap.run_worker import RunWorker
 from skein.bootstrap.sms_delivery import build_sms_sender
 from skein.bootstrap.sms_webhook import build_ingest
-from skein.bootstrap.summary_worker import build_renewing
+from skein.bootstrap.summary_worker import build_summary_renewal
 from skein.bootstrap.tick import build_tick
 from skein.bootstrap.upkeep_worker import build_upkeep
 from skein.services.chats.post_message import Chats
@@ -32,7 +32,7 @@ from skein.services.replies.user_notices import Apologies
 from skein.services.runs.activations import Activations
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.lease import RunLeases
-from skein.services.summaries.renewing import Renewing
+from skein.services.summaries.renewal import SummaryRenewal
 from skein.services.summaries.upkeep import Upkeep
 from skein.settings import Settings
 
@@ -105,8 +105,8 @@ class AllServices(App, ApiServices):
         return self.get(build_upkeep)
 
     @property
-    def renewing(self) -> Renewing:
-        return self.get(build_renewing)
+    def summary_renewal(self) -> SummaryRenewal:
+        return self.get(build_summary_renewal)
 
     @property
     def consolidator(self) -> Consolidator:

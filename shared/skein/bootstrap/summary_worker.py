@@ -5,10 +5,10 @@ from skein.services.quotas.usage import Budget, UsageCounters
 from skein.services.summaries.agent_summary import AgentSummaries
 from skein.services.summaries.chat_summary import ChatSummaries
 from skein.services.summaries.model import Summarizer
-from skein.services.summaries.renewing import Renewing
+from skein.services.summaries.renewal import SummaryRenewal
 
 
-def build_renewing(ports: Ports) -> Renewing:
+def build_summary_renewal(ports: Ports) -> SummaryRenewal:
     """Build the service that renews agent summaries and chat summaries."""
     table, clock, metrics, settings = ports.table, ports.clock, ports.metrics, ports.settings
     summarizer = Summarizer(
@@ -18,7 +18,7 @@ def build_renewing(ports: Ports) -> Renewing:
         metrics=metrics,
         settings=settings,
     )
-    return Renewing(
+    return SummaryRenewal(
         agent_summaries=AgentSummaries(
             table=table, clock=clock, summarizer=summarizer, settings=settings
         ),

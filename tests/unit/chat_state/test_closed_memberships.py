@@ -130,7 +130,7 @@ def test_late_writers_make_no_open_membership_of_one_that_moved() -> None:
     world.chat(HUSAM, COACH, respond="manual")
     open_membership = world.membership(COACH)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
-    notes = world.app.renewing.agent_summaries
+    notes = world.app.summary_renewal.agent_summaries
     assert notes._change_state(open_membership, {"tried_seq": 1}) is None
     assert world.table.get(open_membership.key) is None
 

@@ -408,7 +408,7 @@ def test_a_summary_that_was_being_made_when_somebody_reset_is_not_kept() -> None
     world.post("fact-1", HUSAM)
     world.post("fact-2", HUSAM)
     world.model.summaries.appendleft(meanwhile)
-    world.app.renewing.renew(SummaryJob(tenant=TENANT, chat_id="chat_1"))
+    world.app.summary_renewal.renew(SummaryJob(tenant=TENANT, chat_id="chat_1"))
     assert _session(world).reset
     assert world.stored_chat().record is None
 

@@ -48,7 +48,7 @@ def test_summaries_over_the_budget_wait_for_the_next_day_and_are_then_made() -> 
         SummaryJob(tenant=TENANT, chat_id="chat_1"),
         SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=COACH.id),
     ):
-        world.app.renewing.renew(job)
+        world.app.summary_renewal.renew(job)
     assert not world.model.summary_requests
     assert world.metrics.counts["BackgroundOverBudget"] >= 2
     keep_up(world)

@@ -4,7 +4,7 @@ __all__ = [
     "agent_summary",
     "chat_summary",
     "model",
-    "renewing",
+    "renewal",
     "staleness",
     "upkeep",
 ]

@@ -9,7 +9,7 @@ from skein.services.summaries.chat_summary import ChatSummaries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renewing:
+class SummaryRenewal:
     """Worker that renews an agent summary, or the chat summary if no agent is named."""
 
     agent_summaries: AgentSummaries

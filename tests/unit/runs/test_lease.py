@@ -1,4 +1,4 @@
-"""The life of a run, and every race it can get into."""
+"""Claims of runs under a lease, their attempts and deferrals, and the races between workers."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from skein.errors import Ambiguous, LostLease, ModelRejected, Unavailable
-from skein.models.common.base import NamedMember
 from skein.models.common.storage import Update, Write
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import DayUsage
@@ -432,63 +431,3 @@ def test_an_answer_that_ends_within_a_character_is_recorded_like_any_other(
     [run] = world.runs()
     assert (run.status, run.attempts) == ("done", 1)
     assert world.texts()[1] in {"Half a smile: ?", "Hello!"}
-
-
-# ---------------------------------------------------------------------- respond now
-
-
-def test_everyone_responds_one_after_another_and_sees_the_answers_before() -> None:
-    world = _trio()
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
-    world.drain()
-    assert world.texts() == ["I am agt_a", "I am agt_b", "I am agt_c"]
-    seen_by_last = [message.content for message in world.model.requests[-1].messages]
-    assert "[B (agent)] I am agt_b" in seen_by_last
-
-
-def test_respond_now_joins_a_run_that_is_queued_already() -> None:
-    world = _trio()
-    world.post("@A please", HUSAM)
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
-    world.drain()
-    assert world.texts() == ["@A please", "I am agt_a", "I am agt_b", "I am agt_c"]
-
-
-def test_chain_continues_after_a_failed_run_and_an_agent_that_left() -> None:
-    world = _trio()
-    world.model.script.append(ModelRejected("no"))
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
-    world.table.write(Update(world.membership(bot("agt_b", "B")).key, set={"left_seq": 0}))
-    world.drain()
-    assert world.texts() == ["I am agt_c"]
-
-
-def test_a_chain_passes_over_an_agent_that_leaves_at_that_very_moment() -> None:
-    table = MeanwhileTable()
-    world = _trio(table)
-    leaves = bot("agt_b", "B").ref
-    table.before = (
-        "MEMBER#agent#agt_b",
-        lambda: world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, leaves),
-    )
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
-    world.drain()
-    assert world.texts() == ["I am agt_a", "I am agt_c"]
-    assert statuses(world.runs()) == ["done", "done"]
-
-
-def _trio(table: MeanwhileTable | None = None) -> World:
-    def answer(request: ModelRequest) -> str:
-        head = request.messages[0].content
-        return f"I am {head.split('id: ')[1].split()[0]}"
-
-    world = World(model=ScriptedModel.saying(default=answer))
-    if table is not None:
-        world = World(model=world.model, overrides={"table": table})
-        world.table = table
-    agents: list[NamedMember] = []
-    for name in ("A", "B", "C"):
-        agent = world.agent(f"agt_{name.lower()}", name)
-        agents.append(agent.as_member)
-    world.chat(HUSAM, *agents, respond="mention")
-    return world
