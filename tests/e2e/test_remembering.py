@@ -6,7 +6,8 @@ from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
 from tests.support.scripted_openai import ScriptedOpenAI
 
-IDLE_SECONDS = 1_800  # a short silence: the stack's clock costs work for each minute
+IDLE_SECONDS = 1_800  # a short silence: each minute of the stack's clock is work
+FINDER_SECONDS = 2 * 3_600  # chats become due at full hours, and the finder runs hourly
 
 
 def group(client: Client) -> tuple[str, str]:
@@ -30,13 +31,13 @@ def test_consolidation_of_idle_chat_happens_once(start: StartStack, model: Scrip
     say(client, chat, "The report is late")
     client.turn(IDLE_SECONDS / 2)
     assert not model.memory_calls
-    client.turn(IDLE_SECONDS)
+    client.turn(FINDER_SECONDS)
     [call] = model.memory_calls
     assert "The report is late" in call.body["messages"][1]["content"]
     admin = client.token("ops", "admin")
     [record] = client.ok("GET", f"/v1/chats/{chat}/consolidations", token=admin)["items"]
     assert (record["agent_id"], record["core"], record["journal"]) == (agent, 1, 1)
-    client.turn(2 * IDLE_SECONDS)
+    client.turn(FINDER_SECONDS)
     assert len(model.memory_calls) == 1
 
 
