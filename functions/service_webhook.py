@@ -10,7 +10,7 @@ from skein.bootstrap import app
 from skein.bootstrap.ports import load_adapters
 from skein.bootstrap.service_webhook import build_webhook_services
 from skein.errors import Invalid, SkeinError, TooLarge
-from skein.http import JSON_HEADERS, error_response
+from skein.http import JSON_HEADERS, webhook_error_response
 from skein.logs import logged
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 from webhooks.event import Webhook
@@ -35,7 +35,7 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
             )
         )
     except SkeinError as error:
-        return error_response(error)
+        return webhook_error_response(error, app().ports.metrics)
     return {"statusCode": 202, "headers": JSON_HEADERS, "body": json.dumps({"runs": run_ids})}
 
 

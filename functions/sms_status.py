@@ -8,7 +8,7 @@ from skein.bootstrap import app
 from skein.bootstrap.ports import load_adapters
 from skein.bootstrap.sms_delivery import build_sms_sender
 from skein.errors import SkeinError
-from skein.http import error_response
+from skein.http import webhook_error_response
 from skein.logs import logged
 from webhooks.event import Webhook
 from webhooks.twilio import signed_form, status_report
@@ -28,5 +28,5 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
         if report is not None:
             app().get(build_sms_sender).report(report)
     except SkeinError as error:
-        return error_response(error)
+        return webhook_error_response(error, app().ports.metrics)
     return HEARD

@@ -8,7 +8,7 @@ from skein.bootstrap import app
 from skein.bootstrap.ports import load_adapters
 from skein.bootstrap.sms_webhook import build_ingest
 from skein.errors import SkeinError
-from skein.http import error_response
+from skein.http import webhook_error_response
 from skein.logs import logged
 from webhooks.event import Webhook
 from webhooks.twilio import inbound_sms, signed_form
@@ -30,5 +30,5 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
         form = signed_form(webhook, app().ports.verifier, app().ports.settings.public_base_url)
         app().get(build_ingest).receive(inbound_sms(form))
     except SkeinError as error:
-        return error_response(error)
+        return webhook_error_response(error, app().ports.metrics)
     return NOTHING_TO_SAY

@@ -109,7 +109,7 @@ def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
 def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     """All agents respond in the order of their ids, each after the previous run has ended.
 
-    `error` and `trigger.traced_to` are null here: they are for operators.
+    `error`, the reasons and `trigger.traced_to` are empty here: they are for operators.
     """
     caller = router.caller
     services().limits.admit(caller.tenant, caller.user_id)

@@ -57,4 +57,5 @@ def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
 def get_run(run_id: RunId) -> RunResource:
     """The run includes its newest prompt, section by section, and all steps."""
     view = services().run_views.get(router.caller.tenant, run_id)
-    return RunResource.of(view.run, steps=view.steps, prompt=view.prompt)
+    run = view.run.model_copy(update={"reason": view.reason})
+    return RunResource.of(run, steps=view.steps, prompt=view.prompt)

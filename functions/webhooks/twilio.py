@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from skein.errors import Forbidden, Invalid, TooLarge
 from skein.models.common.base import Value
+from skein.models.common.reason import Reason
 from skein.models.delivery.sms import InboundSms, StatusReport, status_named
 from skein.ports import WebhookVerifier
 from webhooks.event import Webhook
@@ -37,12 +38,12 @@ def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> F
     """
     signature = webhook.headers.get("x-twilio-signature")
     if not signature:
-        raise Forbidden("the signature is missing")
+        raise Forbidden("the signature is missing", reason=Reason.WRONG_SIGNATURE)
     fields = _fields(webhook)
     query = f"?{webhook.query}" if webhook.query else ""
     url = f"{base_url.rstrip('/')}{webhook.path}{query}"
     if not verifier.verify(url=url, parameters=fields, signature=signature):
-        raise Forbidden("the signature is invalid")
+        raise Forbidden("the signature is invalid", reason=Reason.WRONG_SIGNATURE)
     return dict(reversed(fields))
 
 

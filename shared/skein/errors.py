@@ -45,15 +45,24 @@ class Rejected(SkeinError):
     Args:
         message: One sentence for the caller, without secrets and other people's data.
         details: Machine-readable details, JSON-ready.
+        reason: A value of `Reason` (`models/common/reason.py`), for logs and records; the caller
+            does not see it.
     """
 
     status: ClassVar[int] = 400
     code: ClassVar[str] = "invalid"
 
-    def __init__(self, message: str, *, details: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        reason: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.details: dict[str, Any] = dict(details or {})
+        self.reason = reason
 
 
 class Invalid(Rejected):
@@ -114,7 +123,11 @@ class RateLimited(Rejected):
     code = "rate_limited"
 
     def __init__(self, message: str, *, retry_after_seconds: int) -> None:
-        super().__init__(message, details={"retry_after_seconds": retry_after_seconds})
+        super().__init__(
+            message,
+            details={"retry_after_seconds": retry_after_seconds},
+            reason="rate_limited",
+        )
         self.retry_after_seconds = retry_after_seconds
 
 

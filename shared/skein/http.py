@@ -5,6 +5,8 @@ import logging
 from typing import Any
 
 from skein.errors import RateLimited, Rejected, SkeinError, Transient
+from skein.models.common.reason import Reason
+from skein.ports import Metrics
 
 logger = logging.getLogger(__name__)
 
@@ -23,10 +25,26 @@ def error_response(error: SkeinError) -> dict[str, Any]:
             answer["headers"] = {**JSON_HEADERS, "retry-after": str(error.retry_after_seconds)}
         return answer
     if isinstance(error, Transient):
-        logger.warning("request failed temporarily", exc_info=error)
+        logger.warning(
+            "request failed temporarily",
+            extra={"reason": Reason.SERVER_ERROR},
+            exc_info=error,
+        )
         return _response(503, "unavailable", "The request failed temporarily. Try again.", {})
-    logger.error("request failed", exc_info=error)
+    logger.error("request failed", extra={"reason": Reason.SERVER_ERROR}, exc_info=error)
     return _response(500, "internal", "An internal error occurred.", {})
+
+
+def webhook_error_response(error: SkeinError, metrics: Metrics) -> dict[str, Any]:
+    """Log and count the rejection of a webhook, and return its response.
+
+    Nobody reads the response of a rejected webhook, so the log and the metric have the reason.
+    """
+    if isinstance(error, Rejected):
+        reason = Reason(error.reason or Reason.MALFORMED_REQUEST)
+        logger.warning("request rejected", extra={"reason": reason, "http_status": error.status})
+        metrics.count("RequestsRejected", reason=reason)
+    return error_response(error)
 
 
 def _response(status: int, code: str, message: str, details: dict[str, Any]) -> dict[str, Any]:

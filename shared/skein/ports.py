@@ -179,6 +179,11 @@ class Secrets(Protocol):
 class Metrics(Protocol):
     """Counters for the operator."""
 
-    def count(self, name: str, value: float = 1, *, unit: str = "Count") -> None:
-        """Add `value` to a metric; `docs/operations.md` lists the names."""
+    def count(
+        self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None
+    ) -> None:
+        """Add `value` to a metric; `docs/operations.md` lists the names.
+
+        With a `reason`, the metric counts all of them together, and each reason apart.
+        """
         ...

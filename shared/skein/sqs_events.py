@@ -13,6 +13,7 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import Job
 
 J = TypeVar("J", bound=Job)
@@ -40,7 +41,8 @@ def process(
         except Exception:
             # The processor logs the error next, but without these ids.
             ids = job.model_dump(exclude={"v"})
-            logger.warning("job failed", extra={"queue": job.queue, **ids})
+            extra = {"queue": job.queue, "reason": Reason.JOB_FAILED, **ids}
+            logger.warning("job failed", extra=extra)
             raise
 
     return process_partial_response(

@@ -60,6 +60,7 @@ OTHERS = {
     "agent/training_export.py": "a completed thread, for operators",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
     "services/chats/views.py": "for people, in chats that they are in",
+    "services/chats/message_reasons.py": "ids, statuses and reasons, for operators",
     "services/chats/post_message.py": "the message that was posted before, for whoever posted it",
     "services/runs/claim.py": "the run that a worker is to carry on",
     "services/delivery/sender.py": "the text, for the phone it is meant for",

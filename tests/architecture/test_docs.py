@@ -19,6 +19,7 @@ from skein.models.chats import borrowed, chat, idempotency
 from skein.models.common import ownership
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef, Stored
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Key
 from skein.models.config import overrides
 from skein.models.delivery import delivery
@@ -245,9 +246,16 @@ def test_sections_of_prompts_stand_in_operations() -> None:
     assert {row[0].strip("`") for row in rows(table)} == made | {step.HISTORY}
 
 
-def test_states_of_runs_stand_in_operations() -> None:
-    table = rows(part(page("operations.md"), "### No answer at all"))
-    assert named(table) - {"SKEIN_MAX_CHAIN_DEPTH"} == set(get_args(run.RunStatus))
+def test_reasons_stand_in_operations_with_their_meaning() -> None:
+    documented = [(row[0], row[1]) for row in rows(part(page("operations.md"), "### Reasons"))]
+    assert documented == [(f"`{reason}`", reason.meaning) for reason in Reason]
+
+
+def test_each_reason_has_a_place_and_an_advice() -> None:
+    places = {"message", "run", "delivery", "derived", "log", "metric", "`TextsFromOwnLines`"}
+    for reason, _, place, advice in rows(part(page("operations.md"), "### Reasons")):
+        assert set(place.split(", ")) <= places, reason
+        assert advice, reason
 
 
 def test_marks_of_prompts_stand_in_the_life_of_a_run() -> None:

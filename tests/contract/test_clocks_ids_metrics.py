@@ -1,10 +1,12 @@
 """Time, ids and metrics: what stands in for them in tests keeps the same promises."""
 
+import json
 import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from skein.adapters.metrics import EmfMetrics
 from skein.adapters.system import SystemClock, UlidIds
 from skein.correlation import correlated, current
 from skein.errors import Unavailable
@@ -101,3 +103,24 @@ def test_metrics_add_up() -> None:
     metrics.count("Latency", 0.5, unit="Seconds")
     assert metrics.counts == {"Runs": 3, "Latency": 0.5}
     assert metrics.units == {"Runs": "Count", "Latency": "Seconds"}
+
+
+def test_metric_with_reasons_is_counted_in_all_and_by_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    memory, emf = MemoryMetrics(), EmfMetrics()
+    for metrics in (memory, emf):
+        metrics.count("Rejected", reason="unknown_line")
+        metrics.count("Rejected", reason="no_words")
+    assert memory.counts == {"Rejected": 2}
+    assert memory.reasons == {("Rejected", "unknown_line"): 1, ("Rejected", "no_words"): 1}
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    found = [
+        (line["_aws"]["CloudWatchMetrics"][0]["Dimensions"], line.get("reason")) for line in lines
+    ]
+    assert found == [
+        ([["service"]], None),
+        ([["service", "reason"]], "unknown_line"),
+        ([["service"]], None),
+        ([["service", "reason"]], "no_words"),
+    ]

@@ -127,15 +127,21 @@ class MemoryMetrics:
     Attributes:
         counts: The sum of each metric so far.
         units: The unit of each metric.
+        reasons: The sums of the metrics that have reasons, by metric and reason.
     """
 
     def __init__(self) -> None:
         self.counts: defaultdict[str, float] = defaultdict(float)
         self.units: dict[str, str] = {}
+        self.reasons: defaultdict[tuple[str, str], float] = defaultdict(float)
         self._lock = threading.Lock()
 
-    def count(self, name: str, value: float = 1, *, unit: str = "Count") -> None:
+    def count(
+        self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None
+    ) -> None:
         """See `skein.ports.Metrics`."""
         with self._lock:
             self.counts[name] += value
+            if reason is not None:
+                self.reasons[name, reason] += value
             self.units[name] = unit

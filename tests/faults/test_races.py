@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, LostLease
+from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run
 from skein.services.runs.claim import Claim
@@ -118,7 +119,7 @@ def test_a_worker_whose_successor_is_at_work_can_neither_end_nor_postpone_the_ru
     left = everything(world)
     attempts: list[Callable[[], None]] = [
         lambda: world.app.completion.end(slow, "done"),
-        lambda: world.app.leases.defer(slow, "late"),
+        lambda: world.app.leases.defer(slow, Reason.MODEL_UNAVAILABLE, "late"),
         lambda: world.app.leases.retry_later(slow, "late"),
         lambda: world.app.leases.continue_later(slow),
     ]

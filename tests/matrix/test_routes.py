@@ -18,6 +18,7 @@ PLAIN = {
     "GET /v1/lines/{phone}",
     "GET /v1/erasures/{erasure_id}",
     "GET /v1/agents/{agent_id}/runs",
+    "GET /v1/chats/{chat_id}/messages/{seq}/reasons",
 }
 # Calls that make what they name, in whichever tenant.
 MADE_BY_NAME = {"PUT /v1/skills/{name}"}
@@ -35,6 +36,7 @@ AFTERWARDS = {
     "GET /v1/chats/{chat_id}": 200,
     "DELETE /v1/chats/{chat_id}": 204,
     "GET /v1/chats/{chat_id}/messages": 200,
+    "GET /v1/chats/{chat_id}/messages/{seq}/reasons": 200,
     "POST /v1/chats/{chat_id}/read": 200,
     "GET /v1/chats/{chat_id}/agents/{agent_id}": 200,
     "GET /v1/chats/{chat_id}/consolidations": 200,

@@ -1,6 +1,7 @@
 """What agents own, and what operators see."""
 
 from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, UserChange
+from skein.models.chats.chat import SmsAddress
 from skein.models.common.ownership import Owner, Reach
 from skein.models.config.overrides import StackOverridesChange, TenantOverridesChange
 from skein.models.workspace.document import DocumentReach, Folder
@@ -14,6 +15,7 @@ from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import HUSAM, claimed, group
 from tests.support.builders import LINE, PHONE, TENANT, World
+from tests.support.sms import Texting
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")
 REACH = Reach(tenant=TENANT, agent_id="agt_a")
@@ -268,6 +270,17 @@ def _read_queued_run(meter: Meter) -> None:
     [run] = world.runs()
     with meter(world):
         world.app.run_views.get(TENANT, run.id)
+
+
+@patterns.named("read why a message has no answer")
+def _read_reasons(meter: Meter) -> None:
+    world = Texting()
+    world.post("Hi", HUSAM, sms=SmsAddress(line=LINE, phone=PHONE))
+    world.drain()
+    [delivery] = world.deliveries()
+    with meter(world):
+        found = world.app.reason_views.of_message(TENANT, "chat_1", 1)
+    assert [each.id for each in found.deliveries] == [delivery.id]
 
 
 @patterns.named("list an agent's runs of a day")

@@ -5,6 +5,7 @@ from skein.agent.reading.prefetch import prefetch_keys
 from skein.models.chats.chat import SmsAddress
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
 from skein.models.config.overrides import TenantOverrides
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import Held
@@ -216,7 +217,7 @@ def _postpone(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     with meter(world):
-        world.app.leases.defer(claim, "the model is down")
+        world.app.leases.defer(claim, Reason.MODEL_UNAVAILABLE, "the model is down")
 
 
 @patterns.named("tell a person on SMS that their answer is late")
@@ -236,7 +237,9 @@ def _stop(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     with meter(world):
-        world.app.completion.cancel(claim.run, error="stopped", guard=None)
+        world.app.completion.cancel(
+            claim.run, reason=Reason.STOPPED_BY_AGENT, error="stopped", guard=None
+        )
 
 
 @patterns.named("take a permit")

@@ -9,8 +9,17 @@ SERVICE = "skein"
 class EmfMetrics:
     """`Metrics` as log lines, one per metric, from which CloudWatch reads them."""
 
-    def count(self, name: str, value: float = 1, *, unit: str = "Count") -> None:
-        """Add `value` to a metric of the namespace `Skein`."""
-        metric = single_metric(name=name, unit=MetricUnit(unit), value=value, namespace=NAMESPACE)
-        with metric as line:
-            line.add_dimension(name="service", value=SERVICE)
+    def count(
+        self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None
+    ) -> None:
+        """Add `value` to a metric of the namespace `Skein`.
+
+        With a reason, `value` is also added to the metric with the dimension `reason`.
+        """
+        for dimensions in ({}, {"reason": reason}) if reason is not None else ({},):
+            metric = single_metric(
+                name=name, unit=MetricUnit(unit), value=value, namespace=NAMESPACE
+            )
+            with metric as line:
+                for dimension, of in {"service": SERVICE, **dimensions}.items():
+                    line.add_dimension(name=dimension, value=of)

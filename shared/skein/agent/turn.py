@@ -42,11 +42,12 @@ from skein.errors import (
 )
 from skein.masking import in_our_words
 from skein.models.chats.chat import Chat
+from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
-from skein.models.runs.run import MAX_STEPS, Run, Shown
+from skein.models.runs.run import MAX_STEPS, Run, RunStatus, Shown
 from skein.models.runs.step import Step
 from skein.ports import Clock, Table
-from skein.services.quotas.rate_limits import OverLimit
+from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
 from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.final_message import FinalMessages, all_one
@@ -57,6 +58,7 @@ from skein.services.runs.completion import RunCompletion
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.disclosure import check_readers
 from skein.services.runs.lease import RunLeases
+from skein.services.runs.reasons import reason_of_done
 from skein.settings import Settings
 
 LEASE_MARGIN = timedelta(seconds=2)  # by which the lease outlives the invocation
@@ -120,7 +122,10 @@ class Turns:
             except Exception as error:
                 self._settle(work, error)
         except LostLease:
-            logger.info("run taken over by another worker", extra={"run_id": job.run_id})
+            logger.info(
+                "run taken over by another worker",
+                extra={"run_id": job.run_id, "reason": Reason.TAKEN_OVER},
+            )
             if work is not None and work.permit and self.leases.is_over(work.claim):
                 self._release(work)
 
@@ -129,21 +134,29 @@ class Turns:
         claim, run_id = work.claim, work.run.id
         self._release(work)
         if isinstance(error, Busy):
-            self.leases.defer(claim, str(error), longest_seconds=BUSY_SECONDS)
+            reason = Reason.CONCURRENCY_LIMIT
+            self.leases.defer(claim, reason, str(error), longest_seconds=BUSY_SECONDS)
         elif isinstance(error, ModelDown):
-            logger.warning("run deferred", extra={"run_id": run_id, "why": str(error)})
+            extra = {"run_id": run_id, "why": str(error), "reason": error.reason}
+            logger.warning("run deferred", extra=extra)
             self.apologies.late(claim)
-            self.leases.defer(claim, str(error))
+            self.leases.defer(claim, error.reason, str(error))
         elif isinstance(error, OverLimit):
             self.notices.out_of_tokens(claim, error.refusal)
-            self.completion.end(claim, "canceled", error=f"over a limit: {error}")
-        elif isinstance(error, NotFound | Conflict | Forbidden):
-            self.completion.end(claim, "canceled", error=str(error))
-        elif isinstance(error, Rejected | ModelRejected):
-            self.completion.end(claim, "failed", error=str(error))
+            reason = reason_of_limit(error.refusal.what)
+            self.completion.end(claim, "canceled", reason=reason, error=f"over a limit: {error}")
+        elif isinstance(error, ModelRejected):
+            reason = Reason.MODEL_REJECTED
+            self.completion.end(claim, "failed", reason=reason, error=str(error))
+        elif isinstance(error, Rejected):
+            reason = Reason(error.reason or Reason.ANSWER_REJECTED)
+            gone = isinstance(error, NotFound | Conflict | Forbidden)
+            status: RunStatus = "canceled" if gone else "failed"
+            self.completion.end(claim, status, reason=reason, error=str(error))
         else:
             # A bug must not hold the agent's slot until the lease expires: log it, then retry.
-            logger.error("run attempt failed", extra={"run_id": run_id}, exc_info=error)
+            extra = {"run_id": run_id, "reason": Reason.ATTEMPT_FAILED}
+            logger.error("run attempt failed", extra=extra, exc_info=error)
             self.leases.retry_later(claim, in_our_words(error))
 
     def _carry_on_for_readers(self, work: Work, deadline: datetime, known: Known) -> None:
@@ -155,7 +168,12 @@ class Turns:
                 self._release(work)
                 work.claim = self.activations.rebuild(work.claim, work.sent)
                 if work.run.rebuilds > MAX_REBUILDS:
-                    self.completion.end(work.claim, "canceled", error=READERS_KEEP_CHANGING)
+                    self.completion.end(
+                        work.claim,
+                        "canceled",
+                        reason=Reason.READERS_CHANGED,
+                        error=READERS_KEEP_CHANGING,
+                    )
                     return
                 work.begin_again()
                 known = {}
@@ -202,7 +220,10 @@ class Turns:
         if work.over:
             return
         if work.ended:
-            self.completion.end(work.claim, "done")
+            by_agent = bool(steps) and ended_in(steps[-1])
+            silence = Reason.ENDED_BY_AGENT if by_agent else Reason.STEPS_USED_UP
+            reason = reason_of_done(work.run, silence)
+            self.completion.end(work.claim, "done", reason=reason)
             return
         self._carry_on(work, deadline, {})  # a reply was there already: start a new activation
 

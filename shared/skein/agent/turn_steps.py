@@ -16,8 +16,9 @@ from skein.agent.reading.trigger import current_seq
 from skein.agent.tools.base import Tool
 from skein.agent.tools.context import Work
 from skein.agent.tools.runs import end_run
-from skein.errors import Transient
+from skein.errors import KeyRefused, ModelUnknown, Transient
 from skein.models.chats.chat import MAX_TEXT
+from skein.models.common.reason import Reason
 from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.models.runs.recordable import MAX_ANSWER_BYTES, recordable_calls, recordable_text
 from skein.models.runs.run import Run, Shown
@@ -30,9 +31,23 @@ from skein.services.runs.claim import Claim
 from skein.services.workspace.thread_storage import run_link
 from skein.settings import Settings
 
+MODEL_REASONS: dict[type[Transient], Reason] = {
+    KeyRefused: Reason.MODEL_KEY_REFUSED,
+    ModelUnknown: Reason.MODEL_UNKNOWN,
+}
+
 
 class ModelDown(Transient):
-    """The model is out of reach, so the run is deferred."""
+    """The model is out of reach, so the run is deferred.
+
+    Args:
+        error: The error of the model's client.
+    """
+
+    def __init__(self, error: Transient) -> None:
+        super().__init__(str(error))
+        known = (why for kind, why in MODEL_REASONS.items() if isinstance(error, kind))
+        self.reason = next(known, Reason.MODEL_UNAVAILABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +91,7 @@ class Answers:
         try:
             answer = self.model.complete(request)
         except Transient as error:
-            raise ModelDown(str(error)) from error
+            raise ModelDown(error) from error
         n = work.run.steps_taken + 1
         text = recordable_text(answer.text, alone=not answer.tool_calls)
         return Step(
@@ -160,19 +175,23 @@ def fixed_step(run: Run, now: datetime) -> Step:
 SILENCE = "[silence]"
 
 
-def final_messages(claim: Claim, step: Step, reading: Reading) -> NewMessage | None:
+def final_messages(claim: Claim, step: Step, reading: Reading) -> NewMessage | Reason:
     """Return the final message of a run, for the chat that its prompt showed.
 
     Returns:
-        The new message; None if there is no text or no chat, if the agent answered `[silence]`, or
-        if its reply mode is tools.
+        The new message. A reason if there is no text or no chat, if the agent answered `[silence]`,
+        or if its reply mode is tools.
     """
     text = step.text.strip()
-    if not text or text.casefold() == SILENCE or reading.chat is None:
-        return None
+    if not text:
+        return Reason.EMPTY_ANSWER
+    if text.casefold() == SILENCE:
+        return Reason.CHOSE_SILENCE
+    if reading.chat is None:
+        return Reason.NO_CHAT
     speaks = Manner.of(reading.agent, reading.chat).reply_mode == "text"
     if not speaks and step.model != FIXED_ANSWER:
-        return None
+        return Reason.TOOLS_MODE_TEXT
     return NewMessage(
         tenant=claim.run.tenant,
         chat_id=reading.chat.id,

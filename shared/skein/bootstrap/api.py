@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from skein.services.account_linking.phone_links import Numbers
     from skein.services.chats.administration import ChatAdministration
     from skein.services.chats.app_messages import Posting
+    from skein.services.chats.message_reasons import ReasonViews
     from skein.services.chats.views import ChatViews
     from skein.services.config.tenant_settings import TenantSettingsService
     from skein.services.directory.agents import Agents
@@ -239,6 +240,15 @@ class ApiServices:
             ids=self.ports.ids,
             dispatch=self.dispatch,
             settings=self.ports.settings,
+        )
+
+    @lazy
+    def reason_views(self) -> ReasonViews:
+        """The view of the reasons why messages have no answer."""
+        from skein.services.chats.message_reasons import ReasonViews
+
+        return ReasonViews(
+            table=self.ports.table, clock=self.ports.clock, settings=self.ports.settings
         )
 
     @lazy

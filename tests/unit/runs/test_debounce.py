@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.models.chats.chat import Membership, SmsAddress
+from skein.models.common.reason import Reason
 from skein.models.config.overrides import ChatOverrides
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import RunJob
@@ -181,7 +182,9 @@ def test_a_burst_whose_answer_was_canceled_leaves_nothing_to_the_next_text() -> 
     world = on_a_line()
     chat_id = text(world, "One")
     world.clock.advance(2)
-    world.app.completion.cancel(the_run(world, chat_id=chat_id), error="not wanted")
+    world.app.completion.cancel(
+        the_run(world, chat_id=chat_id), reason=Reason.STOPPED_BY_AGENT, error="not wanted"
+    )
     text(world, "Two")
     pass_time(world, 2)
     assert not world.model.requests, "it may wait for three seconds of its own"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Ambiguous, LostLease, ModelRejected, Unavailable
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Update, Write
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import DayUsage
@@ -234,7 +235,7 @@ def test_a_slow_worker_that_outlives_its_lease_can_do_nothing_more() -> None:
     assert world.texts() == ["Hello", "First answer"]
     attempts: list[Callable[[], object]] = [
         lambda: world.app.completion.end(slow, "done"),
-        lambda: world.app.leases.defer(slow, "late"),
+        lambda: world.app.leases.defer(slow, Reason.MODEL_UNAVAILABLE, "late"),
         lambda: world.app.leases.retry_later(slow, "late"),
         lambda: world.app.leases.continue_later(slow),
     ]

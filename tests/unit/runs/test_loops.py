@@ -7,6 +7,7 @@ import pytest
 
 from skein.errors import Unavailable
 from skein.models.common.base import NamedMember
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
 from skein.models.runs.completion import ModelRequest
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
@@ -290,7 +291,7 @@ def test_a_stopped_runs_permit_is_free_as_soon_as_its_worker_notices() -> None:
     world = _busy_chats(1, max_concurrent_runs=1)
 
     def stopped(_: ModelRequest) -> Any:
-        world.app.completion.cancel(the_run(world), error="stopped")
+        world.app.completion.cancel(the_run(world), reason=Reason.STOPPED_BY_AGENT, error="stopped")
         return END
 
     world.model.script.append(stopped)

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skein.errors import Unprocessable
+from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import AHMAD, COACH, DESIGNER, END, FREE, HUSAM, actor, slots, stage
@@ -92,7 +93,9 @@ class Life:
     def stop(self) -> None:
         alive = [run for chat_id in CHATS for run in self.world.runs(chat_id) if not run.ended]
         if alive:
-            self.world.app.completion.cancel(self.chance.choice(alive), error="stopped")
+            self.world.app.completion.cancel(
+                self.chance.choice(alive), reason=Reason.STOPPED_BY_AGENT, error="stopped"
+            )
 
     def send_away(self) -> None:
         chat_admin, chat_id = self.world.app.chat_admin, self.chance.choice(CHATS)

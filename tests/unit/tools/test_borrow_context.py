@@ -8,6 +8,7 @@ from skein.errors import ModelRejected
 from skein.models.chats.borrowed import Borrowed
 from skein.models.chats.chat import Media
 from skein.models.common.audience import Audience
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Page, Query
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import (
@@ -224,7 +225,9 @@ def test_a_run_that_fails_leaves_it_to_the_next(steps: int) -> None:
 
 def test_a_run_that_is_stopped_leaves_it_to_the_next() -> None:
     def stop(_: ModelRequest) -> Any:
-        world.app.completion.cancel(world.runs()[-1], error="by hand")
+        world.app.completion.cancel(
+            world.runs()[-1], reason=Reason.STOPPED_BY_AGENT, error="by hand"
+        )
         return END
 
     world = _lent(calls("get_my_runs"), stop)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from skein.models.common.reason import Reason
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import (
     AHMAD,
@@ -93,7 +94,7 @@ def test_stop_resuming_run_cancels_it() -> None:
     world.post("Yes", HUSAM)
     run = the_run(world)
     assert slots(world) == (None, None, (run.id,), None)
-    world.app.completion.cancel(run, error="stopped")
+    world.app.completion.cancel(run, reason=Reason.STOPPED_BY_AGENT, error="stopped")
     assert slots(world) == FREE
     settle(world)
     assert the_run(world).status == "canceled"

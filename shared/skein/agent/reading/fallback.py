@@ -20,6 +20,7 @@ from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import may_show
 from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Key
 from skein.models.runs.run import Run
 from skein.ports import Table
@@ -69,7 +70,7 @@ def read_alone(
     messages = [Message.from_item(found[key]) for key in keys if key in found]
     me = MemberRef(kind="agent", id=run.agent_id)
     if current is not None and current not in {message.seq for message in messages}:
-        raise NotFound("message not found")
+        raise NotFound("message not found", reason=Reason.MESSAGE_GONE)
     shown = _asked(messages, asked_from, current, me)
     home = chat if chat is not None and chat.id == run.chat_id else None
     destination = destination_of(chat)

@@ -16,6 +16,7 @@ from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key
 from skein.models.config.overrides import StackOverrides, StackSettings, TenantOverrides
 from skein.models.directory.agent import Agent
@@ -137,7 +138,7 @@ def found_configuration(
     """
     item = found.get(Agent.key_of(run.tenant, run.agent_id))
     if item is None or item.get("deleted_at"):
-        raise NotFound("agent not found")
+        raise NotFound("agent not found", reason=Reason.AGENT_DELETED)
     agent = Agent.from_item(item)
     line, tenant = found_settings(run.tenant, chat, found)
     return agent, Configuration(

@@ -9,6 +9,7 @@ from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext
 from skein.errors import Conflict, Correctable, Failed, NotFound
 from skein.models.common.base import rfc3339
+from skein.models.common.reason import Reason
 from skein.models.runs.run import Run, RunStatus
 from skein.services.common.quoting import quoted
 from skein.services.runs.disclosure import may_affect
@@ -48,7 +49,9 @@ def stop_run(
         if not may_affect(run, other.audience):
             raise Failed("a private run may stop only runs for the same people")
         if (other.status, other.error) != ("canceled", why):  # else an earlier attempt stopped it
-            call.tool_services.completion.cancel(other, error=why, guard=call.work.claim.guard)
+            call.tool_services.completion.cancel(
+                other, reason=Reason.STOPPED_BY_AGENT, error=why, guard=call.work.claim.guard
+            )
     except (NotFound, Conflict) as error:
         raise Failed(str(error)) from None
     return "stopped"

@@ -9,6 +9,7 @@ __all__ = [
     "goals_and_plans",
     "memories",
     "privacy",
+    "reasons",
     "reflections",
     "runs",
     "services",

@@ -1,11 +1,12 @@
 """Resources of the HTTP API: runs and prompts (DESIGN section 7)."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
 from skein.models.api.base import Resource
 from skein.models.common.base import Instant
+from skein.models.common.reason import Reason, ReasonAt
 from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.run import PromptMark, Run, RunStatus
 from skein.models.runs.step import PromptRecord, PromptSection, Step, ToolResult
@@ -69,6 +70,21 @@ class RunResource(Resource):
         tuple[PromptMark, ...],
         Field(description="Notes on how the prompts were built, e.g. that content was left out."),
     ]
+    reason: Annotated[
+        Reason | None,
+        Field(
+            description="Why there is no answer, or not yet. Null if the run has answered. In "
+            "lists only what the run records."
+        ),
+    ]
+    meaning: Annotated[str | None, Field(description="The reason in one sentence.")]
+    reasons: Annotated[
+        tuple[ReasonAt, ...],
+        Field(description="The newest reasons that the run has recorded, oldest first."),
+    ]
+    merged_into: Annotated[
+        str | None, Field(description="The run that answers the messages of this one.")
+    ]
     error: str | None
     created_at: Instant
     started_at: Instant | None
@@ -79,20 +95,24 @@ class RunResource(Resource):
         cls, run: Run, *, steps: tuple[Step, ...] = (), prompt: PromptRecord | None = None
     ) -> Self:
         """Build the resource of a run."""
-        shared = {
-            name: getattr(run, name) for name in cls.model_fields if name not in {"prompt", "steps"}
+        made: dict[str, Any] = {
+            "prompt": prompt,
+            "steps": tuple(map(StepResource.of, steps)),
+            "meaning": run.reason.meaning if run.reason is not None else None,
         }
-        return cls(prompt=prompt, steps=tuple(map(StepResource.of, steps)), **shared)
+        shared = {name: getattr(run, name) for name in cls.model_fields if name not in made}
+        return cls(**made, **shared)
 
     @classmethod
     def for_members(cls, run: Run) -> Self:
         """Build the resource of a run, as members of its chat may see it.
 
-        `error` and `traced_to` are omitted: `error` can name a run of another chat, and `traced_to`
-        a person who is not a member.
+        `error`, the reasons and `traced_to` are omitted: the first two can name a run of another
+        chat, and `traced_to` a person who is not a member.
         """
         trigger = run.trigger.model_copy(update={"traced_to": None})
-        return cls.of(run.model_copy(update={"error": None, "trigger": trigger}))
+        hidden = {"error": None, "reason": None, "reasons": (), "merged_into": None}
+        return cls.of(run.model_copy(update={**hidden, "trigger": trigger}))
 
 
 class RunPage(Resource):

@@ -20,6 +20,7 @@ from skein.models.common.base import (
     key_part,
     rfc3339,
 )
+from skein.models.common.reason import StoredReason
 from skein.models.common.storage import META, Item, Key, SortKeyPrefix
 from skein.models.config.overrides import ChatOverrides, Retention
 from skein.models.outbox.due import NOT_DUE, due_pointer
@@ -342,6 +343,11 @@ class Message(Stored):
         expects_reply: Whether the sender waits for an answer.
         resets: Whether this is a person's reset, which is answered without the model.
         origin: Why the sender posted here, if the sender was asked in another chat.
+        runs: The runs that the message started, extended or resumed, by agent id.
+        reason: Why the message started no run of the other agents.
+        reasons: The reasons of single agents, by agent id, where they differ from `reason`.
+        deliveries: The deliveries of the message to phones.
+        undelivered: Why people of a direct chat get no SMS with this message of an agent.
         correlation_id: The id of the request that led to the message, for the logs.
         expires_at: When the message expires, in seconds since 1970, if its tenant limits retention.
     """
@@ -364,6 +370,15 @@ class Message(Stored):
     expects_reply: bool = False
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
     origin: Origin | None = None
+    runs: Annotated[dict[str, Identifier], Field(exclude_if=lambda runs: not runs)] = Field(
+        default_factory=dict
+    )
+    reason: StoredReason | None = None
+    reasons: Annotated[dict[str, StoredReason], Field(exclude_if=lambda reasons: not reasons)] = (
+        Field(default_factory=dict)
+    )
+    deliveries: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
+    undelivered: Annotated[tuple[StoredReason, ...], Field(exclude_if=lambda all_: not all_)] = ()
     correlation_id: str | None = None
     expires_at: int | None = None
     created_at: Instant

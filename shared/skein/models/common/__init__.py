@@ -6,5 +6,6 @@ __all__ = [
     "free_fields",
     "json_types",
     "ownership",
+    "reason",
     "storage",
 ]

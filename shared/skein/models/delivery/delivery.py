@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from skein.models.chats.chat import SmsAddress, chat_partition
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
+from skein.models.common.reason import StoredReason
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
 
@@ -64,6 +65,7 @@ class Delivery(Stored):
         version: The optimistic lock, since the worker and status callbacks write the same parts.
             Every write raises the version, except the tick's.
         error: Why the delivery was canceled, for the operator.
+        reason: Why the SMS was canceled, or why its newest try failed; None otherwise.
         correlation_id: The id of the request that led to the delivery, for the logs.
         expires_at: When the delivery expires with its message, in seconds since 1970.
     """
@@ -83,6 +85,7 @@ class Delivery(Stored):
     version: int = 1
     lease_until: Instant | None = None
     error: str | None = None
+    reason: StoredReason | None = None
     correlation_id: str | None = None
     expires_at: int | None = None
     created_at: Instant

@@ -23,6 +23,7 @@ AuditKind = Literal[
     "line",
     "member",
     "memory",
+    "message",
     "number",
     "plan",
     "profile",

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from skein.models.common.audience import NOBODY, OPEN, Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.reason import Reason, ReasonAt, StoredReason, reason_attributes
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RunJob
@@ -44,6 +45,13 @@ class SentMessage(Value):
 
 class Shown(Value):
     """The chat that the newest prompt showed, and the highest message that it held."""
+
+    chat_id: Identifier
+    seq: int
+
+
+class FinalMessage(Value):
+    """The place of a run's final message."""
 
     chat_id: Identifier
     seq: int
@@ -117,6 +125,11 @@ class Run(Stored):
         sent: The newest messages that the run sent.
         tools: The names of the tools that the run used, in order of first use.
         marks: The marks of all its prompts, e.g. that a section was left out.
+        final_message: The message that ended the run; None if it ended without one.
+        reason: Why there is no answer; None for a run that answers, or has not ended or been
+            deferred.
+        reasons: The newest reasons of the run, also those that are over, oldest first.
+        merged_into: The run that answers the messages of this one, if it was merged.
         error: Why the run failed or was canceled, for the operator; never a person's words.
         correlation_id: The id of the request that started the run, for the logs; None for a plan's
             run.
@@ -157,6 +170,10 @@ class Run(Stored):
     marks: Annotated[tuple[PromptMark, ...], Field(exclude_if=lambda marks: not marks)] = ()
     lease_until: Instant | None = None
     usage: TokenUsage = TokenUsage()
+    final_message: FinalMessage | None = None
+    reason: StoredReason | None = None
+    reasons: Annotated[tuple[ReasonAt, ...], Field(exclude_if=lambda reasons: not reasons)] = ()
+    merged_into: Identifier | None = None
     error: str | None = None
     correlation_id: str | None = None
     expires_at: int | None = None
@@ -220,6 +237,10 @@ class Run(Stored):
     def ended(self) -> bool:
         """Whether the run has ended: done, failed or canceled."""
         return self.status in ENDED
+
+    def recording(self, reason: Reason, now: datetime) -> dict[str, Any]:
+        """Return the attributes that record a reason on this run, for a write made anyway."""
+        return reason_attributes(reason, now, self.reasons)
 
     def due(self, at: datetime) -> dict[str, Any]:
         """Return the due pointer by which the tick finds this run at `at`."""

@@ -3,6 +3,7 @@
 __all__ = [
     "administration",
     "app_messages",
+    "message_reasons",
     "own_chats",
     "post_message",
     "views",

@@ -14,9 +14,10 @@ from skein.errors import ConditionFailed, Conflict, Unprocessable
 from skein.models.api.base import ChatChange, NewChat
 from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
 from skein.models.chats.idempotency import OpeningRecord
-from skein.models.common.base import MemberRef, NamedMember, rfc3339
+from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import effect_id
-from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Is, Item, Missing, Put, Update, Write
+from skein.models.common.reason import Reason
+from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Missing, Put, Update, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import Job
@@ -31,7 +32,12 @@ from skein.services.memory.consolidation_schedule import consolidation_due
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.chain import next_in_chain
-from skein.services.runs.slots import Enqueued, slots_unchanged
+from skein.services.runs.slots import (
+    Enqueued,
+    canceled_queued_run,
+    log_canceled,
+    slots_unchanged,
+)
 from skein.services.runs.waits import release_wait
 from skein.settings import Settings
 
@@ -163,11 +169,22 @@ class ChatAdministration:
             writes.extend(released)
             jobs.extend(following)
             if agent.queued_run is not None:
-                writes.append(_canceled(agent, now, "the chat is discarded"))
+                writes.append(
+                    canceled_queued_run(
+                        agent,
+                        agent.queued_run,
+                        Reason.CHAT_DISCARDED,
+                        "the chat is discarded",
+                        now,
+                    )
+                )
             if agent.queued_run is not None or agent.wait is not None:
                 change = {"queued_run": None, "wait": None}
                 writes.append(Update(agent.key, change, condition=slots_unchanged(agent)))
         self.table.transact(writes)
+        for agent in snapshot.agents:
+            if agent.queued_run is not None:
+                log_canceled(agent.queued_run.run_id, Reason.CHAT_DISCARDED)
         return jobs
 
     def _released(
@@ -306,12 +323,22 @@ class ChatAdministration:
             *released,
         ]
         if membership.queued_run is not None:
-            writes.append(_canceled(membership, now, "the agent has left the chat"))
+            writes.append(
+                canceled_queued_run(
+                    membership,
+                    membership.queued_run,
+                    Reason.AGENT_LEFT,
+                    "the agent has left the chat",
+                    now,
+                )
+            )
             following = self._following(membership, now)
             if following is not None:
                 writes.extend(following.writes)
                 jobs.extend([following.job] if following.job else [])
         self.table.transact(writes)
+        if membership.queued_run is not None:
+            log_canceled(membership.queued_run.run_id, Reason.AGENT_LEFT)
         return jobs
 
     def _following(self, membership: Membership, now: datetime) -> Enqueued | None:
@@ -473,14 +500,3 @@ def _check_changeable(chat: Chat) -> None:
     _check_open(chat)
     if chat.kind == "direct":
         raise Conflict("the members of a direct chat cannot change")
-
-
-def _canceled(agent: Membership, now: datetime, why: str) -> Update:
-    """Return the write that cancels the agent's queued run."""
-    if agent.queued_run is None:
-        raise ValueError("there is no queued run to cancel")
-    return Update(
-        Run.key_of(agent.tenant, agent.queued_run.run_id),
-        set={"status": "canceled", "ended_at": rfc3339(now), "error": why, **NOT_DUE},
-        condition=Is("status", "queued"),
-    )

@@ -35,6 +35,7 @@ from skein.models.chats.chat import (
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Update, Write, gone
 from skein.models.config.overrides import ChatOverrides
 from skein.models.outbox.jobs import Job
@@ -46,12 +47,12 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
 from skein.services.common.optimistic import known_first, optimistic
 from skein.services.config.retention import kept_until, message_days
-from skein.services.delivery.enqueue import Outgoing, outgoing
+from skein.services.delivery.enqueue import Outgoing, outgoing, undelivered
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.debounce import burst_with, debounce_in
 from skein.services.runs.slots import enqueue, slots_unchanged
 from skein.services.runs.waits import resumed_by
-from skein.services.runs.wakeups import paced, woken_by
+from skein.services.runs.wakeups import paced, why_nobody, woken_by
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class NewMessage(Value):
         client_id: The sender's own id of the message, which makes a retry harmless.
         sms: The numbers of an SMS, to which answers then go; None for a message from the app.
         opted_out: True after STOP, False after START; None keeps the stored opt-out.
-        quiet: Whether to store the message without starting or resuming any run.
+        silenced: Why the message starts and resumes no run, if its sender is over a limit.
         overrides: The settings of the agent, the line and the tenant, if the caller has read them.
             None reads them, for a person's message in a direct chat.
         depth: The chain depth: 0 from a person, plus 1 for each agent in between.
@@ -84,7 +85,7 @@ class NewMessage(Value):
     reply_to: int | None = None
     sms: SmsAddress | None = None
     opted_out: bool | None = None
-    quiet: bool = False
+    silenced: Reason | None = None
     overrides: ChatOverrides | None = None
     depth: int = 0
     run_id: Identifier | None = None
@@ -110,14 +111,18 @@ class Commit:
     Attributes:
         replies: Jobs that are sent with the debounce delay.
         others: Jobs that are sent without delay.
-        run_ids: The runs that the message queues, extends or resumes.
+        runs: The runs that the message queues, extends or resumes, by agent id.
+        reasons: Why the message starts no run, by agent id.
+        undelivered: Why people get no SMS with the message.
         delivery_ids: The deliveries of the message.
     """
 
     writes: list[Write] = field(default_factory=list)
     replies: list[Job] = field(default_factory=list)
     others: list[Job] = field(default_factory=list)
-    run_ids: list[str] = field(default_factory=list)
+    runs: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, Reason] = field(default_factory=dict)
+    undelivered: tuple[Reason, ...] = ()
     delivery_ids: list[str] = field(default_factory=list)
 
     def deliver(self, texts: Iterable[Outgoing]) -> None:
@@ -127,17 +132,43 @@ class Commit:
             self.writes.extend(text.writes)
             self.others.append(text.job)
 
+    def outcome(self, message: Message, reason: Reason | None) -> Message:
+        """Return the message with its runs, its deliveries, and the reasons for missing ones.
+
+        Args:
+            message: The message.
+            reason: The reason of most agents, which is stored once.
+        """
+        others = {agent: why for agent, why in self.reasons.items() if why != reason}
+        return message.model_copy(
+            update={
+                "runs": self.runs,
+                "reason": reason if len(others) < len(self.reasons) else None,
+                "reasons": others,
+                "deliveries": tuple(self.delivery_ids),
+                "undelivered": self.undelivered,
+            }
+        )
+
     def log(self, message: Message) -> None:
-        """Log a message with its runs and deliveries, so that logs can be followed."""
+        """Log a message with its runs and deliveries, and each reason for a missing one."""
+        place = {"chat_id": message.chat_id, "seq": message.seq}
         logger.info(
             "message posted",
             extra={
-                "chat_id": message.chat_id,
-                "seq": message.seq,
-                "run_ids": self.run_ids,
+                **place,
+                "run_ids": list(self.runs.values()),
                 "delivery_ids": self.delivery_ids,
             },
         )
+        for reason in dict.fromkeys(self.reasons.values()):
+            agents = [agent for agent, why in self.reasons.items() if why == reason]
+            logger.info(
+                "message started no run",
+                extra={**place, "agent_ids": agents, "reason": reason},
+            )
+        for reason in self.undelivered:
+            logger.info("message not sent as an SMS", extra={**place, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,11 +235,13 @@ class Chats:
         snapshot = brought_up(self.table, snapshot, sender, new.overrides)
         message = _numbered(new, message_id, snapshot.chat, sender, now)
         message = message_in_session(message, snapshot.chat, self.settings)
-        commit = self._commit(new, message, snapshot, sender, now)
+        commit, message = self._commit(new, message, snapshot, sender, now)
         earlier = self._transact(
             new, commit, extra_writes(snapshot) if extra_writes else (), sender
         )
         if earlier is not None:
+            if earlier.id != message_id:
+                _log_repeated(earlier)
             return Posted(earlier, created=earlier.id == message_id)
         commit.log(message)
         debounce = debounce_in(snapshot.chat, self.settings)
@@ -225,10 +258,11 @@ class Chats:
         """
         earlier = self.earlier(new, sender.formerly if sender else ())
         if earlier is not None:
+            _log_repeated(earlier)
             return earlier
         if sender is None:
-            raise NotFound("chat not found")
-        raise Conflict("the chat is discarded")
+            raise NotFound("chat not found", reason=Reason.AGENT_LEFT)
+        raise Conflict("the chat is discarded", reason=Reason.CHAT_DISCARDED)
 
     def _commit(
         self,
@@ -237,22 +271,32 @@ class Chats:
         snapshot: ChatSnapshot,
         sender: Membership,
         now: datetime,
-    ) -> Commit:
-        """Collect the writes of a message, idempotency records first, and the jobs after it."""
+    ) -> tuple[Commit, Message]:
+        """Collect the writes of a message, idempotency records first, and the jobs after it.
+
+        The message is returned with its runs, deliveries and reasons, as it is stored.
+        """
         record = IdempotencyRecord.of(message)
         commit = Commit([Put(record.key, record.to_item(), gone(now))])
         commit.writes.extend(
             Check(key, gone(now)) for key in _former_record_keys(new, sender.formerly)
         )
-        commit.writes.append(Put(message.key, message.to_item(), Missing()))
         moved_on = counted(snapshot, message, now, ids=self.ids, settings=self.settings)
         commit.writes.extend(moved_on.writes)
         commit.others.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
-        if not new.quiet:
-            self._wake(commit, snapshot, message, now, texted=new.sms is not None)
+        limit = self.settings.max_chain_depth
+        nobody = new.silenced or why_nobody(message, snapshot.chat, max_chain_depth=limit)
+        others = [agent for agent in snapshot.agents if agent.member.ref != message.sender.ref]
+        if new.silenced is not None or message.kind != "text":
+            commit.reasons |= {agent.member.id: nobody for agent in others if nobody is not None}
+        else:
+            self._wake(commit, snapshot, message, now, nobody, texted=new.sms is not None)
         commit.deliver(outgoing(snapshot, message, now, ids=self.ids, settings=self.settings))
-        return commit
+        commit.undelivered = undelivered(snapshot, message)
+        message = commit.outcome(message, nobody or Reason.NOT_MENTIONED)
+        commit.writes.append(Put(message.key, message.to_item(), Missing()))
+        return commit, message
 
     def _transact(
         self, new: NewMessage, commit: Commit, riding: Sequence[Write], sender: Membership
@@ -301,12 +345,20 @@ class Chats:
         snapshot: ChatSnapshot,
         message: Message,
         now: datetime,
+        nobody: Reason | None,
         *,
         texted: bool,
     ) -> None:
-        """Queue a run for each agent that the message wakes, and resume waiting runs."""
-        if message.kind != "text":
-            return
+        """Queue a run for each agent that the message wakes, and resume waiting runs.
+
+        Args:
+            commit: Collects the writes, the runs, and the reasons of agents without a run.
+            snapshot: The chat snapshot.
+            message: The message.
+            now: The current time.
+            nobody: Why the message triggers no agent, if so (`why_nobody`).
+            texted: Whether the message is an SMS.
+        """
         trigger = Trigger(
             type="chat_message",
             seq=message.seq,
@@ -332,7 +384,7 @@ class Chats:
                     now=now,
                     settings=self.settings,
                 )
-                commit.run_ids.append(agent.wait.run_id)
+                commit.runs[agent.member.id] = agent.wait.run_id
                 commit.writes.extend(resumed.writes)
                 commit.replies.extend([resumed.job] if resumed.job else [])
             elif wakes and pace.allowed:
@@ -346,12 +398,15 @@ class Chats:
                     now=now,
                     settings=self.settings,
                 )
-                commit.run_ids.append(enqueued.run_id)
+                commit.runs[agent.member.id] = enqueued.run_id
                 commit.writes.extend(enqueued.writes)
                 commit.replies.extend([enqueued.job] if enqueued.job else [])
-            elif pace.changes:
-                unchanged = slots_unchanged(agent)
-                commit.writes.append(Update(agent.key, set=pace.changes, condition=unchanged))
+            else:
+                why = Reason.AGENT_PAUSED if wakes else nobody or Reason.NOT_MENTIONED
+                commit.reasons[agent.member.id] = why
+                if pace.changes:
+                    unchanged = slots_unchanged(agent)
+                    commit.writes.append(Update(agent.key, set=pace.changes, condition=unchanged))
 
     def earlier(self, new: NewMessage, formerly: Sequence[str] = ()) -> Message | None:
         """Find the message that the sender posted with this `client_id`.
@@ -367,6 +422,14 @@ class Chats:
         seq = IdempotencyRecord.from_item(record).seq
         item = self.table.get(Message.key_of(new.tenant, new.chat_id, seq))
         return Message.from_item(item) if item else None
+
+
+def _log_repeated(earlier: Message) -> None:
+    """Log that a message was posted before."""
+    logger.info(
+        "message was posted before",
+        extra={"chat_id": earlier.chat_id, "seq": earlier.seq, "reason": Reason.REPEATED},
+    )
 
 
 def record_keys_of(new: NewMessage, formerly: Sequence[str]) -> list[Key]:

@@ -4,4 +4,5 @@ __all__ = [
     "enqueue",
     "segments",
     "sender",
+    "state",
 ]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from skein.correlation import current
 from skein.models.chats.chat import Membership, Message
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Condition, Is, Missing, Put, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.jobs import DeliveryJob
@@ -13,6 +14,15 @@ from skein.ports import Ids
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.delivery.policy import grace_end
 from skein.settings import Settings
+
+
+def why_no_sms(person: Membership) -> Reason | None:
+    """Return why a member of a direct chat gets no SMS; None if SMS are allowed."""
+    if not person.active:
+        return Reason.PERSON_LEFT
+    if person.sms is None:
+        return Reason.NOT_ON_SMS
+    return Reason.OPTED_OUT if person.sms_opted_out_at is not None else None
 
 
 class Outgoing(NamedTuple):
@@ -42,7 +52,7 @@ def outgoing(
         return
     due_at = grace_end(now, settings)
     for person in snapshot.members:
-        if not person.active or person.sms is None or person.sms_opted_out_at is not None:
+        if person.sms is None or why_no_sms(person) is not None:
             continue
         delivery = Delivery(
             tenant=message.tenant,
@@ -64,6 +74,15 @@ def outgoing(
             (Put(delivery.key, delivery.to_item(due_at), Missing()), following),
             DeliveryJob(tenant=delivery.tenant, chat_id=delivery.chat_id, delivery_id=delivery.id),
         )
+
+
+def undelivered(snapshot: ChatSnapshot, message: Message) -> tuple[Reason, ...]:
+    """Return why people of a direct chat get no SMS with an agent's message, once per reason."""
+    if snapshot.chat.kind != "direct" or message.sender.kind != "agent":
+        return ()
+    people = (person for person in snapshot.members if person.member.kind == "user")
+    reasons = (why_no_sms(person) for person in people)
+    return tuple(dict.fromkeys(reason for reason in reasons if reason is not None))
 
 
 def _as_read(person: Membership) -> Condition:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from skein.errors import Transient
+from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.ports import Clock, Sms
@@ -51,17 +52,21 @@ class Lookup:
         except Transient as error:
             logger.warning("failed to look up an SMS with unknown outcome: %s", error)
             patient = may_look_up_again(posted_at, now)
-            lease.save_part(index, (lambda p: postponed(p, later)) if patient else given_up)
+            lease.save_part(
+                index,
+                (lambda p: postponed(p, later)) if patient else given_up,
+                reason=Reason.OUTCOME_UNKNOWN,
+            )
             return True
         if free is None:
-            lease.save_part(index, lambda p: postponed(p, later))
+            lease.save_part(index, lambda p: postponed(p, later), reason=Reason.OUTCOME_UNKNOWN)
             return True
         if free:
             oldest = min(free, key=lambda sent: (sent.created_at, sent.sid))
             lease.save_part(index, lambda p: answered(p, oldest, now))
             return True
         if tries_are_over(part):
-            lease.save_part(index, given_up)
+            lease.save_part(index, given_up, reason=Reason.OUTCOME_UNKNOWN)
             return True
         return False
 

@@ -7,6 +7,7 @@ and only then posts the part again (DESIGN section 5).
 
 import logging
 from datetime import datetime
+from typing import NamedTuple
 
 from skein.correlation import correlated, follow
 from skein.errors import (
@@ -18,6 +19,7 @@ from skein.errors import (
     Unavailable,
 )
 from skein.models.chats.chat import Membership, Message
+from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.delivery.sms import StatusReport
 from skein.models.outbox.jobs import DeliveryJob
@@ -52,7 +54,18 @@ from skein.services.delivery.store import (
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
-OPTED_OUT_REASON = "the person has opted out"
+
+class Cancellation(NamedTuple):
+    """Why a delivery is canceled: the reason, and the same for the operator in words."""
+
+    reason: Reason
+    error: str
+
+
+PERSON_OPTED_OUT = Cancellation(Reason.OPTED_OUT, "the person has opted out")
+PERSON_LEFT = Cancellation(Reason.PERSON_LEFT, "the person has left")
+NUMBER_LOST = Cancellation(Reason.NUMBER_LOST, "the phone number no longer belongs to the person")
+NOTHING_TO_SEND = Cancellation(Reason.NOTHING_TO_SEND, "the message has no text to send")
 
 logger = logging.getLogger(__name__)
 
@@ -98,14 +111,20 @@ class SmsSender:
         try:
             found = self._store.read(job.tenant, job.chat_id, job.delivery_id)
         except NotFound:
-            logger.warning("delivery of a job not found", extra={"delivery_id": job.delivery_id})
+            logger.warning(
+                "delivery of a job not found",
+                extra={"delivery_id": job.delivery_id, "reason": Reason.DELIVERY_MISSING},
+            )
             return
         follow(found.followed_by)
         now = self._clock.now()
-        if found.settled or not _free(found, now):
+        idle = _why_idle(found, now)
+        if idle is not None:
+            _log_no_work(found, idle)
             return
         message, recipient, predecessor = self._around(found)
         if waits_for(predecessor, found, now, self._settings):
+            _log_no_work(found, Reason.BEHIND_OTHER_DELIVERY)
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
             return
 
@@ -122,7 +141,10 @@ class SmsSender:
         try:
             self._carry_on(lease, recipient, job, deadline)
         except (LostLease, NotFound):
-            logger.info("delivery taken over by another worker", extra={"delivery_id": found.id})
+            logger.info(
+                "delivery taken over by another worker",
+                extra={"delivery_id": found.id, "reason": Reason.TAKEN_OVER},
+            )
 
     @correlated()
     def report(self, report: StatusReport) -> None:
@@ -139,13 +161,17 @@ class SmsSender:
             extra={"status": report.status, "delivery_id": delivery.id, "part": report.part},
         )
         if report.part >= len(delivery.parts):
-            raise NotFound("delivery part not found")
+            raise NotFound("delivery part not found", reason=Reason.DELIVERY_MISSING)
         now = self._clock.now()
 
         def change(delivery: Delivery) -> Delivery:
-            changed = with_part(delivery, report.part, lambda p: reported(p, report, now))
+            changed = with_part(
+                delivery,
+                report.part,
+                lambda p: reported(p, report, now),
+            )
             refusal = report.error_code == OPTED_OUT and changed != delivery
-            return _canceled(OPTED_OUT_REASON)(changed) if refusal else changed
+            return _canceled(PERSON_OPTED_OUT)(changed) if refusal else changed
 
         if report.error_code == OPTED_OUT and change(delivery) != delivery:
             self._store.opt_out(delivery)
@@ -171,7 +197,7 @@ class SmsSender:
         its job is sent again with a delay of 2 seconds.
         """
         user_id = lease.delivery.user_id
-        give_up = _canceled("the phone number no longer belongs to the person")
+        give_up = _canceled(NUMBER_LOST)
         lease.save(lambda found: give_up(found) if found.user_id == user_id else _released(found))
         if not lease.delivery.settled:
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
@@ -185,12 +211,13 @@ class SmsSender:
             return
         recipient: Recipient | None = known
         if not lease.delivery.parts:
-            lease.save(_canceled("the message has no text to send"))
+            lease.save(_canceled(NOTHING_TO_SEND))
         posted = False
         while (index := next_part(lease.delivery)) is not None and not lease.delivery.settled:
             part = lease.delivery.parts[index]
             now = self._clock.now()
             if part.next_at is not None and part.next_at > now:
+                _log_no_work(lease.delivery, Reason.NOT_DUE)
                 lease.save(_released)
                 if part.status in {"sending", "pending"}:
                     self._dispatch.send([job], delay_seconds=queue_delay(part.next_at - now))
@@ -203,9 +230,9 @@ class SmsSender:
             if not recipient.owns_phone:
                 self._withhold(lease, job)
                 return
-            reason = _refusal_of(recipient.membership)
-            if reason is not None:
-                lease.save(_canceled(reason))
+            cause = _refusal_of(recipient.membership)
+            if cause is not None:
+                lease.save(_canceled(cause))
                 return
             if part.status != "sending" or not self._lookup.settle(lease, index):
                 self._post(lease, index, part)
@@ -227,16 +254,33 @@ class SmsSender:
         try:
             sent = self._sms.send(outgoing(lease.delivery, index, self._settings))
         except Ambiguous as error:
-            logger.warning("outcome of an SMS to Twilio unknown: %s", error)
+            logger.warning(
+                "outcome of an SMS to Twilio unknown: %s",
+                error,
+                extra={"reason": Reason.OUTCOME_UNKNOWN},
+            )
             self._metrics.count("PostsUnclear")
         except SmsRejected as error:
-            logger.warning("SMS rejected by Twilio: %s", error)
+            logger.warning(
+                "SMS rejected by Twilio: %s", error, extra={"reason": Reason.SMS_REFUSED}
+            )
             self._refused(lease, index, error.code)
         except (Throttled, Unavailable) as error:
-            logger.warning("SMS not accepted by Twilio, will retry: %s", error)
-            lease.save_part(index, lambda part: not_taken(part, self._clock.now()))
+            logger.warning(
+                "SMS not accepted by Twilio, will retry: %s",
+                error,
+                extra={"reason": Reason.PROVIDER_UNAVAILABLE},
+            )
+            lease.save_part(
+                index,
+                lambda part: not_taken(part, self._clock.now()),
+                reason=Reason.PROVIDER_UNAVAILABLE,
+            )
         else:
-            lease.save_part(index, lambda part: answered(part, sent, self._clock.now()))
+            lease.save_part(
+                index,
+                lambda part: answered(part, sent, self._clock.now()),
+            )
             logger.info(
                 "SMS accepted by Twilio", extra={"delivery_id": lease.delivery.id, "part": index}
             )
@@ -248,38 +292,46 @@ class SmsSender:
 
         if code == OPTED_OUT:
             self._store.opt_out(lease.delivery)
-            cancel = _canceled(OPTED_OUT_REASON)
+            cancel = _canceled(PERSON_OPTED_OUT)
             lease.save(lambda delivery: cancel(with_part(delivery, index, lost)))
         else:
             lease.save_part(index, lost)
 
 
-def _free(delivery: Delivery, now: datetime) -> bool:
-    """Tell whether no worker has a lease on the delivery, and the delivery is due."""
+def _why_idle(delivery: Delivery, now: datetime) -> Reason | None:
+    """Return why a worker may not claim the delivery now; None if it may."""
+    if delivery.settled:
+        return Reason.DELIVERY_SETTLED
     if delivery.lease_until is not None:
-        return delivery.lease_until <= now
+        return Reason.WORKING if delivery.lease_until > now else None
     index = next_part(delivery)
     next_at = None if index is None else delivery.parts[index].next_at
-    return next_at is None or next_at <= now
+    return Reason.NOT_DUE if next_at is not None and next_at > now else None
 
 
-def _refusal_of(membership: Membership | None) -> str | None:
+def _log_no_work(delivery: Delivery, reason: Reason) -> None:
+    logger.info("delivery not sent now", extra={"delivery_id": delivery.id, "reason": reason})
+
+
+def _refusal_of(membership: Membership | None) -> Cancellation | None:
     """Return why the person may not get SMS; None if SMS are allowed."""
     if membership is None or not membership.active:
-        return "the person has left"
-    return OPTED_OUT_REASON if membership.sms_opted_out_at is not None else None
+        return PERSON_LEFT
+    return PERSON_OPTED_OUT if membership.sms_opted_out_at is not None else None
 
 
 def _released(delivery: Delivery) -> Delivery:
     return delivery.model_copy(update={"lease_until": None})
 
 
-def _canceled(reason: str) -> DeliveryUpdate:
+def _canceled(cause: Cancellation) -> DeliveryUpdate:
     """Return a change that cancels a delivery, unless all its parts are handed over."""
 
     def cancel(delivery: Delivery) -> Delivery:
         if delivery.parts and all(part.handed_over for part in delivery.parts):
             return delivery
-        return delivery.model_copy(update={"status": "canceled", "error": reason})
+        return delivery.model_copy(
+            update={"status": "canceled", "error": cause.error, "reason": cause.reason}
+        )
 
     return cancel

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
-from skein.services.delivery.policy import may_pass, next_try
+from skein.services.delivery.policy import may_pass, next_try, waits_for
 from skein.services.delivery.segments import segment_count, split_text
+from skein.settings import Settings
 
 RANKS: dict[PartStatus, int] = {
     "pending": 0,
@@ -21,6 +23,13 @@ RANKS: dict[PartStatus, int] = {
     "delivered": 4,
     "undelivered": 4,
     "failed": 4,
+}
+
+# The reasons of settled deliveries that record none.
+SETTLED_REASONS: dict[DeliveryStatus, Reason] = {
+    "sent": Reason.NOT_CONFIRMED,
+    "failed": Reason.SMS_REFUSED,
+    "canceled": Reason.NOT_RECORDED,
 }
 
 PartUpdate = Callable[[DeliveryPart], DeliveryPart]
@@ -91,11 +100,27 @@ def postponed(part: DeliveryPart, at: datetime) -> DeliveryPart:
     return _while_unclear(part, {"next_at": at})
 
 
-def with_part(delivery: Delivery, index: int, change: PartUpdate) -> Delivery:
-    """Return the delivery with one part changed."""
+def with_part(
+    delivery: Delivery, index: int, change: PartUpdate, *, reason: Reason | None = None
+) -> Delivery:
+    """Return the delivery with one part changed.
+
+    Args:
+        delivery: The delivery.
+        index: The index of the part.
+        change: The change; it may leave the part as it is.
+        reason: Why the part is not handed over after the change. By default, Twilio or the carrier
+            refused a part that failed.
+    """
     parts = list(delivery.parts)
-    parts[index] = change(parts[index])
-    return delivery.model_copy(update={"parts": tuple(parts)})
+    before, after = parts[index], change(parts[index])
+    parts[index] = after
+    update: dict[str, Any] = {"parts": tuple(parts)}
+    if (after.status, after.tries, after.next_at) != (before.status, before.tries, before.next_at):
+        failed = after.status in {"failed", "undelivered"}
+        open_ = after.status == "sending"
+        update["reason"] = (reason or Reason.SMS_REFUSED) if failed else reason if open_ else None
+    return delivery.model_copy(update=update)
 
 
 def status_of(delivery: Delivery) -> DeliveryStatus:
@@ -113,6 +138,28 @@ def status_of(delivery: Delivery) -> DeliveryStatus:
     if not all(part.handed_over for part in parts) or not parts:
         return "queued" if delivery.fence == 0 else "sending"
     return "delivered" if all(part.status == "delivered" for part in parts) else "sent"
+
+
+def reason_of(
+    delivery: Delivery, predecessor: Delivery | None, now: datetime, settings: Settings
+) -> Reason | None:
+    """Return why a delivery has not reached its phone; None if it has.
+
+    Args:
+        delivery: The delivery.
+        predecessor: The previous delivery to the same phone, if there was one.
+        now: The current time.
+        settings: The settings, for `delivery_order_seconds`.
+    """
+    if delivery.settled:
+        return delivery.reason or SETTLED_REASONS.get(delivery.status)
+    if delivery.lease_until is not None and delivery.lease_until > now:
+        return Reason.WORKING
+    if any(part.status == "sending" for part in delivery.parts):
+        return Reason.OUTCOME_UNKNOWN
+    if waits_for(predecessor, delivery, now, settings):
+        return Reason.BEHIND_OTHER_DELIVERY
+    return delivery.reason or Reason.QUEUED
 
 
 def next_part(delivery: Delivery) -> int | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
 from skein.models.chats.chat import Membership, chat_partition
 from skein.models.common.base import MemberRef, rfc3339
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.phone import PhoneOwner
@@ -67,7 +68,7 @@ class DeliveryStore:
         """
         item = self.table.get(Delivery.key_of(tenant, chat_id, delivery_id))
         if item is None:
-            raise NotFound("delivery not found")
+            raise NotFound("delivery not found", reason=Reason.DELIVERY_MISSING)
         return Delivery.from_item(item)
 
     def save(self, known: Delivery, change: DeliveryUpdate, *, owned: bool) -> Delivery:
@@ -131,7 +132,7 @@ class DeliveryStore:
         try:
             self.table.write(Update(membership_key(delivery), set=change, condition=Exists()))
         except ConditionFailed:
-            logger.warning("opt-out ignored: user not found")
+            logger.warning("opt-out ignored: user not found", extra={"reason": Reason.PERSON_LEFT})
 
     def _reread(self, known: Delivery) -> Delivery:
         return self.read(known.tenant, known.chat_id, known.id)
@@ -170,8 +171,16 @@ class DeliveryStore:
     def _count(self, before: Delivery, after: Delivery) -> None:
         if after.status == "failed" and before.status != "failed":
             codes = [part.error_code for part in after.parts if part.lost]
-            logger.error("SMS delivery failed", extra={"delivery_id": after.id, "codes": codes})
+            logger.error(
+                "SMS delivery failed",
+                extra={"delivery_id": after.id, "codes": codes, "reason": after.reason},
+            )
             self.metrics.count("DeliveriesFailed")
+        if after.status == "canceled" and before.status != "canceled":
+            logger.info(
+                "delivery canceled",
+                extra={"delivery_id": after.id, "reason": after.reason},
+            )
 
 
 class DeliveryLease:
@@ -195,9 +204,9 @@ class DeliveryLease:
         )
         self.delivery, self._claim = self._stored, None
 
-    def save_part(self, index: int, change: PartUpdate) -> None:
-        """Write a change of one part; see `save`."""
-        self.save(lambda d: with_part(d, index, change))
+    def save_part(self, index: int, change: PartUpdate, *, reason: Reason | None = None) -> None:
+        """Write a change of one part, with the reason if it failed; see `save`."""
+        self.save(lambda d: with_part(d, index, change, reason=reason))
 
 
 def recipient_keys(delivery: Delivery) -> tuple[Key, Key]:

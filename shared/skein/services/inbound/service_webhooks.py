@@ -1,5 +1,6 @@
 """Webhook services: registered by operators, they start runs through signed webhooks."""
 
+import logging
 import re
 import secrets
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic_core import from_json
 
 from skein.errors import ConditionFailed, Forbidden, Invalid, NotFound, TooLarge, Unprocessable
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Is, Missing, Put, Write
 from skein.models.directory.agent import Agent
 from skein.models.directory.webhook_service import (
@@ -30,6 +32,8 @@ from skein.settings import Settings
 if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.
     from skein.models.api.services import NewService, ServiceChange
+
+logger = logging.getLogger(__name__)
 
 SECRET_BYTES = 32
 NO_SECRET = secrets.token_hex(SECRET_BYTES)
@@ -181,7 +185,9 @@ class WebhookServices:
         secret = webhook_service.secret if webhook_service else NO_SECRET
         delivery = verified(secret, signature, body, now)
         if webhook_service is None or delivery is None:
-            raise Forbidden("the signature is missing, invalid or expired")
+            raise Forbidden(
+                "the signature is missing, invalid or expired", reason=Reason.WRONG_SIGNATURE
+            )
         payload = compact_json(body)
         service = ServiceTrigger(
             id=webhook_service.id,
@@ -200,6 +206,10 @@ class WebhookServices:
             )
             for agent_id in self._agents_there(webhook_service)
         ]
+        if len(started) < len(webhook_service.agent_ids):
+            logger.warning(
+                "webhook started no run of a deleted agent", extra={"reason": Reason.AGENT_DELETED}
+            )
         if started and self._commit([write for each in started for write in each.writes]):
             self.dispatch.send([each.job for each in started])
         return tuple(each.run.id for each in started)
@@ -221,6 +231,7 @@ class WebhookServices:
         try:
             self.table.transact(writes)
         except ConditionFailed:
+            logger.info("webhook was received before", extra={"reason": Reason.REPEATED})
             return False
         return True
 

@@ -15,6 +15,7 @@ from skein.errors import (
 from skein.models.chats.chat import Chat, Membership, SmsAddress
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Is, Missing, Put, Write
 from skein.models.config.overrides import ChatOverrides, Retention, TenantSettings
 from skein.models.delivery.sms import InboundSms
@@ -31,7 +32,7 @@ from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import said_by
 from skein.services.config.retention import retention_of
 from skein.services.inbound.sms_keywords import Keyword, could_start, keyword_in
-from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now
+from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
 from skein.services.replies.user_notices import Notices
 
 logger = logging.getLogger(__name__)
@@ -94,6 +95,8 @@ class Ingest:
         """
         address = SmsAddress(line=_number(sms.recipient), phone=_number(sms.sender))
         if not sms.body.strip() and not sms.media:
+            logger.info("SMS not stored", extra={"reason": Reason.NO_WORDS})
+            self.metrics.count("RequestsRejected", reason=Reason.NO_WORDS)
             return None
         line = self._line(address.line)
         return optimistic(self.clock, lambda: self._receive_once(line, address, sms))
@@ -106,7 +109,7 @@ class Ingest:
         """
         lookup = self._look_up(line, address.phone)
         if lookup.is_line:
-            logger.warning("SMS ignored: its sender is a line of Skein")
+            logger.warning("SMS not stored", extra={"reason": Reason.OWN_LINE})
             self.metrics.count("TextsFromOwnLines")
             return None
         direct = _fitting(lookup, line=line) or self._open(line, address.phone)
@@ -142,7 +145,7 @@ class Ingest:
     def _line(self, phone: str) -> Line:
         item = self.table.get(Line.key_of(phone))
         if item is None:
-            raise NotFound("line not found")
+            raise NotFound("line not found", reason=Reason.UNKNOWN_LINE)
         return Line.from_item(item)
 
     def _keyword(self, line: Line, direct: _DirectChat, sms: InboundSms) -> Keyword | None:
@@ -178,7 +181,7 @@ class Ingest:
                 kind="keyword" if keyword else "text",
                 media=sms.media,
                 sms=address,
-                quiet=over is not None,
+                silenced=reason_of_limit(over.what) if over is not None else None,
                 overrides=direct.said,
                 opted_out={"stop": True, "start": False}.get(keyword or ""),
             ),
@@ -290,7 +293,7 @@ class Ingest:
         agent, user, *memberships = (found.get(key) for key in keys)
         there = [Membership.from_item(item) for item in memberships if item is not None]
         if agent is None or Agent.from_item(agent).deleted_at is not None:
-            raise NotFound("the line has no agent")
+            raise NotFound("the line has no agent", reason=Reason.AGENT_DELETED)
         return (
             Agent.from_item(agent),
             User.from_item(user) if user else None,
@@ -330,6 +333,7 @@ def _number(text: str) -> str:
         raise Unprocessable(
             "the phone number must be in E.164 form",
             details={"number": text[:64]},
+            reason=Reason.INVALID_NUMBER,
         ) from None
 
 

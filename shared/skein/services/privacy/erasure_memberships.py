@@ -23,6 +23,7 @@ from skein.models.chats.chat import (
     past_relation,
     related_chat,
 )
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Exists, Is, Put, Update, Write, all_of
 from skein.models.privacy.erasure import ErasedChat
 from skein.models.runs.run import Run
@@ -148,7 +149,7 @@ class MembershipErasure:
                 sweep.unsaved.stopped += 1
                 sweep.unsaved.counts["runs_canceled"] += 1
                 with suppress(Conflict):
-                    self.completion.cancel(run, error=WHY)
+                    self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
 
     def _live(self, sweep: Sweep, chat: Chat, membership: Membership) -> Iterator[Run]:
         queued = membership.queued_run

@@ -18,6 +18,7 @@ from skein.models.chats.chat import (
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.audience import NOBODY
 from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Exists, Is, Put, Query, Update
 from skein.models.outbox.due import NOT_DUE
 from skein.models.runs.run import Run
@@ -47,7 +48,7 @@ class RunEraser:
         if sweep.to_stop(run) and sweep.erasure.swept_at is not None:
             sweep.unsaved.stopped += 1
             with suppress(Conflict):
-                self.completion.cancel(run, error=WHY)
+                self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
         elif not run.ended:
             return
         prefix = Step.prefix_of(run.key)
@@ -152,6 +153,8 @@ def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
             "audience": NOBODY if not run.audience.open else run.audience,
             "held": None,
             "sent": (),
+            "final_message": None,
+            "merged_into": None,
             "error": None,
             "correlation_id": None,
             "wait": None,

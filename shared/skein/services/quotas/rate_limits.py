@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from skein.errors import Ambiguous, RateLimited
 from skein.models.common.base import rfc3339, stable_hash
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key
 from skein.models.config.overrides import TenantLimits, TenantSettings
 from skein.models.quotas.limit import (
@@ -44,6 +45,11 @@ WORDS: dict[What, str] = {
 }
 
 logger = logging.getLogger(__name__)
+
+
+def reason_of_limit(what: What) -> Reason:
+    """Return the reason for which a used-up limit holds up an answer."""
+    return Reason.TOKEN_BUDGET if what == "tokens" else Reason.RATE_LIMITED
 
 
 class Rates(NamedTuple):
@@ -97,6 +103,7 @@ class OverLimit(RateLimited):
         seconds = max(1, ceil(refusal.wait.total_seconds()))
         super().__init__(WORDS[refusal.what], retry_after_seconds=seconds)
         self.refusal = refusal
+        self.reason = reason_of_limit(refusal.what)
 
 
 class TenantRates(NamedTuple):
@@ -165,6 +172,9 @@ class RateLimiter:
         refusal = self._ask(tenant, user_id, by_sms=False, known=known)
         if isinstance(refusal, Refusal):
             self.metrics.count("OverLimit")
+            logger.info(
+                "request refused by a limit", extra={"reason": reason_of_limit(refusal.what)}
+            )
             raise OverLimit(refusal)
 
     def admit_change(self, tenant: str, user_id: str) -> None:

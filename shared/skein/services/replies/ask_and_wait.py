@@ -1,5 +1,6 @@
 """Post a message and start waiting for the reply, in one transaction."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -8,6 +9,7 @@ from typing import Any
 from skein.errors import Conflict, LostLease
 from skein.models.chats.chat import Chat, Membership, Message, chat_partition
 from skein.models.common.audience import Audience
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import MAX_WAITS, PREVIEW_CHARACTERS, SentMessage
@@ -22,12 +24,15 @@ from skein.services.runs.claim import Claim, stored_of, with_results
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import check_post, check_readers
 from skein.services.runs.slots import (
+    Joining,
     merge_queued_run,
     next_run_job,
     release_slots,
     slots_unchanged,
 )
 from skein.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +43,13 @@ class Asked:
         claim: The claim after the transaction. While the run waits, it is no longer this worker's.
         seq: The seq of the message that asked.
         waiting: Whether the run waits; False if a reply that the agent had not seen existed.
+        joining: The merge of the chat's queued run, if the run resumes at once.
     """
 
     claim: Claim
     seq: int
     waiting: bool
+    joining: Joining | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +121,13 @@ class Asking:
             # An earlier attempt committed the message, so the claim is out of date.
             raise LostLease(claim.run.id)
         self.dispatch.send(jobs)
+        if asked.joining is not None:
+            asked.joining.log()
         if asked.waiting:
+            logger.info(
+                "run waits for a reply",
+                extra={"run_id": claim.run.id, "reason": Reason.WAITING_FOR_REPLY},
+            )
             self.dispatch.send([claim.job], delay_seconds=self.settings.wait_seconds)
         return asked
 
@@ -251,7 +264,7 @@ class Asking:
         ]
         if place_changes:
             writes.append(Update(place.key, place_changes, condition=slots_unchanged(place)))
-        return Asked(goes_on, seq, waiting=False), writes, []
+        return Asked(goes_on, seq, waiting=False, joining=joining), writes, []
 
     def _fresh(self, home: Membership | None) -> Membership | None:
         if home is None:

@@ -5,14 +5,18 @@ from dataclasses import dataclass
 from itertools import count
 
 from skein.errors import ExtraWriteFailed, LostLease, ReadersChanged
+from skein.models.chats.chat import Message
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
 from skein.models.outbox.jobs import RunJob
+from skein.models.runs.run import FinalMessage
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.runs.activations import Recording
 from skein.services.runs.claim import Claim
-from skein.services.runs.completion import RunCompletion
+from skein.services.runs.completion import Outcome, RunCompletion
 from skein.services.runs.disclosure import check_post
+from skein.services.runs.reasons import reason_of_done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +29,7 @@ class FinalMessages:
     def end(
         self,
         claim: Claim,
-        said: NewMessage | None,
+        said: NewMessage | Reason,
         answer: Recording | None,
         *,
         snapshot: ChatSnapshot | None = None,
@@ -38,7 +42,7 @@ class FinalMessages:
 
         Args:
             claim: The run's claim; that of `answer`, if there is one.
-            said: The final message; None to end the run without one.
+            said: The final message, or the reason why there is none.
             answer: The model's last answer, if it is not recorded yet and `all_one` allows
                 recording it here.
             snapshot: The snapshot of the message's chat, if the caller has read one.
@@ -49,8 +53,9 @@ class FinalMessages:
             Rejected: The chat does not accept the message; nothing was written.
             Contention: Too many other writers changed the chat at once; nothing was written.
         """
-        if said is None:
-            self.completion.end(claim, "done", answer=answer)
+        if isinstance(said, Reason):
+            reason = reason_of_done(claim.run, said)
+            self.completion.end(claim, "done", reason=reason, answer=answer)
             return
         jobs: list[RunJob] = []
         together = _one_transaction(claim, said)
@@ -61,7 +66,9 @@ class FinalMessages:
             check_post(claim.run, snapshot)
             if not together:
                 return (claim.guard,)
-            ending = self.completion.done_in(snapshot, claim, answer, again=next(tries) > 0)
+            seq = snapshot.chat.last_seq + 1
+            named = _with_final_message(claim, said.chat_id, seq)
+            ending = self.completion.done_in(snapshot, named, answer, again=next(tries) > 0)
             jobs[:] = ending.jobs
             return ending.writes
 
@@ -70,17 +77,33 @@ class FinalMessages:
         except ExtraWriteFailed as error:
             raise LostLease(claim.run.id) from error
         except ReadersChanged:
-            if self.chats.earlier(said) is None:
+            earlier = self.chats.earlier(said)
+            if earlier is None:
                 raise
-            self.completion.end(claim, "done", answer=answer)
+            self._end_posted(claim, earlier, answer)
             return
         if together and posted.created:
-            self.completion.over(claim.run, "done", jobs)
+            self.completion.over(claim.run, Outcome("done"), jobs)
         else:  # the message is posted, here or by an earlier attempt; the run is not ended yet
-            self.completion.end(claim, "done", answer=answer)
+            self._end_posted(claim, posted.message, answer)
+
+    def _end_posted(self, claim: Claim, message: Message, answer: Recording | None) -> None:
+        """End a run whose final message is posted already."""
+        elsewhere = claim.run.chat_id is not None and message.chat_id != claim.run.chat_id
+        self.completion.end(
+            _with_final_message(claim, message.chat_id, message.seq),
+            "done",
+            reason=reason_of_done(claim.run, Reason.ANSWERED_ELSEWHERE) if elsewhere else None,
+            answer=answer,
+        )
 
 
-def all_one(claim: Claim, said: NewMessage | None) -> bool:
+def _with_final_message(claim: Claim, chat_id: str, seq: int) -> Claim:
+    """Return the claim with the place of its final message."""
+    return claim.with_run(final_message=FinalMessage(chat_id=chat_id, seq=seq))
+
+
+def all_one(claim: Claim, said: NewMessage | Reason) -> bool:
     """Return whether the transaction that ends a run can also record the run's last answer.
 
     The answer must be recorded before any other write of the end. So if the end takes several
@@ -88,11 +111,11 @@ def all_one(claim: Claim, said: NewMessage | None) -> bool:
 
     Args:
         claim: The run's claim, with the answer.
-        said: The final message; None for none.
+        said: The final message, or the reason why there is none.
     """
     shown = claim.run.shown
     at_home = shown is None or shown.chat_id == claim.run.chat_id
-    return at_home and (said is None or _one_transaction(claim, said))
+    return at_home and (isinstance(said, Reason) or _one_transaction(claim, said))
 
 
 def _one_transaction(claim: Claim, said: NewMessage) -> bool:

@@ -12,6 +12,7 @@ __all__ = [
     "lease",
     "manual_trigger",
     "queries",
+    "reasons",
     "slots",
     "waits",
     "wakeups",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skein.models.chats.chat import Membership
+from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
 from skein.models.runs.run import Held, PromptMark, SentMessage, Shown, ShownStaging
 from skein.models.runs.step import Step, ToolResult
@@ -165,14 +166,20 @@ class Activations:
         changed, place = self._with_fresh_chat(changed, looked_at)
         joined = self._joined_by_rebuild(changed, place)
         changed = changed.with_run(**joined.run_changes)
-        names = ("sent", "activation", "rebuilds", "active_chat_id", "shown", "held", "borrowed")
+        now, why = self.clock.now(), Reason.READERS_CHANGED
+        changed = changed.with_run(reasons=with_reason(run.reasons, why, now))
+        names = (
+            *("sent", "activation", "rebuilds", "active_chat_id", "shown", "held", "borrowed"),
+            "reasons",
+        )
         stored = stored_of(changed, *names, *joined.run_changes)
         write_claimed(self.table, claim, stored, shared=joined.all_writes(place))
+        joined.log()
         member = changed.member
         if place is not None and member is not None and member.key == place.key:
             changed = replace(changed, member=place.model_copy(update=joined.place_changes))
         self.metrics.count("RunsRebuilt")
-        logger.info("activation dropped", extra={"run_id": run.id, "reason": "readers"})
+        logger.info("activation dropped", extra={"run_id": run.id, "reason": why})
         return changed
 
     def _with_fresh_chat(

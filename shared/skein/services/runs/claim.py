@@ -9,6 +9,7 @@ from typing import Any
 from skein.errors import ConditionFailed, LostLease
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
 from skein.models.common.storage import AllOf, Check, Is, Item, Key, Update, Write, all_of
 from skein.models.config.overrides import Retention, TenantSettings
 from skein.models.outbox.jobs import RunJob
@@ -104,7 +105,9 @@ def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Clai
         left = table.get(Membership.left_key_of(job.tenant, home, agent))
         found |= {keys[1]: left} if left is not None else {}
     if any(key not in found for key in keys):
-        logger.warning("run of a job not found", extra={"run_id": job.run_id})
+        logger.warning(
+            "run of a job not found", extra={"run_id": job.run_id, "reason": Reason.RUN_MISSING}
+        )
         return None
     run, *place = (found[key] for key in keys)
     known = {key: found.get(key) for key in beside}

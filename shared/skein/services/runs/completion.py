@@ -10,6 +10,7 @@ from skein.errors import ConditionFailed, Conflict, LostLease
 from skein.models.chats.borrowed import Borrowed
 from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef, rfc3339
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Below, Check, Delete, Is, Key, Update, Write
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import RunJob
@@ -21,11 +22,24 @@ from skein.services.common.optimistic import optimistic, transact_guarded
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.activations import Recording
 from skein.services.runs.chain import next_in_chain
-from skein.services.runs.claim import Claim, read_claim
+from skein.services.runs.claim import Claim, read_claim, stored_of
 from skein.services.runs.slots import next_run_job, release_slots
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
+
+
+class Outcome(NamedTuple):
+    """How a run ends.
+
+    Attributes:
+        reason: Why there is no answer; None if the run has answered.
+        error: The same in more words, for the operator.
+    """
+
+    status: RunStatus
+    reason: Reason | None = None
+    error: str | None = None
 
 
 class Ending(NamedTuple):
@@ -54,6 +68,7 @@ class RunCompletion:
         claim: Claim,
         status: RunStatus,
         *,
+        reason: Reason | None = None,
         error: str | None = None,
         answer: Recording | None = None,
     ) -> None:
@@ -64,17 +79,19 @@ class RunCompletion:
         Args:
             claim: The claim of the run; that of `answer`, if there is one.
             status: The status with which the run ends.
-            error: Why the run failed or was canceled.
+            reason: Why there is no answer; None if the run has answered.
+            error: Why the run failed or was canceled, in more words.
             answer: The last step, if it is not recorded yet.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
         self.mark_seen(claim)
+        outcome = Outcome(status, reason, error)
         try:
-            self._end_claimed(claim, status, error, answer)
+            self._end_claimed(claim, outcome, answer)
         except ConditionFailed:
-            optimistic(self.clock, lambda: self._end_afresh(claim, status, error, answer))
+            optimistic(self.clock, lambda: self._end_afresh(claim, outcome, answer))
 
     def done_in(
         self, snapshot: ChatSnapshot, claim: Claim, answer: Recording | None, *, again: bool
@@ -87,44 +104,49 @@ class RunCompletion:
         Args:
             snapshot: The chat snapshot, freshly read.
             claim: The claim of a run without a chain behind it; that of `answer`, if there is one.
+                It names the final message.
             answer: The last step, if it is not recorded yet.
             again: An earlier try of the transaction failed, so the borrowed context is read again.
         """
         run = self._still_staged(claim.run) if again else claim.run
         fresh = replace(claim, run=run, member=snapshot.member(claim.agent))
-        return self._ending(fresh, "done", answer=answer)
+        return self._ending(fresh, Outcome("done"), answer=answer)
 
-    def over(
-        self, run: Run, status: RunStatus, jobs: Sequence[RunJob], *, error: str | None = None
-    ) -> None:
+    def over(self, run: Run, outcome: Outcome, jobs: Sequence[RunJob]) -> None:
         """Log that a run has ended, and send the jobs of the runs that follow."""
-        logger.info("run ended", extra={"run_id": run.id, "status": status, "reason": error})
+        status, reason, error = outcome
+        logger.info(
+            "run ended",
+            extra={"run_id": run.id, "status": status, "reason": reason, "error": error},
+        )
         if status == "failed":
             self.metrics.count("RunsFailed")
         self.dispatch.send(jobs)
 
-    def cancel(self, run: Run, *, error: str, guard: Check | None = None) -> None:
+    def cancel(self, run: Run, *, reason: Reason, error: str, guard: Check | None = None) -> None:
         """Cancel a run in any state.
 
         Writes of a worker that has claimed the run fail from then on.
 
         Args:
             run: The run to cancel.
-            error: Why, for the operator.
+            reason: Why.
+            error: The same in more words, for the operator.
             guard: A further check that must hold.
 
         Raises:
             Conflict: The run has ended already.
             LostLease: The guard does not hold.
         """
-        optimistic(self.clock, lambda: self._cancel_once(run, error, guard))
+        outcome = Outcome("canceled", reason, error)
+        optimistic(self.clock, lambda: self._cancel_once(run, outcome, guard))
 
-    def _cancel_once(self, run: Run, error: str, guard: Check | None) -> None:
+    def _cancel_once(self, run: Run, outcome: Outcome, guard: Check | None) -> None:
         found = read_claim(self.table, run.job)
         if found is None or found.run.ended:
             raise Conflict("this run has already ended")
         self.mark_seen(found)
-        self._end_once(found, "canceled", error, guard=guard)
+        self._end_once(found, outcome, guard=guard)
 
     def mark_seen(self, claim: Claim, *, at_home: bool = False) -> None:
         """Move the agent's SEEN watermark up to the newest prompt; the watermark never moves back.
@@ -145,9 +167,7 @@ class RunCompletion:
         except ConditionFailed:
             logger.debug("already seen", extra={"run_id": claim.run.id})
 
-    def _end_afresh(
-        self, claim: Claim, status: RunStatus, error: str | None, answer: Recording | None
-    ) -> None:
+    def _end_afresh(self, claim: Claim, outcome: Outcome, answer: Recording | None) -> None:
         """End a run after reading its slots and borrowed context again."""
         member = claim.member
         place = (
@@ -156,13 +176,11 @@ class RunCompletion:
             else None
         )
         fresh = replace(claim, run=self._still_staged(claim.run), member=place or member)
-        self._end_claimed(fresh, status, error, answer)
+        self._end_claimed(fresh, outcome, answer)
 
-    def _end_claimed(
-        self, claim: Claim, status: RunStatus, error: str | None, answer: Recording | None
-    ) -> None:
+    def _end_claimed(self, claim: Claim, outcome: Outcome, answer: Recording | None) -> None:
         try:
-            self._end_once(claim, status, error, answer=answer)
+            self._end_once(claim, outcome, answer=answer)
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise LostLease(claim.run.id) from failure
@@ -171,28 +189,20 @@ class RunCompletion:
     def _end_once(
         self,
         claim: Claim,
-        status: RunStatus,
-        error: str | None,
+        outcome: Outcome,
         *,
         guard: Check | None = None,
         answer: Recording | None = None,
     ) -> None:
-        ending = self._ending(claim, status, error, answer=answer)
+        ending = self._ending(claim, outcome, answer=answer)
         transact_guarded(self.table, ending.writes, guard)
-        self.over(claim.run, status, ending.jobs, error=error)
+        self.over(claim.run, outcome, ending.jobs)
 
-    def _ending(
-        self,
-        claim: Claim,
-        status: RunStatus,
-        error: str | None = None,
-        *,
-        answer: Recording | None,
-    ) -> Ending:
+    def _ending(self, claim: Claim, outcome: Outcome, *, answer: Recording | None) -> Ending:
         run, now = claim.run, self.clock.now()
         recorded = answer.changes if answer is not None else {}
         writes: list[Write] = [
-            _ended(claim, recorded, status, error, now),
+            _ended(claim, recorded, outcome, now),
             *(answer.beside if answer is not None else ()),
             *self._unwaited(run),
         ]
@@ -201,7 +211,7 @@ class RunCompletion:
             writes.append(Delete(live_key(run)))
         else:
             home = release_slots(run, claim.member)
-            if status == "done" and claim.member.late_since is not None:
+            if outcome.status == "done" and claim.member.late_since is not None:
                 home = replace(home, set={**home.set, "late_since": None})
             writes.append(home)
             jobs.extend(next_run_job(run, claim.member))
@@ -211,7 +221,7 @@ class RunCompletion:
             if following is not None:
                 writes.extend(following.writes)
                 jobs.extend([following.job] if following.job else [])
-        if status == "done":
+        if outcome.status == "done":
             writes.extend(_returned(run))
         return Ending(tuple(writes), tuple(jobs))
 
@@ -234,18 +244,23 @@ class RunCompletion:
         return [Update(key, set={"wait": None}, condition=Is("wait", wait))]
 
 
-def _ended(
-    claim: Claim, recorded: dict[str, Any], status: RunStatus, error: str | None, now: datetime
-) -> Update:
-    change = recorded | {
-        "status": status,
-        "ended_at": rfc3339(now),
-        "lease_until": None,
-        "wait": None,
-        "wait_chat_id": None,
-        "error": error,
-        "expires_at": claim.kept_until(now),
-    }
+def _ended(claim: Claim, recorded: dict[str, Any], outcome: Outcome, now: datetime) -> Update:
+    status, reason, error = outcome
+    why = claim.run.recording(reason, now) if reason is not None else {"reason": None}
+    change = (
+        recorded
+        | why
+        | {
+            "status": status,
+            "final_message": stored_of(claim, "final_message")["final_message"],
+            "ended_at": rfc3339(now),
+            "lease_until": None,
+            "wait": None,
+            "wait_chat_id": None,
+            "error": error,
+            "expires_at": claim.kept_until(now),
+        }
+    )
     return Update(claim.run.key, set=change | NOT_DUE, condition=claim.mine)
 
 

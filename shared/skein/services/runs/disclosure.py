@@ -7,6 +7,7 @@ audience of all that content. The checks here compare this audience with the des
 from skein.errors import Forbidden, NotFound, ReadersChanged
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience, may_show
+from skein.models.common.reason import Reason
 from skein.models.runs.run import Held, Run
 from skein.services.chat_state.snapshot import ChatSnapshot
 
@@ -31,13 +32,15 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
     """
     chat = snapshot.chat
     if not may_write(run, chat):
-        raise NotWritable("the run may not write to this private chat")
+        raise NotWritable(
+            "the run may not write to this private chat", reason=Reason.DISCLOSURE_REFUSED
+        )
     if run.held is None:
         raise ReadersChanged(f"{run.id}: the activation has no record of its held content")
     if chat.id == run.held.chat_id:
         check_readers(run.held, chat)
     elif not may_tell(run, chat.readers, {each.id for each in chat.roster if each.kind == "user"}):
-        raise Forbidden(PRIVATE_ELSEWHERE)
+        raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
 
 
 def check_readers(held: Held, chat: Chat) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from skein.correlation import follow
 from skein.models.chats.chat import Membership
 from skein.models.common.base import rfc3339
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, Update, Write
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run
@@ -30,7 +31,13 @@ from skein.services.runs.claim import (
 )
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.debounce import seconds_left
-from skein.services.runs.slots import merge_queued_run, slots_unchanged, without
+from skein.services.runs.slots import (
+    Joining,
+    is_its_turn,
+    merge_queued_run,
+    slots_unchanged,
+    without,
+)
 from skein.services.runs.waits import timed_out
 from skein.settings import Settings
 
@@ -74,26 +81,29 @@ class RunLeases:
         self, job: RunJob, lease_until: datetime, beside: Sequence[Key]
     ) -> Claim | None:
         found = read_claim(self.table, job, beside=beside)
-        if found is not None and found.run.status == "waiting":
-            over = self._wait_is_over(found)
-            found = read_claim(self.table, job, beside=beside) if over else None
+        if found is not None and found.run.status == "waiting" and self._wait_is_over(found):
+            found = read_claim(self.table, job, beside=beside)
         if found is None:
             return None
         run, now = found.run, self.clock.now()
         follow(run.followed_by)
-        if run.ended or (run.lease_until is not None and run.lease_until > now):
+        idle = _why_idle(run, now)
+        if idle is not None:
+            _log_no_work(run, idle)
             return None
         pointless = _why_pointless(found)
         if pointless is not None:
-            self.completion.end(found, "canceled", error=pointless)
+            reason, error = pointless
+            self.completion.end(found, "canceled", reason=reason, error=error)
             return None
         place = shown_place(self.table, found)
         if not self._may_begin(found, place, job, now):
             return None
         if run.attempts >= self.settings.max_attempts:
             last = run.error or "the worker crashed in every attempt"
-            reason = f"gave up after {run.attempts} attempts: {last}"
-            self.completion.end(found, "failed", error=reason)
+            error = f"gave up after {run.attempts} attempts: {last}"
+            reason = Reason.ATTEMPTS_EXHAUSTED
+            self.completion.end(found, "failed", reason=reason, error=error)
             return None
         return self._take(found, place, now, lease_until)
 
@@ -101,10 +111,12 @@ class RunLeases:
         self, found: Claim, place: Membership | None, job: RunJob, now: datetime
     ) -> bool:
         """Return whether it is the run's turn and its debounce is over."""
-        if found.member is not None and not _is_its_turn(found.run, found.member):
+        if found.member is not None and not is_its_turn(found.run, found.member):
+            _log_no_work(found.run, Reason.BEHIND_OTHER_RUN)
             return False
         seconds = seconds_left(place, now) if found.run.status == "queued" else 0
         if seconds:
+            _log_no_work(found.run, Reason.DEBOUNCE)
             self.dispatch.send([job], delay_seconds=seconds)
         return not seconds
 
@@ -134,6 +146,7 @@ class RunLeases:
         }
         change: dict[str, Any] = {"running_run": run.id}
         writes: list[Write] = []
+        joined = Joining({}, {}, ())
         slot = member.queued_run if member else None
         if run.status == "queued":
             changes["activation"] = run.activation + 1
@@ -160,9 +173,9 @@ class RunLeases:
             writes.extend(joined.writes)
         if member is not None and member.burst is not None and run.status == "queued":
             change["burst"] = None
-        taken = run.model_copy(update=changes)
+        taken = run.model_copy(update=changes | {"reason": None})
         stored = {name: value for name, value in taken.attributes().items() if name in changes}
-        claimed = stored | run.due(lease_until) | {"due_tries": None}
+        claimed = stored | run.due(lease_until) | {"due_tries": None, "reason": None}
         writes.append(Update(run.key, set=claimed, condition=found.mine))
         if member is not None:
             left = without(member.resuming, run.id)
@@ -172,6 +185,7 @@ class RunLeases:
             writes.append(here)
             member = member.model_copy(update=change | {"resuming": tuple(left or ())})
         self.table.transact(writes)
+        joined.log()
         logger.info("run claimed", extra={"run_id": run.id, "attempt": taken.attempts})
         return replace(found, run=taken, member=member)
 
@@ -180,17 +194,28 @@ class RunLeases:
         item = self.table.get(claim.run.key)
         return item is None or Run.from_item(item).ended
 
-    def retry_later(self, claim: Claim, reason: str) -> None:
+    def retry_later(self, claim: Claim, error: str) -> None:
         """End an attempt and schedule the next one, after a pause that doubles each time.
+
+        Args:
+            claim: The claim of the run.
+            error: What went wrong, for the operator.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
         wait = self.settings.retry_base_seconds * 2 ** (claim.run.attempts - 1)
         self.metrics.count("RunAttemptsFailed")
-        self._postpone(claim, wait, {"error": reason})
+        self._postpone(claim, wait, Reason.ATTEMPT_FAILED, {"error": error})
 
-    def defer(self, claim: Claim, reason: str, *, longest_seconds: int | None = None) -> None:
+    def defer(
+        self,
+        claim: Claim,
+        reason: Reason,
+        error: str,
+        *,
+        longest_seconds: int | None = None,
+    ) -> None:
         """Defer a run whose model is down or whose agent is busy.
 
         A deferral is not an attempt. A run that has been deferred for longer than
@@ -198,7 +223,8 @@ class RunLeases:
 
         Args:
             claim: The claim of the run.
-            reason: Why, for the operator.
+            reason: Why.
+            error: The same in more words, for the operator.
             longest_seconds: The upper bound of the pause, which doubles each time; None for the
                 setting `model_retry_max_seconds`.
 
@@ -208,13 +234,18 @@ class RunLeases:
         run = claim.run
         waited = self.clock.now() - (run.joined_at or run.created_at)
         if waited > timedelta(seconds=self.settings.max_put_off_seconds):
-            self.completion.end(claim, "failed", error=f"deferred for too long: {reason}")
+            self.completion.end(
+                claim,
+                "failed",
+                reason=Reason.DEFERRED_TOO_LONG,
+                error=f"deferred for too long: {error}",
+            )
             return
         longest = longest_seconds or self.settings.model_retry_max_seconds
         wait = min(self.settings.retry_base_seconds * 2**run.put_offs, longest)
         self.metrics.count("RunsPutOff")
-        change = {"error": reason, "attempts": run.attempts - 1, "put_offs": run.put_offs + 1}
-        self._postpone(claim, wait, change)
+        change = {"error": error, "attempts": run.attempts - 1, "put_offs": run.put_offs + 1}
+        self._postpone(claim, wait, reason, change)
 
     def continue_later(self, claim: Claim) -> None:
         """Hand a run to a fresh invocation before this one's time runs out.
@@ -224,32 +255,40 @@ class RunLeases:
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        self._postpone(claim, 0, {"attempts": claim.run.attempts - 1})
+        self._postpone(claim, 0, Reason.HANDED_OVER, {"attempts": claim.run.attempts - 1})
 
-    def _postpone(self, claim: Claim, wait_seconds: int, change: dict[str, object]) -> None:
-        run = claim.run
-        until = self.clock.now() + timedelta(seconds=wait_seconds)
+    def _postpone(
+        self, claim: Claim, wait_seconds: int, reason: Reason, change: dict[str, object]
+    ) -> None:
+        run, now = claim.run, self.clock.now()
+        until = now + timedelta(seconds=wait_seconds)
+        change = change | run.recording(reason, now)
         due = run.due(until + timedelta(seconds=self.settings.outbox_grace_seconds))
         leased = {"lease_until": rfc3339(until)}
         write_claimed(self.table, claim, change | due | leased)
+        logger.info("run postponed", extra={"run_id": run.id, "reason": reason})
         delay = min(wait_seconds, MAX_DELAY_SECONDS)
         self.dispatch.send([claim.job], delay_seconds=delay)
 
 
-def _why_pointless(found: Claim) -> str | None:
-    """Return the reason to cancel a run instead of working on it, if any."""
+def _why_idle(run: Run, now: datetime) -> Reason | None:
+    """Return why no worker may claim the run now; None if one may."""
+    if run.ended:
+        return Reason.RUN_ENDED
+    if run.status == "waiting":
+        return Reason.WAITING_FOR_REPLY
+    return Reason.WORKING if run.lease_until is not None and run.lease_until > now else None
+
+
+def _log_no_work(run: Run, reason: Reason) -> None:
+    """Log that a job leads to no work."""
+    logger.info("run not started now", extra={"run_id": run.id, "reason": reason})
+
+
+def _why_pointless(found: Claim) -> tuple[Reason, str] | None:
+    """Return why to cancel a run instead of working on it, if so: the reason and the error."""
     if found.member is not None and not found.member.active:
-        return "the agent has left the chat"
+        return Reason.AGENT_LEFT, "the agent has left the chat"
     if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":
-        return "the chat is discarded"
+        return Reason.CHAT_DISCARDED, "the chat is discarded"
     return None
-
-
-def _is_its_turn(run: Run, member: Membership) -> bool:
-    """Return whether a run may work now.
-
-    No other run may be running, and resuming runs go before a queued one.
-    """
-    if member.running_run is not None:
-        return member.running_run == run.id
-    return not member.resuming or run.id in member.resuming

@@ -7,12 +7,14 @@ from skein.errors import NotFound
 from skein.models.chats.chat import Membership
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, Query
 from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run, RunStatus, runs_relation
 from skein.models.runs.step import PromptRecord, Step
 from skein.ports import Clock, Table
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
+from skein.services.runs.reasons import reason_now
 
 INDEX_ROWS = 50
 
@@ -23,11 +25,13 @@ class RunView:
 
     Attributes:
         prompt: The prompt of the newest activation that has one; None before the first answer.
+        reason: Why the run gives no answer, or not yet; None if it has answered.
     """
 
     run: Run
     steps: tuple[Step, ...]
     prompt: PromptRecord | None
+    reason: Reason | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +60,9 @@ class RunViews:
         steps = tuple(Step.from_item(item) for item in page.items[1:])
         packed = next((step.prompt for step in reversed(steps) if step.prompt is not None), None)
         prompt = PromptRecord.unpacked(packed).readable() if packed is not None else None
-        return RunView(run=self._as_queued(run), steps=steps, prompt=prompt)
+        member = self._membership(run)
+        reason = reason_now(run, member, self.clock.now())
+        return RunView(run=_as_queued(run, member), steps=steps, prompt=prompt, reason=reason)
 
     def of_agent(
         self,
@@ -92,22 +98,27 @@ class RunViews:
             newest_first=True,
         )
 
-    def _as_queued(self, run: Run) -> Run:
-        """Return a queued run with the trigger, chain depth and chain of its slot.
-
-        Until a run is claimed, only the slot on the agent's membership records the messages that
-        extended the run.
-        """
+    def _membership(self, run: Run) -> Membership | None:
+        """Read the agent's open membership, with the slots, of a queued run."""
         if run.status != "queued" or run.chat_id is None:
-            return run
+            return None
         agent = MemberRef(kind="agent", id=run.agent_id)
         item = self.table.get(Membership.key_of(run.tenant, run.chat_id, agent))
-        slot = Membership.from_item(item).queued_run if item else None
-        if slot is None or slot.run_id != run.id:
-            return run
-        return run.model_copy(
-            update={"trigger": slot.trigger, "chain_depth": slot.depth, "then": slot.then}
-        )
+        return Membership.from_item(item) if item else None
+
+
+def _as_queued(run: Run, member: Membership | None) -> Run:
+    """Return a queued run with the trigger, chain depth and chain of its slot.
+
+    Until a run is claimed, only the slot on the agent's membership records the messages that
+    extended the run.
+    """
+    slot = member.queued_run if member is not None else None
+    if slot is None or slot.run_id != run.id:
+        return run
+    return run.model_copy(
+        update={"trigger": slot.trigger, "chain_depth": slot.depth, "then": slot.then}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ transaction that records the trigger. The writes are conditional on the slots as
     run ends or waits   -> release_slots()     and next_run_job() names the run that may start
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from skein.correlation import current
 from skein.models.chats.chat import Membership
 from skein.models.common.audience import Audience
 from skein.models.common.base import rfc3339
+from skein.models.common.reason import Reason, reason_attributes
 from skein.models.common.storage import Absent, Condition, Is, Missing, Put, Update, Write, all_of
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import RunJob
@@ -28,6 +30,8 @@ from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.trigger import QueuedRun, Trigger
 from skein.ports import Ids
 from skein.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 SLOTS = ("running_run", "queued_run", "resuming", "wait")
 
@@ -129,11 +133,21 @@ def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None
 
 
 class Joining(NamedTuple):
-    """A merge of runs: changes of the run and of the membership, and further writes."""
+    """A merge of runs: changes of the run and of the membership, and further writes.
+
+    Attributes:
+        merged: The id of the queued run that is merged; None for no merge.
+    """
 
     run_changes: dict[str, Any]
     place_changes: dict[str, Any]
     writes: tuple[Write, ...]
+    merged: str | None = None
+
+    def log(self) -> None:
+        """Log the end of the merged run, once the writes are committed."""
+        if self.merged is not None:
+            log_canceled(self.merged, Reason.MERGED)
 
     def all_writes(self, place: Membership | None) -> tuple[Write, ...]:
         """Return the further writes and the write of the membership, if that changes."""
@@ -170,13 +184,44 @@ def merge_queued_run(
         changes["trigger"] = run.trigger.widened(queued.trigger)
         changes["audience"] = run.audience.narrowed(queued.audience)
         changes["joined_at"] = now
-    over = {"status": "canceled", "error": f"joined {run.id}", "ended_at": rfc3339(now)}
-    joined = Update(
-        Run.key_of(place.tenant, queued.run_id),
-        set=over | NOT_DUE,
+    joined = canceled_queued_run(
+        place, queued, Reason.MERGED, f"joined {run.id}", now, merged_into=run.id
+    )
+    return Joining(changes, {"queued_run": None, "burst": None}, (joined,), queued.run_id)
+
+
+def canceled_queued_run(
+    membership: Membership,
+    queued: QueuedRun,
+    reason: Reason,
+    error: str,
+    now: datetime,
+    *,
+    merged_into: str | None = None,
+) -> Update:
+    """Return the write that cancels a queued run, which has recorded no reason before."""
+    over = {"status": "canceled", "error": error, "ended_at": rfc3339(now)}
+    over |= {"merged_into": merged_into} if merged_into is not None else {}
+    return Update(
+        Run.key_of(membership.tenant, queued.run_id),
+        set=over | reason_attributes(reason, now) | NOT_DUE,
         condition=Is("status", "queued"),
     )
-    return Joining(changes, {"queued_run": None, "burst": None}, (joined,))
+
+
+def log_canceled(run_id: str, reason: Reason) -> None:
+    """Log that a queued run was canceled."""
+    logger.info("run ended", extra={"run_id": run_id, "status": "canceled", "reason": reason})
+
+
+def is_its_turn(run: Run, member: Membership) -> bool:
+    """Return whether a run may work now.
+
+    No other run may be running, and resuming runs go before a queued one.
+    """
+    if member.running_run is not None:
+        return member.running_run == run.id
+    return not member.resuming or run.id in member.resuming
 
 
 def slot_write(

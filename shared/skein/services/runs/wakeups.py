@@ -11,7 +11,19 @@ from typing import Any, NamedTuple
 
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.base import rfc3339
+from skein.models.common.reason import Reason
 from skein.settings import Settings
+
+
+def why_nobody(message: Message, chat: Chat, *, max_chain_depth: int) -> Reason | None:
+    """Return why `message` triggers none of the chat's agents; None if it may trigger some."""
+    if message.kind == "notice":
+        return Reason.NOTICE
+    if message.kind != "text":
+        return Reason.KEYWORD
+    if message.depth >= max_chain_depth:
+        return Reason.CHAIN_DEPTH
+    return Reason.RESPOND_MANUAL if chat.respond == "manual" else None
 
 
 def woken_by(
@@ -27,7 +39,7 @@ def woken_by(
         agents: The chat's active agent memberships.
         max_chain_depth: A message of this chain depth or more triggers nobody.
     """
-    if message.kind != "text" or message.depth >= max_chain_depth or chat.respond == "manual":
+    if why_nobody(message, chat, max_chain_depth=max_chain_depth) is not None:
         return []
     others = [agent for agent in agents if agent.member.ref != message.sender.ref]
     others.sort(key=lambda agent: agent.member.id)

@@ -1,0 +1,81 @@
+"""Reasons why a message has no answer, as the HTTP API shows them to operators."""
+
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from skein.models.api.base import MemberResource, Resource
+from skein.models.chats.chat import MessageKind
+from skein.models.common.base import Instant
+from skein.models.common.reason import Reason
+from skein.models.delivery.delivery import DeliveryStatus
+from skein.models.runs.run import RunStatus
+
+Meaning = Annotated[str | None, Field(description="The reason in one sentence.")]
+
+
+class RunReasonResource(Resource):
+    """A run of a message."""
+
+    id: str
+    status: Annotated[
+        RunStatus | None, Field(description="Null if the run does not exist any more.")
+    ]
+    reason: Annotated[Reason | None, Field(description="Null if the run has answered.")]
+
+
+class AgentReasonResource(Resource):
+    """The outcome of a message for one agent of its chat."""
+
+    agent_id: str
+    reason: Annotated[
+        Reason | None,
+        Field(description="Why the agent gives no answer, or not yet. Null if it has answered."),
+    ]
+    meaning: Meaning
+    runs: Annotated[
+        tuple[RunReasonResource, ...],
+        Field(
+            description="The run that the message led to. If it was merged into another run, the "
+            "other run follows."
+        ),
+    ]
+
+
+class DeliveryReasonResource(Resource):
+    """The delivery of the message, or of an answer to it, to a phone."""
+
+    seq: Annotated[int, Field(description="The message that is delivered.")]
+    id: Annotated[str | None, Field(description="Null if the message has no delivery.")]
+    status: DeliveryStatus | None
+    reason: Annotated[
+        Reason | None,
+        Field(description="Why the SMS has not reached the phone. Null if it has."),
+    ]
+    meaning: Meaning
+    error_codes: Annotated[tuple[int, ...], Field(description="Twilio's error codes.")]
+
+
+class MessageReasonsResource(Resource):
+    """Why a message has no answer, agent by agent; without the text of any message."""
+
+    id: str
+    chat_id: str
+    seq: int
+    kind: MessageKind
+    sender: MemberResource
+    correlation_id: Annotated[str | None, Field(description="By which the logs are found.")]
+    created_at: Instant
+    agents: tuple[AgentReasonResource, ...]
+    deliveries: Annotated[
+        tuple[DeliveryReasonResource, ...],
+        Field(
+            description="Of an agent's message, its own. Of a person's message in a direct chat, "
+            "those of its answers."
+        ),
+    ]
+
+    @classmethod
+    def of(cls, found: object) -> Self:
+        """The resource of a message's outcome (`services/chats/message_reasons.py`)."""
+        return cls.model_validate(found, from_attributes=True)

@@ -1,0 +1,201 @@
+"""Reasons: why a message has no answer, or why an answer did not reach its person.
+
+This enum is the only list of reasons. Runs, messages and deliveries record them, log lines and the
+metric `RequestsRejected` have them in the field `reason`, and the API shows them.
+`docs/operations.md` lists each reason with what an operator can do.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from skein.models.common.base import Instant, Value
+
+MAX_REASONS = 8  # that one run keeps
+
+
+class Reason(StrEnum):
+    """Why there is no answer, or no SMS with the answer.
+
+    Attributes:
+        meaning: The reason in one sentence, for documents and clients.
+    """
+
+    meaning: str
+
+    def __new__(cls, value: str, meaning: str = "") -> "Reason":
+        """Create a member from its value and its meaning."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+    # A request that was not stored.
+    WRONG_SIGNATURE = "wrong_signature", "The signature is missing, wrong or too old."
+    MALFORMED_REQUEST = (
+        "malformed_request",
+        "The request cannot be parsed, or a field is missing, malformed or too long.",
+    )
+    INVALID_NUMBER = (
+        "invalid_number",
+        "A phone number of the SMS is not a full number, so no answer could be sent.",
+    )
+    UNKNOWN_LINE = "unknown_line", "The SMS went to a number that is not a line."
+    NO_WORDS = "no_words", "The SMS has neither text nor media."
+    OWN_LINE = "own_line", "The sender of the SMS is a line itself."
+    REPEATED = "repeated", "The message was posted before; only its first copy is answered."
+    SERVER_ERROR = "server_error", "Skein could not serve the request and answered 5xx."
+
+    # A message that started no run of an agent.
+    KEYWORD = "keyword", "The message is a keyword such as STOP, which triggers nobody."
+    NOTICE = "notice", "The message is a notice, which triggers nobody."
+    RATE_LIMITED = "rate_limited", "The person or the tenant has exceeded a rate limit."
+    CHAIN_DEPTH = (
+        "chain_depth",
+        "Too many agents' messages lie between this message and a person.",
+    )
+    RESPOND_MANUAL = "respond_manual", "The chat's agents respond only when a person asks them to."
+    NOT_MENTIONED = (
+        "not_mentioned",
+        "The chat's agents respond to mentions, and none is of this agent.",
+    )
+    AGENT_PAUSED = (
+        "agent_paused",
+        "Agents have triggered this agent too often here; a person's message ends the pause.",
+    )
+    OWN_MESSAGE = "own_message", "The agent posted the message itself."
+    JOINED_LATER = "joined_later", "The agent joined the chat after the message."
+    NOT_RECORDED = (
+        "not_recorded",
+        "No reason is recorded; an older or newer version stored the item.",
+    )
+
+    # A run that has not ended.
+    QUEUED = "queued", "The job is on its way to a worker; the tick sends it again if it was lost."
+    DEBOUNCE = "debounce", "The run waits a few seconds for further SMS of the person."
+    BEHIND_OTHER_RUN = (
+        "behind_other_run",
+        "Another run of the agent in this chat comes first.",
+    )
+    WORKING = "working", "A worker has a lease that has not ended."
+    WORKER_LOST = "worker_lost", "The worker's lease has ended; the tick sends the job again."
+    WAITING_FOR_REPLY = "waiting_for_reply", "The run asked something and waits for a reply."
+    CONCURRENCY_LIMIT = (
+        "concurrency_limit",
+        "The agent has reached its concurrency limit, so the run is deferred.",
+    )
+    MODEL_UNAVAILABLE = "model_unavailable", "The model is out of reach, so the run is deferred."
+    MODEL_KEY_REFUSED = (
+        "model_key_refused",
+        "The model provider refuses the API key, so the run is deferred.",
+    )
+    MODEL_UNKNOWN = (
+        "model_unknown",
+        "The model provider knows no such model or call, so the run is deferred.",
+    )
+    ATTEMPT_FAILED = "attempt_failed", "An attempt crashed; the run is tried again."
+    HANDED_OVER = (
+        "handed_over",
+        "The invocation ran out of time; a new invocation continues the run.",
+    )
+    READERS_CHANGED = (
+        "readers_changed",
+        "Someone joined the chat, so the activation was dropped; the fourth time ends the run.",
+    )
+
+    # A run that is done without an answer in its chat.
+    CHOSE_SILENCE = "chose_silence", "The model answered `[silence]`."
+    EMPTY_ANSWER = "empty_answer", "The model's last answer has no text."
+    TOOLS_MODE_TEXT = (
+        "tools_mode_text",
+        "The model answered in text, but its reply mode posts only what `send_message` sends.",
+    )
+    ENDED_BY_AGENT = "ended_by_agent", "The agent called `end_run` and had sent nothing."
+    STEPS_USED_UP = "steps_used_up", "The run took all its steps and had sent nothing."
+    ANSWERED_ELSEWHERE = "answered_elsewhere", "The run sent messages to other chats only."
+    NO_CHAT = "no_chat", "The run belongs to no chat, so nobody reads its final text."
+
+    # A run that failed or was canceled.
+    ATTEMPTS_EXHAUSTED = "attempts_exhausted", "The run failed after its last attempt."
+    DEFERRED_TOO_LONG = "deferred_too_long", "The run was deferred for too long and failed."
+    MODEL_REJECTED = "model_rejected", "The model provider refuses the request."
+    ANSWER_REJECTED = "answer_rejected", "The chat did not accept the answer."
+    MERGED = "merged", "Another run answers the messages of this one."
+    TOKEN_BUDGET = "token_budget", "The model tokens of the day are used up."
+    AGENT_LEFT = "agent_left", "The agent is not a member of the chat any more."
+    AGENT_DELETED = "agent_deleted", "The agent was deleted."
+    CHAT_DISCARDED = "chat_discarded", "The chat was discarded."
+    MESSAGE_GONE = "message_gone", "The message to answer does not exist any more."
+    DISCLOSURE_REFUSED = (
+        "disclosure_refused",
+        "The chat of the answer has readers who may not be shown the run's content.",
+    )
+    STOPPED_BY_AGENT = "stopped_by_agent", "Another run of the agent stopped this run."
+    PERSON_ERASED = "person_erased", "The run was shown words of a person who is being erased."
+
+    # A job that leads to no work.
+    RUN_ENDED = "run_ended", "The run has ended, so the job has nothing to do."
+    RUN_MISSING = "run_missing", "The run does not exist any more."
+    DELIVERY_SETTLED = "delivery_settled", "The delivery has ended, so the job has nothing to do."
+    DELIVERY_MISSING = "delivery_missing", "The delivery or its part does not exist."
+    TAKEN_OVER = "taken_over", "Another worker took the work over, so this worker stopped."
+    JOB_FAILED = "job_failed", "The handling of a job raised an error; the queue sends it again."
+
+    # An answer that reached no phone, or not yet.
+    GROUP_CHAT = "group_chat", "SMS goes to direct chats only."
+    NOT_ON_SMS = "not_on_sms", "The person's last message here did not come by SMS."
+    OPTED_OUT = "opted_out", "The person has opted out of SMS."
+    PERSON_LEFT = "person_left", "The person is not a member of the chat any more."
+    NUMBER_LOST = "number_lost", "The phone number does not belong to the person any more."
+    NOTHING_TO_SEND = "nothing_to_send", "The message has no characters that a phone can show."
+    BEHIND_OTHER_DELIVERY = (
+        "behind_other_delivery",
+        "The previous delivery to this phone comes first, for at most 30 seconds.",
+    )
+    NOT_DUE = "not_due", "The next try or look-up of the delivery is not due yet."
+    OUTCOME_UNKNOWN = (
+        "outcome_unknown",
+        "Twilio did not say whether it took the SMS; the SMS is looked up before another try.",
+    )
+    PROVIDER_UNAVAILABLE = "provider_unavailable", "Twilio was out of reach or too busy."
+    SMS_REFUSED = "sms_refused", "Twilio or the carrier refused the SMS."
+    NOT_CONFIRMED = "not_confirmed", "Twilio took the SMS and has not reported its arrival."
+
+
+def known_reason(value: object) -> object:
+    """Replace a stored reason that this version does not know by `NOT_RECORDED`."""
+    if value is None:
+        return None
+    try:
+        return Reason(str(value))
+    except ValueError:
+        return Reason.NOT_RECORDED
+
+
+StoredReason = Annotated[Reason, BeforeValidator(known_reason)]
+"""A reason in an item, which a newer version may have stored."""
+
+
+class ReasonAt(Value):
+    """A reason, and when it was recorded last."""
+
+    reason: StoredReason
+    at: Instant
+
+
+def reason_attributes(
+    reason: Reason, at: datetime, known: Iterable[ReasonAt] = ()
+) -> dict[str, Any]:
+    """Return the attributes that record a reason on a run, for a write that is made anyway."""
+    reasons = with_reason(known, reason, at)
+    entries = [entry.model_dump(mode="json") for entry in reasons]
+    return {"reason": reason.value, "reasons": entries}
+
+
+def with_reason(known: Iterable[ReasonAt], reason: Reason, at: datetime) -> tuple[ReasonAt, ...]:
+    """Add a reason to the recorded ones; each reason is kept once, newest last, eight in all."""
+    others = [entry for entry in known if entry.reason != reason]
+    return (*others, ReasonAt(reason=reason, at=at))[-MAX_REASONS:]

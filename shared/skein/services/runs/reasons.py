@@ -1,0 +1,49 @@
+"""The reason for which a run gives no answer, as of now.
+
+A run records a reason when it is deferred, dropped or ended. All other reasons follow from its
+status, its lease and the slots of its agent, so no write is needed for them.
+"""
+
+from datetime import datetime
+
+from skein.models.chats.chat import Membership
+from skein.models.common.reason import Reason
+from skein.models.runs.run import Run
+from skein.services.runs.debounce import seconds_left
+from skein.services.runs.slots import is_its_turn
+
+
+def reason_now(run: Run, member: Membership | None, now: datetime) -> Reason | None:
+    """Return why a run gives no answer, or not yet; None if it has answered.
+
+    Args:
+        run: The run.
+        member: The agent's membership in the run's chat; None if it is not known or not open.
+        now: The current time.
+    """
+    if run.status == "done":
+        return run.reason
+    if run.ended:
+        return run.reason or Reason.NOT_RECORDED
+    if run.status == "waiting":
+        return Reason.WAITING_FOR_REPLY
+    if run.status == "running":
+        over = run.lease_until is None or run.lease_until <= now
+        return run.reason or (Reason.WORKER_LOST if over else Reason.WORKING)
+    if member is not None and not is_its_turn(run, member):
+        return Reason.BEHIND_OTHER_RUN
+    return Reason.DEBOUNCE if seconds_left(member, now) else Reason.QUEUED
+
+
+def reason_of_done(run: Run, silence: Reason) -> Reason | None:
+    """Return the reason with which a run is done; None if it has answered.
+
+    Args:
+        run: The run, with the messages that it has sent.
+        silence: Why the run ends without a final message.
+    """
+    if any(sent.chat_id == run.chat_id for sent in run.sent):
+        return None
+    if not run.sent:
+        return silence
+    return Reason.ANSWERED_ELSEWHERE if run.chat_id is not None else None
