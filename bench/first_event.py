@@ -1,8 +1,8 @@
-"""One container: an interpreter that imports a function's module and hands it its first event.
+"""One container: an interpreter that imports a function's module and handles a first event.
 
 `python -m bench.first_event MODULE SCENE` prints one line of JSON: the processor time of both, and
-which modules were loaded by then. Every real port that is asked for is made, client and all, and
-tried where nobody answers; then one in memory goes on in its place.
+which modules were loaded by then. Every real port that the function uses is created with its client
+and called at an endpoint that does not answer; then a port in memory replaces it.
 """
 
 import importlib

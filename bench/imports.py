@@ -2,7 +2,7 @@
 
 It is processor time: that is nearly all of an import, and what else the machine does is not in it.
 Beside the import of the module, which is all that Lambda does before the first event, stands what
-the first event costs, so that nothing gets better by being put off.
+the first event costs, so that deferring an import does not look like a gain.
 """
 
 import json

@@ -161,7 +161,7 @@ class SkeinChat:
         return chat.model_copy(update={"record": record, "pinned": pin})
 
     def _session(self, begun: datetime) -> Session:
-        """All of it: nobody has paused for long, or begun anew."""
+        """Return one session for the whole chat: it has no long gap and no reset."""
         return Session(id=f"ses_{self._suffix}", started_at=begun, first_seq=1)
 
     # ------------------------------------------------------------------ turns

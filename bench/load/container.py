@@ -114,7 +114,7 @@ def breed(path: str) -> None:
     for name in LATER:
         importlib.import_module(name)
     Tokens().count("")
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever has died is not waited for
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no wait for dead children
     with Client(path, family="AF_UNIX") as host:
         host.send((0, os.getpid()))
         setup: Setup = host.recv()

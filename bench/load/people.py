@@ -26,7 +26,7 @@ LOOK_SECONDS, MAX_LOOK_SECONDS = 1.0, 5.0  # less and less often, as apps do
 MAX_IN_A_BURST = 3
 MAX_GAP_SECONDS = 0.8  # so that a burst lies within a line's debounce
 OK = range(200, 300)
-# Whoever is told this made a mistake, and would be told the same again.
+# These statuses mean a wrong request; a retry gets the same response.
 REFUSED = frozenset({400, 401, 403, 404, 409, 413, 422})
 
 Told = Callable[[str, float], None]
@@ -34,7 +34,7 @@ Told = Callable[[str, float], None]
 
 
 class RefusedError(Exception):
-    """A message was refused for good, or never acknowledged."""
+    """A message was refused, or never acknowledged."""
 
 
 class Ledger:

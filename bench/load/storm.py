@@ -1,6 +1,6 @@
-"""What goes wrong, how often, and how it looks to whoever called.
+"""Injected faults: their kinds, their probabilities and how callers see them.
 
-Everything that fails does so here, in code of the bench: Skein is never told.
+All faults are injected here, in code of the benchmark; Skein does not know of them.
 """
 
 import io

@@ -52,7 +52,7 @@ class MeteredTable:
         self.stored = 0
 
     def clear(self) -> None:
-        """Begin anew to count."""
+        """Reset the counts."""
         self.charges, self.calls, self.stored = [], Counter(), 0
         self._inner.log.clear()
 

@@ -203,7 +203,7 @@ def _private_turn(meter: Meter) -> None:
         world.take(job_of(world))
 
 
-@patterns.named("answer a wish to start anew")
+@patterns.named("answer a reset request")
 def _fixed_answer(meter: Meter) -> None:
     world = direct()
     world.post("reset", HUSAM)

@@ -1,0 +1,62 @@
+"""Docstrings, comments, errors and log lines avoid phrases that make a sentence hard to read."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("shared/skein", "functions", "local", "tools", "bench")
+PHRASES = re.compile(
+    r"\b(whoever|anew|for good(?! \w)|goes on|puts? off|be it|such as it is|astray|that which)\b",
+    re.IGNORECASE,
+)
+
+
+def _modules() -> list[Path]:
+    """Return the modules to check: all except the tools, whose docstrings are prompts."""
+    modules = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    return [path for path in modules if "agent/tools" not in path.as_posix()]
+
+
+def _texts(source: str) -> Iterator[tuple[int, str]]:
+    """Yield each comment and each string with a space, with its line number."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, " ".join(node.value.split())
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def _findings(source: str) -> list[str]:
+    return [
+        f"line {line}: {found[0]!r}"
+        for line, text in _texts(source)
+        if (found := PHRASES.search(text)) is not None
+    ]
+
+
+def test_prose_of_modules_has_no_banned_phrase() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}, {finding}"
+        for path in _modules()
+        for finding in _findings(path.read_text(encoding="utf-8"))
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['"""Whoever asks gets it."""', "x = 1  # kept for good", 'raise ValueError("it goes\\n on")'],
+)
+def test_prose_with_banned_phrase_is_found(source: str) -> None:
+    assert len(_findings(source)) == 1
+
+
+def test_prose_skips_names_and_short_strings() -> None:
+    assert _findings('anew = "anew"\n') == []
