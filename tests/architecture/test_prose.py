@@ -1,4 +1,4 @@
-"""Docstrings, comments, errors and log lines avoid phrases that make a sentence hard to read."""
+"""Docstrings, comments, messages and pages avoid phrases that make a sentence hard to read."""
 
 import ast
 import io
@@ -39,6 +39,23 @@ def _findings(source: str) -> list[str]:
         for line, text in _texts(source)
         if (found := PHRASES.search(text)) is not None
     ]
+
+
+def _pages() -> list[Path]:
+    """Return the pages to check: all except the decisions, which are a record."""
+    return [
+        ROOT / "README.md",
+        *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "decisions.md"),
+    ]
+
+
+def test_prose_of_pages_has_no_banned_phrase() -> None:
+    found = {
+        f"{page.name}: {match[0]!r}"
+        for page in _pages()
+        for match in PHRASES.finditer(" ".join(page.read_text(encoding="utf-8").split()))
+    }
+    assert found == set()
 
 
 def test_prose_of_modules_has_no_banned_phrase() -> None:
