@@ -9,10 +9,11 @@ import json
 import re
 import threading
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
-from functools import partial
-from typing import Annotated, Any, Literal, Self
+from functools import cached_property, partial
+from inspect import signature
+from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar
 
 import pydantic_core
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response, content_types
@@ -38,6 +39,7 @@ from skein.models.common.base import NamedMember, Tenant, Value
 from skein.services.common.pagination import MAX_PAGE
 
 Scope = Literal["chat", "admin"]
+Route = TypeVar("Route", bound=Callable[..., Any])
 
 BODILESS = frozenset({"GET", "HEAD", "DELETE"})
 MAX_BODY_BYTES = 256 * 1024
@@ -129,6 +131,7 @@ class Api(APIGatewayHttpResolver):
         )
         self.scope = scope
         self.public = public
+        self._parameters: dict[tuple[str, str], tuple[str, ...]] = {}
         self.exception_handler(NotFoundError)(_no_such_route)
         self.exception_handler(RequestValidationError)(_unfit)
         self.exception_handler(SkeinError)(_answer)
@@ -139,7 +142,7 @@ class Api(APIGatewayHttpResolver):
         with _one_at_a_time:
             try:
                 if event.get("rawPath") not in self.public:
-                    self.context["principal"] = self._admit(event)
+                    self.context["principal"] = self._admit(event, context)
                 return super().resolve({**event, **_readable_body(event)}, context)
             except SkeinError as error:
                 self.context.clear()
@@ -151,25 +154,56 @@ class Api(APIGatewayHttpResolver):
         principal: Principal = self.context["principal"]
         return principal
 
+    def route(self, rule: str, method: Any, *args: Any, **kwargs: Any) -> Callable[[Route], Route]:
+        """Register a route, and keep its rule and the names of its parameters."""
+        register = super().route(rule, method, *args, **kwargs)
+
+        def registered(function: Route) -> Route:
+            for each in (method,) if isinstance(method, str) else method:
+                self._parameters[each, rule] = tuple(signature(function).parameters)
+            return register(function)
+
+        return registered
+
+    def parameters_of(self, method: str, path: str) -> tuple[str, ...]:
+        """Return the names of a route's parameters: of its path, its query and its body.
+
+        Args:
+            method: The route's method, such as `GET`.
+            path: The route's path, such as `/v1/chats/{chat_id}`.
+        """
+        return self._parameters[method, path.replace("{", "<").replace("}", ">")]
+
     def including(self, *routers: "ApiRouter") -> Self:
         """Add the routes of `routers` and return this API."""
         for router in routers:
             self.include_router(router)
         return self
 
-    def _admit(self, event: Mapping[str, Any]) -> Principal:
+    def _admit(self, event: Mapping[str, Any], context: LambdaContext) -> Principal:
         principal = principal_of(event)
         if self.scope not in principal.scopes:
-            if not self._leads_somewhere(event):
-                raise NotFound(NO_SUCH_CALL)
-            raise Forbidden(f"this request needs the scope {self.scope!r}")
+            self._refusals.resolve(dict(event), context)
         return principal
 
-    def _leads_somewhere(self, event: Mapping[str, Any]) -> bool:
-        """Return whether a route matches the request."""
-        method, path = event["requestContext"]["http"]["method"], event.get("rawPath", "")
-        routes = [*self._static_routes, *self._dynamic_routes]
-        return any(route.method == method and route.rule.match(path) for route in routes)
+    @cached_property
+    def _refusals(self) -> APIGatewayHttpResolver:
+        """A resolver of the same routes that raises `Forbidden` for each, and otherwise `NotFound`.
+
+        It checks no parameter and reads no body.
+        """
+
+        def forbid(**_: str) -> NoReturn:
+            raise Forbidden(f"this call needs the scope {self.scope!r}")
+
+        def miss(_: NotFoundError) -> NoReturn:
+            raise NotFound(NO_SUCH_CALL)
+
+        refusals = APIGatewayHttpResolver()
+        for method, rule in self._parameters:
+            refusals.route(rule, method)(forbid)
+        refusals.exception_handler(NotFoundError)(miss)
+        return refusals
 
 
 class ApiRouter(APIGatewayHttpRouter):

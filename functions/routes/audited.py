@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.request import Request
 
 from skein.bootstrap.api import services
 from skein.masking import masked
@@ -53,22 +52,24 @@ class Audited:
                 scope=api.scope,
                 verb=self.verb,
                 kind=self.kind,
-                ids=self._ids(request) | self._id_of_made(answer),
+                ids=self._ids(api) | self._id_of_made(answer),
                 route=f"{request.method} {request.route}",
                 request_id=api.current_event.request_context.request_id,
             ),
         )
         return answer
 
-    def _ids(self, request: Request) -> dict[str, str]:
-        """Return the validated parameters that identify resources, without the body."""
+    def _ids(self, api: Any) -> dict[str, str]:
+        """Return the route's parameters of path and query that identify resources."""
+        request = api.request
         in_path = PARAMETER.findall(request.route)
-        # After the route has run, these are all its arguments: of path, query and body.
-        return {
-            name: self._shown(name, str(value))
-            for name, value in request.path_parameters.items()
-            if value is not None and (name in in_path or _names_something(name))
+        in_query = api.current_event.query_string_parameters
+        found = {
+            name: request.path_parameters[name] if name in in_path else in_query[name]
+            for name in api.parameters_of(request.method, request.route)
+            if name in in_path or (_names_something(name) and in_query.get(name))
         }
+        return {name: self._shown(name, str(value)) for name, value in found.items()}
 
     def _shown(self, name: str, value: str) -> str:
         """Mask a phone number, unless it is one of the tenant's own lines."""
