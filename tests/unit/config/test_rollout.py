@@ -7,6 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skein.agent.reading.other_chats import OtherChats
+from skein.agent.reading.reading import AgentItems
+from skein.models.common.ownership import Owner
 from skein.models.config.overrides import (
     RolloutOverride,
     StackOverrides,
@@ -159,6 +162,18 @@ def test_without_context_the_prompt_is_the_plain_single_one() -> None:
     names = [section.name for section in view.prompt.sections]
     assert names == ["IDENTITY", "INSTRUCTIONS", "CHAT HISTORY"]
     assert world.texts()[1::2] == ["Noted."] * 3
+
+
+def test_reading_without_context_holds_no_memory() -> None:
+    world = direct(context_enabled=False)
+    owner = Owner(tenant=TENANT, agent_id=COACH.id)
+    world.app.memories.add(owner, "Backs hurt", "core", made_by="api")
+    world.post("What should I do?", HUSAM)
+    [run] = world.runs()
+    reading = world.app.contexts.fresh(run, world.stored_chat(), world.membership(COACH))
+    assert reading.mark == "context_off"
+    assert reading.items == AgentItems()
+    assert reading.other_chats == OtherChats()
 
 
 def test_once_context_is_turned_on_the_agent_knows_what_was_said_before() -> None:
