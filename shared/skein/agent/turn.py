@@ -142,8 +142,8 @@ class Turns:
             self.apologies.late(claim)
             self.leases.defer(claim, error.reason, str(error))
         elif isinstance(error, OverLimit):
-            self.notices.out_of_tokens(claim, error.refusal)
-            reason = reason_of_limit(error.refusal.what)
+            self.notices.out_of_tokens(claim, error)
+            reason = reason_of_limit(error.what)
             self.completion.end(claim, "canceled", reason=reason, error=f"over a limit: {error}")
         elif isinstance(error, ModelRejected):
             reason = Reason.MODEL_REJECTED

@@ -79,31 +79,21 @@ class Rates(NamedTuple):
         return Rates(messages, tokens)
 
 
-class Refusal(NamedTuple):
-    """A token bucket that does not hold the wanted amount.
+class OverLimit(RateLimited):
+    """A token bucket does not hold the wanted amount.
 
-    Attributes:
+    Args:
+        what: The amount's unit.
         wait: The time until the bucket holds the amount.
         full_at: When the bucket is full again.
     """
 
-    what: What
-    wait: timedelta
-    full_at: datetime
-
-
-class OverLimit(RateLimited):
-    """A rate limit is used up.
-
-    Args:
-        refusal: The bucket that refused, and for how long.
-    """
-
-    def __init__(self, refusal: Refusal) -> None:
-        seconds = max(1, ceil(refusal.wait.total_seconds()))
-        super().__init__(WORDS[refusal.what], retry_after_seconds=seconds)
-        self.refusal = refusal
-        self.reason = reason_of_limit(refusal.what)
+    def __init__(self, what: What, wait: timedelta, full_at: datetime) -> None:
+        seconds = max(1, ceil(wait.total_seconds()))
+        super().__init__(WORDS[what], retry_after_seconds=seconds)
+        self.what = what
+        self.full_at = full_at
+        self.reason = reason_of_limit(what)
 
 
 class TenantRates(NamedTuple):
@@ -133,7 +123,7 @@ def rates_of(tenant: TenantLimits, settings: Settings) -> TenantRates:
 
 def refusal_of(
     allowance: Allowance, rates: Rates, now: datetime, *, messages: int
-) -> Refusal | None:
+) -> OverLimit | None:
     """Return why the buckets refuse `messages` messages or a model call, if they do.
 
     A model call needs one token in the bucket.
@@ -145,7 +135,7 @@ def refusal_of(
     for what, rate, full_at, units in wanted:
         wait = rate.waiting(full_at, units, now)
         if wait and full_at is not None:
-            return Refusal(what, wait, full_at)
+            return OverLimit(what, wait, full_at)
     return None
 
 
@@ -170,12 +160,10 @@ class RateLimiter:
             OverLimit: A bucket holds no message, or a bucket of model tokens is empty.
         """
         refusal = self._ask(tenant, user_id, by_sms=False, known=known)
-        if isinstance(refusal, Refusal):
+        if isinstance(refusal, OverLimit):
             self.metrics.count("OverLimit")
-            logger.info(
-                "request refused by a limit", extra={"reason": reason_of_limit(refusal.what)}
-            )
-            raise OverLimit(refusal)
+            logger.info("request refused by a limit", extra={"reason": refusal.reason})
+            raise refusal
 
     def admit_change(self, tenant: str, user_id: str) -> None:
         """Take one change of chats or members from a person's bucket.
@@ -228,11 +216,11 @@ class RateLimiter:
         self.metrics.count("OverLimit")
         return answer if isinstance(answer, Over) else self.go_over(tenant, user_id, answer)
 
-    def go_over(self, tenant: str, user_id: str, refusal: Refusal) -> Over:
+    def go_over(self, tenant: str, user_id: str, refusal: OverLimit) -> Over:
         """Record that a person on SMS is over a limit (idempotent until it ends)."""
         return optimistic(self.clock, lambda: self._go_over_once(tenant, user_id, refusal))
 
-    def _go_over_once(self, tenant: str, user_id: str, refusal: Refusal) -> Over:
+    def _go_over_once(self, tenant: str, user_id: str, refusal: OverLimit) -> Over:
         now = self.clock.now()
         allowance = self._allowance(tenant, owner_of_user(user_id))
         if allowance.over is not None and now < allowance.over.until:
@@ -260,7 +248,7 @@ class RateLimiter:
         *,
         by_sms: bool,
         known: Mapping[Key, Item] | None = None,
-    ) -> Refusal | Over | None:
+    ) -> OverLimit | Over | None:
         """Take one message from a person's bucket, then one from the tenant's.
 
         The tenant's bucket is left alone if the person's refuses.
@@ -283,7 +271,7 @@ class RateLimiter:
 
     def _ask_person(
         self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_sms: bool
-    ) -> tuple[Refusal | Over | None, Rates]:
+    ) -> tuple[OverLimit | Over | None, Rates]:
         said_key, own_key, _ = admission_keys(tenant, user_id)
         rates = rates_of(TenantSettings.from_optional(found.get(said_key)), self.settings)
         allowance = Allowance.from_optional(found.get(own_key), tenant, owner_of_user(user_id))
@@ -292,7 +280,7 @@ class RateLimiter:
             return over, rates.together
         return self._take(allowance, rates.person), rates.together
 
-    def _take(self, allowance: Allowance, rates: Rates) -> Refusal | None:
+    def _take(self, allowance: Allowance, rates: Rates) -> OverLimit | None:
         """Take one message with one write, unless a bucket refuses."""
         now = self.clock.now()
         refusal = refusal_of(allowance, rates, now, messages=1)

@@ -19,7 +19,7 @@ from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import known_first, optimistic
-from skein.services.quotas.rate_limits import OverLimit, Rates, rates_of, refusal_of, shard_owner
+from skein.services.quotas.rate_limits import Rates, rates_of, refusal_of, shard_owner
 from skein.settings import Settings
 
 NEARLY = 0.8
@@ -77,7 +77,7 @@ class TokenBudget:
             refusal = refusal_of(bucket.allowance, bucket.rates, now, messages=0)
             if refusal is not None:
                 self.metrics.count("OverLimit")
-                raise OverLimit(refusal)
+                raise refusal
 
     def charge(self, usage: TokenUsage) -> None:
         """Charge an answer's tokens to the buckets.

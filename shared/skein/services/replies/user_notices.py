@@ -29,7 +29,7 @@ from skein.prompts import render
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage
 from skein.services.config.resolution import effective_in
-from skein.services.quotas.rate_limits import RateLimiter, Refusal
+from skein.services.quotas.rate_limits import OverLimit, RateLimiter
 from skein.services.quotas.token_budget import payer_of
 from skein.services.runs.claim import Claim
 from skein.settings import Settings
@@ -91,7 +91,7 @@ class Notices:
         )
         self.limits.told(tenant, user_id, over, chat_id)
 
-    def out_of_tokens(self, claim: Claim, refusal: Refusal) -> None:
+    def out_of_tokens(self, claim: Claim, refusal: OverLimit) -> None:
         """Post a notice in a direct chat that a token limit holds up a run.
 
         The chat gets one notice for each time the limit is exceeded. A run that no person waits
