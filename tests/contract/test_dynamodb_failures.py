@@ -11,8 +11,15 @@ from botocore.exceptions import (
     EndpointConnectionError,
     ReadTimeoutError,
 )
+from tenacity import wait_exponential
 
-from skein.adapters.dynamodb import CONFLICT_TRIES, TRIES, DynamoTable
+from skein.adapters.dynamodb import (
+    CONFLICT_TRIES,
+    FIRST_WAIT_SECONDS,
+    MAX_WAIT_SECONDS,
+    TRIES,
+    DynamoTable,
+)
 from skein.errors import (
     Ambiguous,
     ConditionFailed,
@@ -110,8 +117,9 @@ def table(client: FailingClient, clock: FixedClock) -> DynamoTable:
 
 def over(client: FailingClient, clock: FixedClock) -> DynamoTable:
     """A table whose every wait is as long as it may be."""
+    longest = wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS)
     return DynamoTable(
-        cast("DynamoDBClient", client), Settings().table_name, clock, jitter=lambda _, most: most
+        cast("DynamoDBClient", client), Settings().table_name, clock, backoff=longest
     )
 
 

@@ -7,13 +7,21 @@ This module retries calls itself, because the SDK's retries have three faults:
 - It never retries a transaction that conflicted with another transaction.
 """
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from tenacity import RetryCallState, Retrying, retry_if_exception
+from tenacity import (
+    RetryCallState,
+    RetryError,
+    Retrying,
+    retry_if_exception,
+    retry_if_result,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+from tenacity.wait import wait_base
 
 from skein.adapters.attributes import marshal, marshal_item, unmarshal_item
 from skein.adapters.aws import Aws
@@ -63,7 +71,7 @@ TRANSACTION_WORDS: dict[type[Write], str] = {
     Check: "ConditionCheck",
 }
 
-Jitter = Callable[[float, float], float]
+BACKOFF = wait_random_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS)
 T = TypeVar("T")
 
 
@@ -83,13 +91,13 @@ class DynamoTable:
         client: A client that never retries, such as one of `dynamo_client`.
         table_name: The name of the table.
         clock: The clock that waits between the attempts of a call.
-        jitter: Returns a random wait, in seconds, between two bounds.
+        backoff: Returns the wait before the next attempt.
     """
 
     client: "DynamoDBClient"
     table_name: str
     clock: Clock
-    jitter: Jitter = random.uniform
+    backoff: wait_base = BACKOFF
 
     def get(self, key: Key) -> Item | None:
         """See `skein.ports.Table`."""
@@ -105,18 +113,29 @@ class DynamoTable:
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
         check_batch(keys)
+        if not keys:
+            return {}
         found: dict[Key, Item] = {}
         # DynamoDB refuses a batch with duplicate keys.
         wanted: Sequence[Any] = [spelled_key(key) for key in dict.fromkeys(keys)]
-        for number in range(1, BATCH_TRIES + 1):
-            if not wanted:
-                return found
-            if number > 1:
-                self.clock.sleep(self._wait_seconds(number - 1))
+
+        def read_some() -> bool:
+            nonlocal wanted
             items, wanted = self._get_batch(wanted)
-            found |= {Key(item["pk"], item["sk"]): item for item in items}
-        if wanted:
-            raise Throttled(f"{len(wanted)} items of a batch were not read in {BATCH_TRIES} tries")
+            found.update({Key(item["pk"], item["sk"]): item for item in items})
+            return bool(wanted)
+
+        retrying = Retrying(
+            stop=stop_after_attempt(BATCH_TRIES),
+            wait=self.backoff,
+            retry=retry_if_result(bool),
+            sleep=self.clock.sleep,
+        )
+        try:
+            retrying(read_some)
+        except RetryError:
+            left = f"{len(wanted)} items of a batch were not read in {BATCH_TRIES} tries"
+            raise Throttled(left) from None
         return found
 
     def query(self, query: Query) -> Page:
@@ -228,7 +247,7 @@ class DynamoTable:
 
         retrying = Retrying(
             stop=_tried_enough,
-            wait=lambda state: self._wait_seconds(state.attempt_number),
+            wait=self.backoff,
             retry=retry_if_exception(worth_another_try),
             sleep=self.clock.sleep,
             reraise=True,
@@ -240,9 +259,6 @@ class DynamoTable:
                 # An earlier attempt may have taken effect, even if the last one did not.
                 raise Ambiguous("the outcome of a write to AWS is unknown") from error
             raise
-
-    def _wait_seconds(self, tries: int) -> float:
-        return self.jitter(0.0, min(MAX_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (tries - 1)))
 
 
 def _tried_enough(state: RetryCallState) -> bool:
