@@ -22,9 +22,10 @@ from skein.errors import (
     Unavailable,
 )
 from skein.models.chats.chat import Membership, Message, SmsAddress
+from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Put, Update
-from skein.models.delivery.sms import InboundSms
+from skein.models.delivery.sms import InboundSms, StatusReport
 from skein.models.directory.line import Line
 from skein.models.directory.phone import PhoneOwner
 from skein.models.outbox.jobs import DeliveryJob, RunJob
@@ -209,6 +210,83 @@ def test_scenario_of_each_reason_shows_it_to_operators(
 ) -> None:
     assert reason in SCENARIOS, f"add a scenario of {reason} to this file"
     assert SCENARIOS[reason](logged, monkeypatch) == reason
+
+
+# ---------------------------------------------------------------------- without a reason
+
+
+def test_message_with_a_delivered_answer_has_no_reason() -> None:
+    world = texting()
+    seq = answered(world).seq
+    deliver(world)
+    [job] = [each.job for each in world.queues.sent if each.job.queue == "deliveries"]
+    assert isinstance(job, DeliveryJob)
+    world.app.deliveries.report(
+        StatusReport(
+            tenant=TENANT,
+            chat_id="chat_1",
+            delivery_id=job.delivery_id,
+            part=0,
+            sid=world.sms.taken[-1][1].sid,
+            status="delivered",
+        )
+    )
+    assert of_agent(world, 1) is None
+    body = reasons_of(world, 1)
+    assert [(each["seq"], each["status"], each["reason"]) for each in body["deliveries"]] == [
+        (seq, "delivered", None)
+    ]
+
+
+def test_reasons_of_a_message_show_no_text() -> None:
+    world = texting("A secret answer")
+    texted(world, "A secret question")
+    settle(world)
+    assert "secret" not in str(reasons_of(world, 1))
+    assert "secret" not in str(reasons_of(world, 2))
+
+
+def test_reasons_of_a_message_when_read_are_audited() -> None:
+    world = texting()
+    texted(world)
+    reasons_of(world, 1)
+    [entry] = world.app.audit.of_day(TENANT).items
+    assert (entry.verb, entry.kind, entry.ids) == (
+        "read",
+        "message",
+        {"chat_id": "chat_1", "seq": "1"},
+    )
+
+
+@pytest.mark.parametrize(("chat_id", "seq"), [("chat_1", 2), ("chat_2", 1)])
+def test_reasons_of_a_message_when_missing_are_not_found(chat_id: str, seq: int) -> None:
+    world = texting()
+    texted(world)
+    answer = ask(world, f"/v1/chats/{chat_id}/messages/{seq}/reasons")
+    assert (answer.status, answer.code) == (404, "not_found")
+
+
+def test_message_in_a_large_group_stores_a_common_reason_once() -> None:
+    world = World()
+    agents = [bot(f"agt_{n:02}", f"Agent {n}") for n in range(20)]
+    for agent in agents:
+        world.agent(agent.id, agent.name)
+    world.chat(HUSAM, *agents, respond="mention")
+    message = world.post("Hello @Agent 3", HUSAM).message
+    assert list(message.runs) == ["agt_03"]
+    assert (message.reason, message.reasons) == (Reason.NOT_MENTIONED, {})
+    assert world.messages()[-1] == message
+
+
+def test_run_after_a_deferral_keeps_the_reason_with_its_time_and_has_none_now() -> None:
+    world = group(DOWN, "Here I am.")
+    world.post("Hello", HUSAM)
+    deferred_at = world.clock.now()
+    world.take(world.runs()[0].job)
+    world.drain()
+    run = ask(world, f"/v1/runs/{world.runs()[0].id}").body
+    assert (run["status"], run["reason"], run["meaning"]) == ("done", None, None)
+    assert run["reasons"] == [{"reason": "model_unavailable", "at": rfc3339(deferred_at)}]
 
 
 # ------------------------------ a request that was not stored

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from skein.models.common.reason import Reason, reason_attributes
 from skein.models.common.storage import Update
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
@@ -114,14 +115,22 @@ def test_respond_now_tells_neither_who_ended_a_run_nor_who_stands_behind_it(worl
     path = f"/v1/chats/{OPEN}/runs"
     run_id = ahmad(world).post(path, {"all": True}).body["items"][0]["id"]
     trigger = Trigger(type="chat_message", seq=1, from_seq=1, by=COACH.ref, traced_to=HUSAM.id)
-    change = {"error": f"stopped by run_1_{SECRET}", "trigger": trigger.model_dump(mode="json")}
+    change = {
+        "error": f"stopped by run_1_{SECRET}",
+        "trigger": trigger.model_dump(mode="json"),
+        "merged_into": f"run_1_{SECRET}",
+        **reason_attributes(Reason.ATTEMPT_FAILED, world.clock.now()),
+    }
     world.table.write(Update(Run.key_of(TENANT, run_id), set=change))
 
     told = ahmad(world).post(path, {"all": True}).body["items"][0]
     known = operator(world).get(f"/v1/runs/{run_id}").body
 
     assert (told["id"], told["error"], told["trigger"]["traced_to"]) == (run_id, None, None)
+    hidden = (told["reason"], told["meaning"], told["reasons"], told["merged_into"])
+    assert hidden == (None, None, [], None)
     assert known["error"] == change["error"]
+    assert known["merged_into"] == change["merged_into"]
 
 
 def test_export_of_a_person_names_no_run_of_another_chat(world: World) -> None:

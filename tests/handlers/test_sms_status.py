@@ -44,9 +44,10 @@ def send(world: World, event: dict[str, Any]) -> Any:
 
 
 def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
-    before = dict(world.table._items)
+    before, counted = dict(world.table._items), world.metrics.counts["RequestsRejected"]
     answer = send(world, event)
     assert dict(world.table._items) == before
+    assert world.metrics.counts["RequestsRejected"] == counted + 1
     return answer["statusCode"], json.loads(answer["body"])["error"]["code"]
 
 

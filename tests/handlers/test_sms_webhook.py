@@ -44,10 +44,11 @@ def texts(world: World) -> list[str]:
 
 def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
     """Status and code of a refusal, after which nothing is stored."""
-    before = dict(world.table._items)
+    before, counted = dict(world.table._items), world.metrics.counts["RequestsRejected"]
     answer = send(world, event)
     assert dict(world.table._items) == before
     assert world.queues.sent == []
+    assert world.metrics.counts["RequestsRejected"] == counted + (answer["statusCode"] < 500)
     assert answer["headers"] == {"content-type": "application/json"}
     error = json.loads(answer["body"])["error"]
     assert set(error) == {"code", "message", "details"}
