@@ -238,6 +238,18 @@ def test_message_with_a_delivered_answer_has_no_reason() -> None:
     ]
 
 
+def test_reply_to_a_question_when_the_agent_is_silent_then_has_the_reason() -> None:
+    world = group(ASK, "[silence]")
+    world.post("Publish", HUSAM)
+    settle(world)
+    world.post("Yes", HUSAM)
+    settle(world)
+    assert world.texts() == ["Publish", "Shall I?", "Yes"]
+    assert of_agent(world, 3) == Reason.CHOSE_SILENCE
+    [agent] = reasons_of(world, 1)["agents"]
+    assert agent["reason"] is None  # the question was an answer
+
+
 def test_reasons_of_a_message_show_no_text() -> None:
     world = texting("A secret answer")
     texted(world, "A secret question")

@@ -14,7 +14,7 @@ from skein.models.runs.run import Run, RunStatus
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.delivery.state import reason_of
-from skein.services.runs.reasons import reason_now
+from skein.services.runs.reasons import has_posted, reason_now
 from skein.settings import Settings
 
 
@@ -236,7 +236,12 @@ def _of_agent(
         reason = reason_now(run, here, now) if run is not None else Reason.RUN_MISSING
         led_to.append(RunReason(run_id, run.status if run is not None else None, reason))
         run_id = run.merged_into if run is not None else None
-    return AgentReason(agent_id, led_to[-1].reason, tuple(led_to))
+    answered = any(
+        run.status == "done" and has_posted(run, message.chat_id, after=message.seq)
+        for run in (runs.get(each.id) for each in led_to)
+        if run is not None
+    )
+    return AgentReason(agent_id, None if answered else led_to[-1].reason, tuple(led_to))
 
 
 def _why_no_run(agent_id: str, member: Membership | None, message: Message) -> Reason:

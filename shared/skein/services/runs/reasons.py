@@ -42,8 +42,23 @@ def reason_of_done(run: Run, silence: Reason) -> Reason | None:
         run: The run, with the messages that it has sent.
         silence: Why the run ends without a final message.
     """
-    if any(sent.chat_id == run.chat_id for sent in run.sent):
+    if run.chat_id is None:
+        return silence if not run.sent else None
+    if has_posted(run, run.chat_id, after=_asked_at(run)):
         return None
-    if not run.sent:
-        return silence
-    return Reason.ANSWERED_ELSEWHERE if run.chat_id is not None else None
+    elsewhere = any(sent.chat_id != run.chat_id for sent in run.sent)
+    return Reason.ANSWERED_ELSEWHERE if elsewhere else silence
+
+
+def has_posted(run: Run, chat_id: str, *, after: int) -> bool:
+    """Return whether a run has posted in a chat after the message with the seq `after`."""
+    posted = (*run.sent, run.final_message)
+    return any(each is not None and each.chat_id == chat_id and each.seq > after for each in posted)
+
+
+def _asked_at(run: Run) -> int:
+    """Return the seq of the newest message in the run's own chat that the run is to answer."""
+    resumed = run.resumed
+    if resumed is not None and resumed.chat_id == run.chat_id and resumed.seq is not None:
+        return resumed.seq
+    return run.trigger.seq or 0
