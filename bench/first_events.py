@@ -155,7 +155,7 @@ class _Story:
         self._receive(2)
         app.turns.take(self._job(RunJob), deadline=self.now + INVOCATION)
         self._receive(3)
-        source = app.sources.create(TENANT, NewService(name="Jira", agent_ids=(agent.id,)))
+        source = app.webhook_services.create(TENANT, NewService(name="Jira", agent_ids=(agent.id,)))
         leaver = app.users.create(TENANT, NewUser(name="Mira"))
         erasure = app.erasures.request(TENANT, leaver.id, by="usr_op")
         chat, caller = answer.chat_id, {"sub": leaver.id}
@@ -173,7 +173,7 @@ class _Story:
         events = {
             **{name: self._job_event(job) for name, job in jobs.items()},
             **{name: schedule_event(name, self.now) for name in schedules},
-            "sms_webhook": self._text_event(),
+            "sms_webhook": self._sms_event(),
             "sms_status": self._status_event(answer),
             "service_webhook": self._service_event(source),
             "mobile_api": self._http_event(Request("GET", "/v1/chats"), "chat", caller),
@@ -211,7 +211,7 @@ class _Story:
         self._webhooks.append(request)
         return Response(200)
 
-    def _text_event(self) -> Event:
+    def _sms_event(self) -> Event:
         self._twilio.text(sender=PHONE, recipient=LINE, body=text(4))
         return self._http_event(self._webhooks.pop())
 

@@ -69,10 +69,14 @@ class Stopwatch:
 
     def watch(self, app: AllServices) -> None:
         """Measure a new worker's services."""
-        read, build, counter = app.contexts.fresh, app.context.build, app.remembered_tokens
+        read, build, counter = (
+            app.context_loader.fresh,
+            app.prompt_builder.build,
+            app.remembered_tokens,
+        )
         watched: dict[str, Any] = {
-            "contexts": _Watched(app.contexts, fresh=self._timed_read(read)),
-            "context": _Watched(app.context, build=_timed(build, self.builds.append)),
+            "context_loader": _Watched(app.context_loader, fresh=self._timed_read(read)),
+            "prompt_builder": _Watched(app.prompt_builder, build=_timed(build, self.builds.append)),
         }
         app.run_worker.turns = replace(app.turns, **watched)
         for name in ("count", "cut"):

@@ -18,7 +18,7 @@ from local.config import BadConfigError, Config
 from local.demo import LINE
 from local.errors import LocalError
 from local.model_server import MODEL_NAME
-from local.stack import PRIVATE, TEXTS, Stack
+from local.stack import PRIVATE, SMS_LOGGER, Stack
 from skein.errors import SkeinError
 from skein.masking import masked
 
@@ -95,7 +95,7 @@ def set_up_logs(console: IO[str], log: IO[str]) -> None:
     to_user, to_file = logging.StreamHandler(console), logging.StreamHandler(log)
     to_user.setFormatter(OneLine())
     to_file.setFormatter(Masked("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    to_file.addFilter(lambda record: record.name != TEXTS)
+    to_file.addFilter(lambda record: record.name != SMS_LOGGER)
     logger = logging.getLogger("local")
     logger.setLevel(logging.INFO)
     logger.addHandler(to_user)

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from local.authorizer import Authorizer
 from local.clock import TurnableClock
+from local.clock_control import ClockControl
 from local.errors import BadRequestError, RestlessError
 from local.events import Request, Response, json_response
-from local.quiet import Quiet
 from local.sms_log import Sms, SmsLog
 from local.twilio_sandbox import E164
 from local.twilio_webhooks import TwilioWebhooks
@@ -35,18 +35,18 @@ class DeveloperApi:
         webhooks: Sends inbound SMS to the stack.
         sms_log: Contains the outbound SMS.
         clock: The local clock.
-        quiet: Advances the clock and drains the queues.
+        clock_control: Advances the clock and drains the queues.
         config: The response of `GET /local/config`.
-        on_text: Called with sender, recipient and body of each SMS to a line.
+        on_sms: Called with sender, recipient and body of each SMS to a line.
     """
 
     authorizer: Authorizer
     webhooks: TwilioWebhooks
     sms_log: SmsLog
     clock: TurnableClock
-    quiet: Quiet
+    clock_control: ClockControl
     config: Mapping[str, str]
-    on_text: Callable[[str, str, str], None]
+    on_sms: Callable[[str, str, str], None]
 
     def answer(self, request: Request) -> Response:
         """Handle a call; an error response has a message of one sentence."""
@@ -54,7 +54,7 @@ class DeveloperApi:
             return _error(403, "forbidden", "These routes accept requests from this machine only.")
         calls: dict[tuple[str, str], Call] = {
             ("POST", "token"): self._token,
-            ("GET", "sms"): self._texts,
+            ("GET", "sms"): self._sms_list,
             ("POST", "sms"): self._text,
             ("POST", "clock"): self._turn,
             ("POST", "drain"): self._drain,
@@ -80,7 +80,7 @@ class DeveloperApi:
         sub, tenant = _text(body, "sub"), _text(body, "tenant")
         return {"token": self.authorizer.token(sub=sub, tenant=tenant, scope=scope)}
 
-    def _texts(self, request: Request) -> object:
+    def _sms_list(self, request: Request) -> object:
         query = dict(parse_qsl(request.query))
         # An unescaped plus arrives as a space.
         numbers = {name: f"+{query[name].strip(' +')}" for name in ("from", "to") if name in query}
@@ -95,7 +95,7 @@ class DeveloperApi:
             raise BadRequestError("`body` must be a string.")
         if sid is not None and not (isinstance(sid, str) and sid):
             raise BadRequestError("`message_sid` must be a string.")
-        self.on_text(sender, recipient, text)
+        self.on_sms(sender, recipient, text)
         sid, response = self.webhooks.text(sender=sender, recipient=recipient, body=text, sid=sid)
         return {
             "message_sid": sid,
@@ -109,11 +109,11 @@ class DeveloperApi:
             raise BadRequestError("`advance_seconds` must be a number.")
         if not 0 <= seconds <= MAX_SECONDS:  # also rejects NaN
             raise BadRequestError("`advance_seconds` must be between 0 and ten years.")
-        self.quiet.advance(timedelta(seconds=seconds))
+        self.clock_control.advance(timedelta(seconds=seconds))
         return {"now": rfc3339(self.clock.now())}
 
     def _drain(self, _request: Request) -> object:
-        self.quiet.drain()
+        self.clock_control.drain()
         return {"now": rfc3339(self.clock.now())}
 
 

@@ -34,23 +34,23 @@ class SmsLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._texts: dict[str, Sms] = {}
+        self._by_sid: dict[str, Sms] = {}
         if path.exists():
             # An incomplete last line was being written when the stack was killed.
             *lines, torn = path.read_bytes().split(b"\n")
             if torn:
                 write_whole(path, b"".join(line + b"\n" for line in lines))
-            self._texts = read_whole(path, _texts)
+            self._by_sid = read_whole(path, _by_sid)
 
     def put(self, sms: Sms) -> None:
         """Store an SMS."""
         with self._lock, self._path.open("a", encoding="utf-8") as file:
-            self._texts[sms.sid] = sms
+            self._by_sid[sms.sid] = sms
             file.write(json.dumps(asdict(sms)) + "\n")
 
     def set_status(self, sid: str, status: str) -> Sms:
         """Store the new status of an SMS and return the SMS."""
-        sms = replace(self._texts[sid], status=status)
+        sms = replace(self._by_sid[sid], status=status)
         self.put(sms)
         return sms
 
@@ -59,16 +59,16 @@ class SmsLog:
     ) -> list[Sms]:
         """Return the SMS that match all given filters, oldest first."""
         with self._lock:
-            texts = list(self._texts.values())
+            stored = list(self._by_sid.values())
         return [
             sms
-            for sms in texts
+            for sms in stored
             if (sid is None or sms.sid == sid)
             and (sender is None or sms.sender == sender)
             and (recipient is None or sms.recipient == recipient)
         ]
 
 
-def _texts(data: bytes) -> dict[str, Sms]:
-    texts = (Sms(**json.loads(line)) for line in data.splitlines())
-    return {sms.sid: sms for sms in texts}
+def _by_sid(data: bytes) -> dict[str, Sms]:
+    stored = (Sms(**json.loads(line)) for line in data.splitlines())
+    return {sms.sid: sms for sms in stored}

@@ -18,6 +18,7 @@ from typing import IO, Self
 from local.authorizer import Authorizer
 from local.aws import LocalAws
 from local.clock import TurnableClock
+from local.clock_control import ClockControl
 from local.config import Config
 from local.delays import keep_delays
 from local.demo import LINE, make_demo
@@ -33,7 +34,6 @@ from local.model_check import ModelCheck
 from local.model_server import SETTINGS as MODEL_SETTINGS
 from local.model_server import LocalModel
 from local.poller import Poller
-from local.quiet import Quiet
 from local.reporting import ModelApi, ReportingModel
 from local.schedules import Schedules
 from local.server import HOST, Server
@@ -54,10 +54,10 @@ PRIVATE = 0o700  # the folder contains keys
 NO_KEY = "none"
 LOCAL_SETTINGS = {"SKEIN_MODEL_RETRY_MAX_SECONDS": "60"}  # somebody watches, and no call costs much
 
-TEXTS = "local.texts"  # the logger of SMS, which only the console shows
+SMS_LOGGER = "local.texts"  # the logger of SMS, which only the console shows
 
 logger = logging.getLogger(__name__)
-texts = logging.getLogger(TEXTS)
+sms_logger = logging.getLogger(SMS_LOGGER)
 
 
 class Stack:
@@ -196,7 +196,7 @@ class Stack:
         sms_log = SmsLog(folder / "texts.jsonl")
         webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)
         sandbox = TwilioSandbox(
-            sms_log, account=account, webhooks=webhooks, clock=clock, on_text=_say_sent
+            sms_log, account=account, webhooks=webhooks, clock=clock, on_sms=_say_sent
         )
         poller = Poller(
             self._inbox(
@@ -216,7 +216,7 @@ class Stack:
             webhooks=webhooks,
             sms_log=sms_log,
             clock=clock,
-            quiet=Quiet(clock, poller=poller, schedules=schedules, sandbox=sandbox),
+            clock_control=ClockControl(clock, poller=poller, schedules=schedules, sandbox=sandbox),
             config={
                 "twilio_account_sid": account["account_sid"],
                 "twilio_auth_token": account["auth_token"],
@@ -226,7 +226,7 @@ class Stack:
                 "line": LINE,
                 "model": self.model,
             },
-            on_text=_say_received,
+            on_sms=_say_received,
         )
 
         def answer(request: Request) -> Response:
@@ -288,8 +288,8 @@ def _sources(template: Template, names: Mapping[str, str]) -> list[Source]:
 
 
 def _say_received(sender: str, recipient: str, body: str) -> None:
-    texts.info("text   %s -> %s  %s", sender, recipient, body)
+    sms_logger.info("text   %s -> %s  %s", sender, recipient, body)
 
 
 def _say_sent(sms: Sms) -> None:
-    texts.info("text   %s -> %s  %s", sms.sender, sms.recipient, sms.body)
+    sms_logger.info("text   %s -> %s  %s", sms.sender, sms.recipient, sms.body)

@@ -68,7 +68,7 @@ class TwilioSandbox:
         account: `account_sid` and `auth_token`.
         webhooks: Sends the status callbacks.
         clock: The local clock.
-        on_text: Called with each accepted SMS.
+        on_sms: Called with each accepted SMS.
     """
 
     def __init__(
@@ -78,14 +78,14 @@ class TwilioSandbox:
         account: Mapping[str, str],
         webhooks: TwilioWebhooks,
         clock: Clock,
-        on_text: Callable[[Sms], None],
+        on_sms: Callable[[Sms], None],
     ) -> None:
         self._log = log
         self._sid = account["account_sid"]
         self._token = account["auth_token"]
         self._webhooks = webhooks
         self._clock = clock
-        self._on_text = on_text
+        self._on_sms = on_sms
         self._todo: queue.SimpleQueue[tuple[str, str] | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
         self._left = 0
@@ -147,7 +147,7 @@ class TwilioSandbox:
             callback=form.get("StatusCallback", ""),
         )
         self._log.put(sms)
-        self._on_text(sms)
+        self._on_sms(sms)
         with self._changed:
             self._left += len(STATUSES)
         for status in STATUSES:

@@ -128,9 +128,9 @@ def _covers(run: Run, seq: int) -> bool:
     return first is not None and trigger.seq is not None and first <= seq <= trigger.seq
 
 
-def texts_once(found: StoredState) -> Iterator[str]:
+def sms_once(found: StoredState) -> Iterator[str]:
     """Each answer to a phone has reached it, once."""
-    reached = Counter((text.recipient, text.body) for text in found.texts)
+    reached = Counter((text.recipient, text.body) for text in found.sms)
     meant: Counter[tuple[str, str]] = Counter()
     delivered = Counter((delivery.chat_id, delivery.seq) for delivery in found.deliveries)
     for delivery in found.deliveries:
@@ -178,7 +178,7 @@ CHECKS: dict[str, Callable[[StoredState], Iterator[str]]] = {
     "no run has failed": no_run_failed,
     "every completed run has posted one answer": one_answer_a_run,
     "every message was answered by exactly one run": covered_once,
-    "every SMS has reached its phone once": texts_once,
+    "every SMS has reached its phone once": sms_once,
     "all slots are empty": slots_empty,
     "no completed work is still due": nothing_due,
     "queues and dead letters are empty": queues_empty,

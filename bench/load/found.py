@@ -44,7 +44,7 @@ class StoredState:
 
     Attributes:
         due: The marks of the due index, as `kind` and key.
-        texts: What reached phones.
+        sms: What reached phones.
         dead_letters: Messages by queue of what was given up.
         held: Messages that queues still have.
     """
@@ -58,7 +58,7 @@ class StoredState:
     deliveries: list[Delivery] = field(default_factory=list)
     due: list[tuple[str, str]] = field(default_factory=list)
     acknowledged: Sequence[Acknowledged] = ()
-    texts: Sequence[Sms] = ()
+    sms: Sequence[Sms] = ()
     dead_letters: Mapping[str, int] = field(default_factory=dict)
     held: int = 0
 

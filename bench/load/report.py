@@ -49,7 +49,7 @@ def figures(outcome: Outcome) -> list[list[str]]:
         ["bursts not answered within a minute", "", "", "", f"{whats['unanswered']}"],
         *([f"runs {status}", "", "", "", str(runs[status])] for status in sorted(runs)),
         ["calls of the model", "", "", "", f"{outcome.model_calls}"],
-        ["texts that reached phones", "", "", "", f"{len(outcome.found.texts)}"],
+        ["texts that reached phones", "", "", "", f"{len(outcome.found.sms)}"],
         ["texts that came twice", "", "", "", f"{doubled(outcome)}"],
         ["containers killed", "", "", "", f"{outcome.killed}"],
     ]
@@ -58,7 +58,7 @@ def figures(outcome: Outcome) -> list[list[str]]:
 def doubled(outcome: Outcome) -> int:
     """How many texts reached their phone more often than they were meant to."""
     meant = Counter((d.to.phone, part.body) for d in outcome.found.deliveries for part in d.parts)
-    reached = Counter((text.recipient, text.body) for text in outcome.found.texts)
+    reached = Counter((text.recipient, text.body) for text in outcome.found.sms)
     return (reached - meant).total()
 
 

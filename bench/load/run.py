@@ -197,7 +197,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         lines = ledger_of(ledger)
         found = StoredState(acknowledged=acknowledged_in(lines))
         found.take(scanned(stack.aws.dynamodb(), TABLE_NAME))
-        found.texts = stack.texts()
+        found.sms = stack.sms()
         found.dead_letters = stack.dead_letters()
         found.held = 0 if quiet else 1
         return Outcome(

@@ -116,7 +116,7 @@ class LoadStack(Stack):
             raise ConnectionResetError("injected fault: response lost")
         return answer
 
-    def texts(self) -> list[Sms]:
+    def sms(self) -> list[Sms]:
         """What has reached phones."""
         return SmsLog(self.config.data_dir / "texts.jsonl").find()
 

@@ -161,7 +161,7 @@ class Stage:
                 clock=self.clock,
                 dispatch=Dispatch(queues=self.queues, metrics=self.metrics),
                 metrics=self.metrics,
-                at_once=Lanes(self.meter, self._shape.threads),
+                parallel_map=Lanes(self.meter, self._shape.threads),
             )
             until = begun + timedelta(seconds=self._shape.seconds)
             sent += self._make(table=here, finder=finder).run(until=until, shards=shards)

@@ -125,7 +125,7 @@ class Traffic:
             self.turns("direct"),
             self.turns("group"),
             self._unanswered(),
-            self._texts(),
+            self._sms(),
             self._summaries(),
             self._consolidations(),
         ]
@@ -184,7 +184,7 @@ class Traffic:
 
     # ------------------------------------------------------------------ by text
 
-    def _texts(self) -> Activity:
+    def _sms(self) -> Activity:
         stand = self._stand()
         sms = MemorySms(stand.clock)
         app = build_services(stand.settings, **stand.ports, sms=sms)

@@ -112,6 +112,6 @@ def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     `error`, the reasons and `trigger.traced_to` are empty here: they are for operators.
     """
     caller = router.caller
-    services().limits.admit(caller.tenant, caller.user_id)
+    services().rate_limiter.admit(caller.tenant, caller.user_id)
     run = services().respond.now(caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id)
     return RunPage(items=(RunResource.for_members(run),), next_cursor=None)

@@ -33,7 +33,7 @@ ServiceId = Annotated[EntityId, Path(description="The id of a service.")]
 )
 def create_service(new: NewService) -> ServiceWithSecret:
     """The secret is shown only once. Webhooks go to `/webhooks/services/<id>`."""
-    service = services().sources.create(router.caller.tenant, new)
+    service = services().webhook_services.create(router.caller.tenant, new)
     return ServiceWithSecret.of(service)
 
 
@@ -46,7 +46,7 @@ def create_service(new: NewService) -> ServiceWithSecret:
 )
 def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ServicePage:
     """Each service names the agents whose runs it starts."""
-    page = services().sources.list(router.caller.tenant, limit=limit, cursor=cursor)
+    page = services().webhook_services.list(router.caller.tenant, limit=limit, cursor=cursor)
     return ServicePage(
         items=tuple(map(ServiceResource.of, page.items)), next_cursor=page.next_cursor
     )
@@ -61,7 +61,7 @@ def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Ser
 )
 def get_service(service_id: ServiceId) -> ServiceResource:
     """The response contains no secret."""
-    return ServiceResource.of(services().sources.get(router.caller.tenant, service_id))
+    return ServiceResource.of(services().webhook_services.get(router.caller.tenant, service_id))
 
 
 @router.patch(
@@ -73,7 +73,9 @@ def get_service(service_id: ServiceId) -> ServiceResource:
 )
 def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResource:
     """The secret stays unchanged."""
-    return ServiceResource.of(services().sources.change(router.caller.tenant, service_id, change))
+    return ServiceResource.of(
+        services().webhook_services.change(router.caller.tenant, service_id, change)
+    )
 
 
 @router.post(
@@ -85,7 +87,9 @@ def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResou
 )
 def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
     """The new secret is shown only once. The old one becomes invalid."""
-    return ServiceWithSecret.of(services().sources.rotate(router.caller.tenant, service_id))
+    return ServiceWithSecret.of(
+        services().webhook_services.rotate(router.caller.tenant, service_id)
+    )
 
 
 @router.delete(
@@ -98,5 +102,5 @@ def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
 )
 def delete_service(service_id: ServiceId) -> Response[None]:
     """Later webhooks of the service are refused."""
-    services().sources.delete(router.caller.tenant, service_id)
+    services().webhook_services.delete(router.caller.tenant, service_id)
     return no_content()

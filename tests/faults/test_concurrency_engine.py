@@ -304,7 +304,7 @@ def test_of_many_messages_at_once_as_many_are_let_in_as_the_limit_says(world: Ri
 
     def let_in() -> bool:
         try:
-            world.app.limits.admit(TENANT, user_id)
+            world.app.rate_limiter.admit(TENANT, user_id)
         except RateLimited:
             return False
         return True
@@ -317,7 +317,7 @@ def test_what_two_runs_spend_at_once_is_all_charged(world: Rivals) -> None:
     [run] = world.runs(world.here)
     trigger = run.trigger.model_copy(update={"by": MemberRef(kind="user", id=f"usr_{uuid4().hex}")})
     run = run.model_copy(update={"trigger": trigger})
-    accounts = [world.app.spending.account(run, {}, TenantOverrides()) for _ in range(10)]
+    accounts = [world.app.token_budgets.budget(run, {}, TenantOverrides()) for _ in range(10)]
     at_once(*[partial(a.charge, TokenUsage(input_tokens=90, output_tokens=10)) for a in accounts])
     [_, of_person] = payer_keys(run)
     item = world.table.get(of_person)

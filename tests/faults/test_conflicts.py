@@ -12,7 +12,7 @@ from skein.errors import Ambiguous, Contention, Throttled, Unavailable
 from tests.faults.deployment import WRITES, Deployment, Strike, named
 from tests.faults.sampling import Share
 from tests.faults.team_story import STORIES, Team
-from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
+from tests.faults.texting_story import SmsLine, first_sms, known_phone, lost_jobs
 
 FAILURES = (Contention, Throttled, Unavailable, Ambiguous)
 
@@ -57,12 +57,12 @@ def stored(world: Deployment) -> int:
     return sum(sk.startswith(("MSG#", "RUN#")) for _, sk in world.table._items)
 
 
-@pytest.mark.parametrize("story", [first_text, known_phone, lost_jobs])
-def test_sms_failed_write_delivers_one_answer(story: Callable[[], TextLine], share: Share) -> None:
+@pytest.mark.parametrize("story", [first_sms, known_phone, lost_jobs])
+def test_sms_failed_write_delivers_one_answer(story: Callable[[], SmsLine], share: Share) -> None:
     world = story()
     world.tell()
     calls = list(world.fuse.calls)
-    for strike in share.of(strikes(calls, of_every_kind if story is first_text else in_turn)):
+    for strike in share.of(strikes(calls, of_every_kind if story is first_sms else in_turn)):
         with named(strike, calls=calls):
             world = story()
             believe_answers(world)

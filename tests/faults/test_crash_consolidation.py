@@ -33,7 +33,7 @@ class Operator(Client):
         return Answer(202, None, {})
 
 
-class Quiet(Deployment):
+class ClockControl(Deployment):
     """Somebody tells four facts, a chunk each; two agents remember, and mend, what was said.
 
     Each answer is a core memory for every fact of the chunk, which takes the place of the one
@@ -98,7 +98,7 @@ class Quiet(Deployment):
 
 def undisturbed() -> list[str]:
     """The calls to the outside when all goes well, in order."""
-    world = Quiet()
+    world = ClockControl()
     world.play()
     world.check()
     assert world.asked == 2 * len(FACTS)
@@ -109,7 +109,7 @@ def test_consolidation_death_makes_each_memory_once(share: Share) -> None:
     calls = undisturbed()
     for strike in share.of(deaths(calls)):
         with named(strike, calls=calls):
-            world = Quiet()
+            world = ClockControl()
             world.plan(strike)
             world.play()
             assert world.deaths == 1
@@ -122,7 +122,7 @@ def test_consolidation_second_death_makes_each_memory_once(
     calls = undisturbed()
     for first, second in share.of(pairs(every_death(calls), PAIRS, seed="consolidation")):
         with named(first, second, calls=calls):
-            world = Quiet()
+            world = ClockControl()
             world.plan(first, second)
             world.play()
             world.check()

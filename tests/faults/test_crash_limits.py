@@ -5,7 +5,7 @@ from skein.models.quotas.limit import DAY, Allowance, Rate, owner_of_user
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
 from tests.faults.sampling import Share
-from tests.faults.texting_story import TEXT, TextLine
+from tests.faults.texting_story import TEXT, SmsLine
 from tests.support.builders import TENANT
 from tests.support.webhooks import SETTINGS
 
@@ -14,7 +14,7 @@ TOKENS = 20  # an answer takes 15
 ROUNDS = [("user", "text"), ("agent", "text"), ("user", "text"), ("agent", "notice")]
 
 
-class Limited(TextLine):
+class Limited(SmsLine):
     """Somebody has texted, and been answered, and has few tokens left."""
 
     def __init__(self) -> None:

@@ -4,21 +4,21 @@ from skein.models.runs.step import FIXED_ANSWER
 from skein.prompts import render
 from tests.faults.deployment import every_death, named
 from tests.faults.sampling import Share
-from tests.faults.texting_story import COACH, TEXT, TextLine
+from tests.faults.texting_story import COACH, TEXT, SmsLine
 
 ANSWER = render("session_reset")
 RESET = TEXT.but(MessageSid="SM" + "1" * 32, Body="Start over!")
 
 
-def story() -> TextLine:
+def story() -> SmsLine:
     """Somebody has talked with the coach a while before."""
-    world = TextLine()
+    world = SmsLine()
     world.tell()
     world.fuse.disarm()
     return world
 
 
-def check(world: TextLine) -> None:
+def check(world: SmsLine) -> None:
     """The reset is one message, one session and one answer, for which no model was asked."""
     assert world.chat_id is not None
     messages = world.messages(world.chat_id)

@@ -6,13 +6,13 @@ import pytest
 
 from tests.faults.deployment import deaths, every_death, named
 from tests.faults.sampling import Share, pairs
-from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
+from tests.faults.texting_story import SmsLine, first_sms, known_phone, lost_jobs
 
 PAIRS = 30
 
-Story = Callable[[], TextLine]
+Story = Callable[[], SmsLine]
 
-each_story = pytest.mark.parametrize("story", [first_text, known_phone, lost_jobs])
+each_story = pytest.mark.parametrize("story", [first_sms, known_phone, lost_jobs])
 
 
 def undisturbed(story: Story) -> list[str]:

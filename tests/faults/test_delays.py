@@ -7,7 +7,7 @@ import pytest
 from tests.faults.deployment import CHANGING, Strike, named
 from tests.faults.sampling import Share
 from tests.faults.team_story import STORIES, Team
-from tests.faults.texting_story import TextLine, first_text, known_phone, lost_jobs
+from tests.faults.texting_story import SmsLine, first_sms, known_phone, lost_jobs
 
 
 def delays(calls: list[str]) -> list[Strike]:
@@ -20,8 +20,8 @@ def delays(calls: list[str]) -> list[Strike]:
     return [Strike(number, after=False, holds_up=True) for number in numbers]
 
 
-@pytest.mark.parametrize("story", [first_text, known_phone, lost_jobs])
-def test_sms_delayed_call_delivers_one_answer(story: Callable[[], TextLine], share: Share) -> None:
+@pytest.mark.parametrize("story", [first_sms, known_phone, lost_jobs])
+def test_sms_delayed_call_delivers_one_answer(story: Callable[[], SmsLine], share: Share) -> None:
     world = story()
     world.tell()
     calls = list(world.fuse.calls)

@@ -20,7 +20,7 @@ from skein.models.config.overrides import ChatOverrides
 from skein.services.replies.user_notices import PATIENT_PUT_OFFS
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
-from tests.faults.texting_story import TextLine
+from tests.faults.texting_story import SmsLine
 from tests.support.agents import job_of
 from tests.support.builders import INVOCATION, LINE, PHONE, World, bot, person, statuses
 from tests.support.fakes import Script, ScriptedModel
@@ -361,7 +361,7 @@ def test_an_apology_that_cannot_be_said_holds_no_run_up(monkeypatch: pytest.Monk
 # ---------------------------------------------------------------------- and deaths on the way
 
 
-class Outage(TextLine):
+class Outage(SmsLine):
     """Somebody texts while the model is down, which it is for five minutes more."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ TEXT = Webhook.recorded("sms_webhook")
 COACH = bot()
 
 
-class TextLine(Deployment):
+class SmsLine(Deployment):
     """A deployment with an agent on a line, whose model never gives the same answer twice."""
 
     def __init__(self) -> None:
@@ -94,14 +94,14 @@ class TextLine(Deployment):
         assert self.at_rest
 
 
-def first_text() -> TextLine:
+def first_sms() -> SmsLine:
     """Nobody has texted here before."""
-    return TextLine()
+    return SmsLine()
 
 
-def known_phone() -> TextLine:
+def known_phone() -> SmsLine:
     """There is a chat already, from an hour before, so that its lists have to be brought up."""
-    world = TextLine()
+    world = SmsLine()
     world.tell(TEXT.but(MessageSid="SM" + "0" * 32))
     world.clock.advance(3600)
     world.fuse.disarm()
@@ -109,9 +109,9 @@ def known_phone() -> TextLine:
     return world
 
 
-def lost_jobs() -> TextLine:
+def lost_jobs() -> SmsLine:
     """Whatever the tick does not send, or upkeep at its call, gets lost on its way to a queue."""
-    world = TextLine()
+    world = SmsLine()
 
     def lose(function: ModuleType, _answer: Any) -> None:
         if function not in {tick, upkeep_worker}:

@@ -28,7 +28,7 @@ FUZZED = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
-odd_text = st.text(max_size=60) | st.sampled_from(
+odd_sms = st.text(max_size=60) | st.sampled_from(
     ["", " ", "\0", "\n", "+1", "+15005550006", "SM" + "0" * 32, "-1", "9" * 40, "STOP", "é", "🎉"]
 )
 field_names = st.sampled_from(
@@ -37,11 +37,9 @@ field_names = st.sampled_from(
         *("MediaContentType0", "OptOutType", "MessageStatus", "ErrorCode", "SmsStatus"),
     ]
 )
-changes = st.dictionaries(field_names, st.none() | odd_text, max_size=6)
-extras = st.lists(st.tuples(field_names | odd_text, odd_text), max_size=6)
-queries = (
-    st.none() | odd_text.map(lambda text: urlencode({"tenant": text, "part": text})) | odd_text
-)
+changes = st.dictionaries(field_names, st.none() | odd_sms, max_size=6)
+extras = st.lists(st.tuples(field_names | odd_sms, odd_sms), max_size=6)
+queries = st.none() | odd_sms.map(lambda text: urlencode({"tenant": text, "part": text})) | odd_sms
 doors = st.sampled_from(sorted(DOORS))
 
 
@@ -85,7 +83,7 @@ def test_a_signed_form_is_taken_or_refused_whatever_stands_in_it(
 @given(
     door=doors,
     changed=changes.filter(bool),
-    signature=st.sampled_from(["stale", "none", "empty"]) | odd_text,
+    signature=st.sampled_from(["stale", "none", "empty"]) | odd_sms,
 )
 def test_a_form_that_was_not_signed_leaves_no_trace(
     door: str, changed: dict[str, str | None], signature: str
@@ -103,8 +101,8 @@ def test_a_form_that_was_not_signed_leaves_no_trace(
     door=doors,
     body=st.text(max_size=300) | st.binary(max_size=300),
     encoded=st.booleans(),
-    kind=odd_text,
-    query=odd_text,
+    kind=odd_sms,
+    query=odd_sms,
 )
 def test_no_body_whatever_leaves_a_trace(
     door: str, body: str | bytes, *, encoded: bool, kind: str, query: str
@@ -146,8 +144,8 @@ def _delivery(body: bytes, header: str, *, encoded: bool) -> dict[str, Any]:
 @given(
     body=st.binary(max_size=400)
     | st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | odd_text,
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(odd_text, inner, max_size=3),
+        st.none() | st.booleans() | st.integers() | st.floats() | odd_sms,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(odd_sms, inner, max_size=3),
     ).map(lambda value: json.dumps(value).encode())
 )
 def test_a_signed_delivery_is_taken_whatever_stands_in_it(body: bytes) -> None:
@@ -166,7 +164,7 @@ def test_a_signed_delivery_is_taken_whatever_stands_in_it(body: bytes) -> None:
     header=st.text(max_size=120)
     | st.from_regex(r"t=[0-9-]{0,12},v1=[0-9a-f]{0,64}(,v1=[0-9a-f]{64})?", fullmatch=True),
     encoded=st.booleans(),
-    service=st.none() | odd_text,
+    service=st.none() | odd_sms,
 )
 def test_a_delivery_that_was_not_signed_leaves_no_trace(
     body: bytes, header: str, *, encoded: bool, service: str | None

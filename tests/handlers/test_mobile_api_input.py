@@ -215,8 +215,8 @@ def test_calls_that_there_are_not_answer_404_in_the_envelope(
     answer = husam.call(method, path)
     assert (answer.status, answer.code) == (404, "not_found")
     # Behind the gateway, what no route of people's matches reaches the operators' function.
-    astray = Client(husam.world, api=admin_api, sub=husam.sub).call(method, path)
-    assert (astray.status, astray.code) == (404, "not_found")
+    enter_chat_failed = Client(husam.world, api=admin_api, sub=husam.sub).call(method, path)
+    assert (enter_chat_failed.status, enter_chat_failed.code) == (404, "not_found")
 
 
 JSON = st.recursive(

@@ -911,8 +911,8 @@ def _opted_out(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
 def _person_left(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = texting()
     answered(world)
-    place = Membership.key_of(TENANT, "chat_1", HUSAM.ref)
-    world.table.write(Update(place, set={"left_seq": 2}))
+    membership = Membership.key_of(TENANT, "chat_1", HUSAM.ref)
+    world.table.write(Update(membership, set={"left_seq": 2}))
     deliver(world)
     return of_delivery(world, 1)
 

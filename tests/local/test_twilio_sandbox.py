@@ -50,7 +50,7 @@ class World:
             account=ACCOUNT,
             webhooks=TwilioWebhooks(ACCOUNT, base_url=self.url, send=self._receive),
             clock=FixedClock(NOW),
-            on_text=lambda _sms: None,
+            on_sms=lambda _sms: None,
         )
 
     def _answer(self, request: Request) -> Response:

@@ -271,7 +271,7 @@ class _Furnisher:
         """What operators look at besides."""
         app = self.world.app
         app.lines.create(TENANT, NewLine(phone=self.line, agent_id=self.coach.id))
-        service = app.sources.create(
+        service = app.webhook_services.create(
             TENANT, NewService(name=f"Service citron{self.words}", agent_ids=(self.coach.id,))
         )
         self._secret = service.secret

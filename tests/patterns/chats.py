@@ -99,16 +99,16 @@ def _take_in_from_the_app(meter: Meter) -> None:
 def _admit(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.app.limits.admit(TENANT, HUSAM.id)
+        world.app.rate_limiter.admit(TENANT, HUSAM.id)
 
 
 @patterns.named("refuse a person's message")
 def _refuse(meter: Meter) -> None:
     world = group()
     for _ in range(world.settings.user_messages_per_minute):
-        world.app.limits.admit(TENANT, HUSAM.id)
+        world.app.rate_limiter.admit(TENANT, HUSAM.id)
     with meter(world), pytest.raises(RateLimited):
-        world.app.limits.admit(TENANT, HUSAM.id)
+        world.app.rate_limiter.admit(TENANT, HUSAM.id)
 
 
 @patterns.named("take in the first text over a limit")
@@ -134,7 +134,7 @@ def _use_up(world: World) -> None:
     user_id = chat.sk.removeprefix("MEMBER#user#")
     with suppress(RateLimited):
         for _ in range(world.settings.user_messages_per_minute):
-            world.app.limits.admit(TENANT, user_id)
+            world.app.rate_limiter.admit(TENANT, user_id)
 
 
 @patterns.named("respond now")
@@ -148,11 +148,11 @@ def _respond_now(meter: Meter) -> None:
 def _service_webhook(meter: Meter) -> None:
     world = group()
     new = NewService(name="jira", agent_ids=("agt_a",))
-    source = world.app.sources.create(TENANT, new)
+    source = world.app.webhook_services.create(TENANT, new)
     sent_at = str(int(NOON.timestamp()))
     header = f"t={sent_at},v1={sign(source.secret, sent_at, b'{}')}"
     with meter(world):
-        world.app.sources.receive(source.id, b"{}", header)
+        world.app.webhook_services.receive(source.id, b"{}", header)
 
 
 @patterns.named("list a person's chats")

@@ -66,7 +66,7 @@ def _claim(meter: Meter) -> None:
     world.post("Hi", HUSAM)
     with meter(world):
         job = job_of(world)
-        world.app.leases.claim(job, lease_until=NOON + INVOCATION, beside=prefetch_keys(job))
+        world.app.leases.claim(job, lease_until=NOON + INVOCATION, also_read=prefetch_keys(job))
 
 
 @patterns.named("refuse a claim")
@@ -150,7 +150,7 @@ def _usage(meter: Meter) -> None:
 @patterns.named("charge a person and the tenant for an answer")
 def _charge(meter: Meter) -> None:
     world = group()
-    account = world.app.spending.account(claimed(world).run, {}, TenantOverrides())
+    account = world.app.token_budgets.budget(claimed(world).run, {}, TenantOverrides())
     with meter(world):
         account.charge(TokenUsage(input_tokens=10, output_tokens=5))
 

@@ -1,7 +1,7 @@
 """Summaries, what keeps them up to date, and borrowing."""
 
 from skein.agent.tools import TOOLS
-from skein.agent.tools.context import ToolContext, Work
+from skein.agent.tools.context import Activation, ToolContext
 from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, claimed, group
@@ -36,7 +36,10 @@ def borrowing(world: World) -> ToolContext:
     claim = claimed(world)
     reading = world.app.reader.read(claim.run, claim.chat, claim.member)
     return ToolContext(
-        effect="run_1:1:1", work=Work(claim), reading=reading, tool_services=world.app.tool_services
+        effect="run_1:1:1",
+        activation=Activation(claim),
+        reading=reading,
+        tool_services=world.app.tool_services,
     )
 
 
@@ -105,7 +108,7 @@ def _borrowed_turn(meter: Meter) -> None:
     world = with_sales()
     call = borrowing(world)
     TOOLS["borrow_context"].function(call, chat_id="chat_2")
-    world.app.completion.end(call.work.claim, "done")
+    world.app.completion.end(call.activation.claim, "done")
     world.queues.ready("turns")
     world.post("And now?", HUSAM)
     world.clock.advance(2)

@@ -37,7 +37,7 @@ def claimed(world: World) -> Claim:
     """A claim on the run of a message that was just posted."""
     world.post("What now?", HUSAM)
     job, lease_until = job_of(world), world.clock.now() + INVOCATION
-    claim = world.app.leases.claim(job, lease_until=lease_until, beside=prefetch_keys(job))
+    claim = world.app.leases.claim(job, lease_until=lease_until, also_read=prefetch_keys(job))
     assert claim is not None
     return claim
 

@@ -225,7 +225,7 @@ class Scene:
     def prompt(self, run: Run, active: str | None = ALPHA) -> PromptRecord:
         reading = self.read(run, active)
         tools = [tool.spec for tool in enabled(self.agent.enabled_tools)]
-        return self.world.app.context.build(run, reading, tools)
+        return self.world.app.prompt_builder.build(run, reading, tools)
 
     # ------------------------------------------------------------------ what can wake the agent
 

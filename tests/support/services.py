@@ -73,8 +73,8 @@ class AllServices(App, ApiServices):
         return self.run_worker.tool_services
 
     @property
-    def spending(self) -> TokenBudgets:
-        return self.run_worker.spending
+    def token_budgets(self) -> TokenBudgets:
+        return self.run_worker.token_budgets
 
     @property
     def apologies(self) -> Apologies:
@@ -85,12 +85,12 @@ class AllServices(App, ApiServices):
         return self.run_worker.prompting.reader
 
     @property
-    def contexts(self) -> ContextLoader:
-        return self.run_worker.prompting.contexts
+    def context_loader(self) -> ContextLoader:
+        return self.run_worker.prompting.context_loader
 
     @property
-    def context(self) -> PromptBuilder:
-        return self.run_worker.prompting.context
+    def prompt_builder(self) -> PromptBuilder:
+        return self.run_worker.prompting.prompt_builder
 
     @property
     def remembered_tokens(self) -> RememberedTokens:

@@ -252,10 +252,10 @@ def _no_long_pause(response: Response) -> None:
         response.headers["x-should-retry"] = "false"
 
 
-def _seconds(told: str) -> float:
+def _seconds(text: str) -> float:
     """Return the wait that a header asks for; infinity if the header holds a date."""
     try:
-        return float(told)
+        return float(text)
     except ValueError:
         return math.inf
 
@@ -319,11 +319,11 @@ def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:
     )
 
 
-def _usage(told: CompletionUsage | None) -> TokenUsage:
-    details = getattr(told, "prompt_tokens_details", None)
+def _usage(usage: CompletionUsage | None) -> TokenUsage:
+    details = getattr(usage, "prompt_tokens_details", None)
     return TokenUsage(
-        input_tokens=_count(told and told.prompt_tokens),
-        output_tokens=_count(told and told.completion_tokens),
+        input_tokens=_count(usage and usage.prompt_tokens),
+        output_tokens=_count(usage and usage.completion_tokens),
         cached_tokens=_count(getattr(details, "cached_tokens", None)),
     )
 
@@ -338,9 +338,9 @@ def _reason(error: Exception) -> str:
 
     The API's message is left out, since it may quote the prompt. `request_id` is the provider's.
     """
-    told = [type(error).__name__]
+    parts = [type(error).__name__]
     for name in ("status_code", "code", "type", "param", "request_id"):
         value = str(getattr(error, name, None) or "")
         if WORD.fullmatch(value):
-            told.append(f"{name}={value}")
-    return " ".join(told)
+            parts.append(f"{name}={value}")
+    return " ".join(parts)

@@ -23,7 +23,7 @@ READ_SECONDS = 10.0
 # A look-up reads the newest SMS between two numbers. There are never this many in the minutes
 # since a post. Twilio's own date filter has days only, and it filters by the date of sending, which
 # a queued SMS does not have.
-LOOK_UP_TEXTS = 100
+MAX_LOOKED_UP_SMS = 100
 
 THROTTLED = 429
 CLIENT_FAULTS = range(400, 500)
@@ -61,7 +61,7 @@ class TwilioSms:
         """See `skein.ports.Sms`."""
         client = self._client()
         try:
-            messages = client.messages.list(to=sms.phone, from_=sms.line, limit=LOOK_UP_TEXTS)
+            messages = client.messages.list(to=sms.phone, from_=sms.line, limit=MAX_LOOKED_UP_SMS)
             found = [_sent(message) for message in messages if message.body == sms.body]
         except Exception as error:
             raise Unavailable(f"failed to ask Twilio: {type(error).__name__}") from error

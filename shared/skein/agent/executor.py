@@ -9,9 +9,9 @@ from typing import Any
 
 from skein.agent.reading.reading import Reading
 from skein.agent.tools import TOOLS
-from skein.agent.tools.base import Tool, refusals_told
+from skein.agent.tools.base import Tool, refusals_as_tool_errors
 from skein.agent.tools.chats import enter_chat
-from skein.agent.tools.context import ToolContext, ToolServices, Work
+from skein.agent.tools.context import Activation, ToolContext, ToolServices
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message
 from skein.errors import Correctable, ToolError
@@ -42,7 +42,9 @@ class Actor:
 
     tool_services: ToolServices
 
-    def carry_out(self, work: Work, step: Step, reading: Reading) -> tuple[ToolResult, ...]:
+    def carry_out(
+        self, activation: Activation, step: Step, reading: Reading
+    ) -> tuple[ToolResult, ...]:
         """Carry out the tool calls of a step.
 
         Calls run in order, with two exceptions. The last `send_message` with `wait` ends the
@@ -56,32 +58,34 @@ class Actor:
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        work.astray = False
+        activation.enter_chat_failed = False
         results: dict[int, ToolResult] = {}
 
         def carry(position: int, *, may_wait: bool) -> None:
-            over = work.over or work.ended or work.run.activation != step.activation
+            over = (
+                activation.over or activation.ended or activation.run.activation != step.activation
+            )
             if not over:
-                room_left = MAX_RESULT_BYTES - sum(
+                bytes_left = MAX_RESULT_BYTES - sum(
                     len(r.content.encode()) for r in results.values()
                 )
-                result = self._carry_out_one(work, step, position, reading, may_wait=may_wait)
-                results[position] = _cut(result, room_left)
+                result = self._carry_out_one(activation, step, position, reading, may_wait=may_wait)
+                results[position] = _cut(result, bytes_left)
 
         asked = _Asked.of(step, reading)
-        looking_at = (work.run.active_chat_id, work.astray)
+        looking_at = (activation.run.active_chat_id, activation.enter_chat_failed)
         for position in asked.first:
             if position == asked.waits:
-                looking_at = (work.run.active_chat_id, work.astray)
+                looking_at = (activation.run.active_chat_id, activation.enter_chat_failed)
             else:
                 carry(position, may_wait=False)
         if asked.waits is not None:
-            moved_on = work.run.active_chat_id
-            active, work.astray = looking_at
-            work.claim = work.claim.with_run(active_chat_id=active)
+            moved_on = activation.run.active_chat_id
+            active, activation.enter_chat_failed = looking_at
+            activation.claim = activation.claim.with_run(active_chat_id=active)
             carry(asked.waits, may_wait=True)
-            if work.run.activation == step.activation and not work.over:
-                work.claim = work.claim.with_run(active_chat_id=moved_on)
+            if activation.run.activation == step.activation and not activation.over:
+                activation.claim = activation.claim.with_run(active_chat_id=moved_on)
         if asked.ends is not None:
             carry(asked.ends, may_wait=False)
         return tuple(
@@ -90,12 +94,12 @@ class Actor:
         )
 
     def _carry_out_one(
-        self, work: Work, step: Step, position: int, reading: Reading, *, may_wait: bool
+        self, activation: Activation, step: Step, position: int, reading: Reading, *, may_wait: bool
     ) -> ToolResult:
         asked = step.tool_calls[position]
         call = ToolContext(
-            effect=f"{work.run.id}:{step.n}:{position}",
-            work=work,
+            effect=f"{activation.run.id}:{step.n}:{position}",
+            activation=activation,
             reading=reading,
             tool_services=self.tool_services,
             may_wait=may_wait,
@@ -106,17 +110,17 @@ class Actor:
             if tool is None or asked.name not in reading.agent.enabled_tools:
                 raise Correctable(f"there is no tool {asked.name!r}")
             arguments = _arguments(tool, asked)
-            with refusals_told():
+            with refusals_as_tool_errors():
                 content = tool.function(call, **arguments)
             if asked.name not in SHOWS_NO_ITEMS and (reading.scope or "").startswith("chat:"):
-                work.hold(reading.audience, by_others=True)
+                activation.add_held(reading.audience, by_others=True)
         except ToolError as error:
             status = "correctable" if isinstance(error, Correctable) else "failed"
             content = f"error: {error}"[:MAX_ERROR]
             known = asked.name if asked.name in TOOLS else "unknown"  # a model can invent any name
             logger.info("tool call failed", extra={"tool": known, "status": status})
         if asked.name == enter_chat.name:
-            work.astray = status != "done"
+            activation.enter_chat_failed = status != "done"
         return ToolResult(call_id=asked.id, name=asked.name, status=status, content=content)
 
 

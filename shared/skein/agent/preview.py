@@ -24,8 +24,8 @@ class Preview:
 
     table: Table
     clock: Clock
-    contexts: ContextLoader
-    context: PromptBuilder
+    context_loader: ContextLoader
+    prompt_builder: PromptBuilder
 
     def show(self, tenant: str, agent_id: str, chat_id: str | None = None) -> PromptRecord:
         """Build the prompt that a manual trigger of the agent would produce now.
@@ -52,11 +52,11 @@ class Preview:
             created_at=self.clock.now(),
         )
         try:
-            reading = self.contexts.whole(run, chat, member)
+            reading = self.context_loader.whole(run, chat, member)
         except NotFound:
             raise NotFound("agent not found") from None
         tools = [tool.spec for tool in enabled(reading.agent.enabled_tools)]
-        return self.context.build(run, reading, tools).readable()
+        return self.prompt_builder.build(run, reading, tools).readable()
 
     def _chat_and_membership(
         self, tenant: str, agent_id: str, chat_id: str

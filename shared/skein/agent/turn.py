@@ -18,16 +18,16 @@ from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.prefetch import prefetch_keys
 from skein.agent.reading.reading import Reading
 from skein.agent.tools import enabled
-from skein.agent.tools.context import Work
+from skein.agent.tools.context import Activation
 from skein.agent.turn_steps import (
     NO_PROMPT,
     Answers,
     ModelDown,
-    asked_anew,
     ended_in,
     final_messages,
     fixed_step,
     recorded_prompt,
+    reset_to_answer,
 )
 from skein.correlation import correlated
 from skein.errors import (
@@ -53,7 +53,7 @@ from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.final_message import FinalMessages, all_one
 from skein.services.replies.user_notices import Apologies, Notices
 from skein.services.runs.activations import Activations, Recording, recording
-from skein.services.runs.claim import Known, place_elsewhere
+from skein.services.runs.claim import PrefetchedItems, membership_elsewhere
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.disclosure import check_readers
@@ -83,15 +83,15 @@ class Turns:
     leases: RunLeases
     activations: Activations
     completion: RunCompletion
-    permits: ConcurrencyLimit
-    contexts: ContextLoader
-    context: PromptBuilder
+    concurrency_limit: ConcurrencyLimit
+    context_loader: ContextLoader
+    prompt_builder: PromptBuilder
     actor: Actor
     answers: Answers
     final_messages: FinalMessages
     apologies: Apologies
     usage: UsageCounters
-    spending: TokenBudgets
+    token_budgets: TokenBudgets
     notices: Notices
     clock: Clock
     settings: Settings
@@ -107,32 +107,36 @@ class Turns:
         Raises:
             Transient: The table is out of reach. The queue, and later the tick, retry the run.
         """
-        work: Work | None = None
+        activation: Activation | None = None
         try:
             claim = self.leases.claim(
-                job, lease_until=deadline + LEASE_MARGIN, beside=prefetch_keys(job)
+                job, lease_until=deadline + LEASE_MARGIN, also_read=prefetch_keys(job)
             )
             if claim is None:
                 return
-            work = Work(claim)
+            activation = Activation(claim)
             try:
-                self._carry_on_for_readers(work, deadline, claim.found)
+                self._carry_on_for_readers(activation, deadline, claim.found)
             except LostLease:
                 raise
             except Exception as error:
-                self._settle(work, error)
+                self._settle(activation, error)
         except LostLease:
             logger.info(
                 "run taken over by another worker",
                 extra={"run_id": job.run_id, "reason": Reason.TAKEN_OVER},
             )
-            if work is not None and work.permit and self.leases.is_over(work.claim):
-                self._release(work)
+            if (
+                activation is not None
+                and activation.permit
+                and self.leases.is_over(activation.claim)
+            ):
+                self._release(activation)
 
-    def _settle(self, work: Work, error: Exception) -> None:
+    def _settle(self, activation: Activation, error: Exception) -> None:
         """Defer, retry or end a run whose activation raised an error."""
-        claim, run_id = work.claim, work.run.id
-        self._release(work)
+        claim, run_id = activation.claim, activation.run.id
+        self._release(activation)
         if isinstance(error, Busy):
             reason = Reason.CONCURRENCY_LIMIT
             self.leases.defer(claim, reason, str(error), longest_seconds=BUSY_SECONDS)
@@ -159,76 +163,86 @@ class Turns:
             logger.error("run attempt failed", extra=extra, exc_info=error)
             self.leases.retry_later(claim, in_our_words(error))
 
-    def _carry_on_for_readers(self, work: Work, deadline: datetime, known: Known) -> None:
+    def _carry_on_for_readers(
+        self, activation: Activation, deadline: datetime, prefetched: PrefetchedItems
+    ) -> None:
         """Carry out a run, and rebuild its activation when the chat's readers change."""
         while True:
             try:
-                self._carry_on(work, deadline, known)
+                self._carry_on(activation, deadline, prefetched)
             except ReadersChanged:
-                self._release(work)
-                work.claim = self.activations.rebuild(work.claim, work.sent)
-                if work.run.rebuilds > MAX_REBUILDS:
+                self._release(activation)
+                activation.claim = self.activations.rebuild(activation.claim, activation.sent)
+                if activation.run.rebuilds > MAX_REBUILDS:
                     self.completion.end(
-                        work.claim,
+                        activation.claim,
                         "canceled",
                         reason=Reason.READERS_CHANGED,
                         error=READERS_KEEP_CHANGING,
                     )
                     return
-                work.begin_again()
-                known = {}
+                activation.begin_again()
+                prefetched = {}
             else:
                 return
 
-    def _carry_on(self, work: Work, deadline: datetime, known: Known) -> None:
-        activation = work.run.activation
-        steps = list(self.activations.steps(work.claim))
-        reading = self._read(work, steps, known)
-        anew = asked_anew(work.run, reading)
-        if anew is not None:
-            self._answer_anew(work, steps, reading, anew)
+    def _carry_on(
+        self, activation: Activation, deadline: datetime, prefetched: PrefetchedItems
+    ) -> None:
+        number = activation.run.activation
+        steps = list(self.activations.steps(activation.claim))
+        reading = self._read(activation, steps, prefetched)
+        reset = reset_to_answer(activation.run, reading)
+        if reset is not None:
+            self._answer_reset(activation, steps, reading, reset)
             return
         tools = enabled(reading.agent.enabled_tools)
         config = reading.config
-        account = self.spending.account(work.run, config.allowances, config.tenant)
-        self._permit(work, reading, until=deadline + LEASE_MARGIN)
-        prompt = recorded_prompt(steps) or self.context.build(
-            work.run, reading, [tool.spec for tool in tools]
+        budget = self.token_budgets.budget(activation.run, config.allowances, config.tenant)
+        self._permit(activation, reading, until=deadline + LEASE_MARGIN)
+        prompt = recorded_prompt(steps) or self.prompt_builder.build(
+            activation.run, reading, [tool.spec for tool in tools]
         )
-        work.ended = bool(steps) and ended_in(steps[-1])
-        while work.run.activation == activation:
+        activation.ended = bool(steps) and ended_in(steps[-1])
+        while activation.run.activation == number:
             if steps and steps[-1].results is None:
                 if not steps[-1].tool_calls:
-                    self._close(work, steps[-1], reading)
+                    self._close(activation, steps[-1], reading)
                     return
-                steps[-1] = self._act(work, steps[-1], reading)
-            if not self._goes_on(work, activation):
+                steps[-1] = self._act(activation, steps[-1], reading)
+            if not self._goes_on(activation, number):
                 break
             seconds = self._seconds_left(deadline)
             if seconds < MIN_MODEL_SECONDS:
-                self.leases.continue_later(work.claim)
+                self.leases.continue_later(activation.claim)
                 return
             asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
-            account.check()
-            step = self.answers.ask(work, reading, asked, tools, seconds)
-            answer = self.answers.recorded(work, step, reading, prompt if not steps else None)
-            self._take_down(work, step, reading, answer, account)
+            budget.check()
+            step = self.answers.ask(activation, reading, asked, tools, seconds)
+            answer = self.answers.recorded(activation, step, reading, prompt if not steps else None)
+            self._take_down(activation, step, reading, answer, budget)
             if not step.tool_calls:
                 return
             steps.append(step)
-        self._release(work)
-        if work.over:
+        self._release(activation)
+        if activation.over:
             return
-        if work.ended:
+        if activation.ended:
             by_agent = bool(steps) and ended_in(steps[-1])
             silence = Reason.ENDED_BY_AGENT if by_agent else Reason.STEPS_USED_UP
-            reason = reason_of_done(work.run, silence)
-            self.completion.end(work.claim, "done", reason=reason)
+            reason = reason_of_done(activation.run, silence)
+            self.completion.end(activation.claim, "done", reason=reason)
             return
-        self._carry_on(work, deadline, {})  # a reply was there already: start a new activation
+        # A reply was there already: start a new activation.
+        self._carry_on(activation, deadline, {})
 
     def _take_down(
-        self, work: Work, step: Step, reading: Reading, answer: Recording, account: TokenBudget
+        self,
+        activation: Activation,
+        step: Step,
+        reading: Reading,
+        answer: Recording,
+        budget: TokenBudget,
     ) -> None:
         """Record an answer, then charge its tokens.
 
@@ -237,63 +251,64 @@ class Turns:
         """
         try:
             if step.tool_calls:
-                work.claim = self.activations.record(answer)
+                activation.claim = self.activations.record(answer)
             else:
-                self._close(work, step, reading, answer)
+                self._close(activation, step, reading, answer)
         finally:
-            if work.run.steps_taken == step.n:  # the step is recorded, even if a later write failed
-                self.usage.add(work.run.tenant, step.usage, spread_by=work.run.id)
-                account.charge(step.usage)
+            # The step can be recorded even if a later write failed.
+            if activation.run.steps_taken == step.n:
+                self.usage.add(activation.run.tenant, step.usage, spread_by=activation.run.id)
+                budget.charge(step.usage)
 
     @staticmethod
-    def _goes_on(work: Work, activation: int) -> bool:
+    def _goes_on(activation: Activation, number: int) -> bool:
         """Return whether this activation asks the model again."""
-        if work.over or work.ended or work.run.activation != activation:
+        if activation.over or activation.ended or activation.run.activation != number:
             return False
-        if work.run.steps_taken >= MAX_STEPS:
-            logger.warning("run used all its steps", extra={"run_id": work.run.id})
-            work.ended = True
-        return not work.ended
+        if activation.run.steps_taken >= MAX_STEPS:
+            logger.warning("run used all its steps", extra={"run_id": activation.run.id})
+            activation.ended = True
+        return not activation.ended
 
-    def _answer_anew(
-        self, work: Work, steps: Sequence[Step], reading: Reading, shown: Shown
+    def _answer_reset(
+        self, activation: Activation, steps: Sequence[Step], reading: Reading, shown: Shown
     ) -> None:
         """Answer a reset with the fixed answer, and end the run."""
         if steps:
-            self._close(work, steps[-1], reading)
+            self._close(activation, steps[-1], reading)
             return
-        step = fixed_step(work.run, self.clock.now())
-        held = held_by(reading, work.run)
-        answer = recording(work.claim, step, shown=shown, held=held, marks=NO_PROMPT.marks)
-        self._close(work, step, reading, answer)
+        step = fixed_step(activation.run, self.clock.now())
+        held = held_by(reading, activation.run)
+        answer = recording(activation.claim, step, shown=shown, held=held, marks=NO_PROMPT.marks)
+        self._close(activation, step, reading, answer)
 
     def _close(
-        self, work: Work, step: Step, reading: Reading, answer: Recording | None = None
+        self, activation: Activation, step: Step, reading: Reading, answer: Recording | None = None
     ) -> None:
         """End a run with its final message.
 
         Args:
-            work: The activation.
+            activation: The activation.
             step: The last step, which calls no tool.
             reading: The reading that the prompt was made from.
             answer: The recording of the step; None if the step is recorded already.
         """
-        claim = answer.claim if answer is not None else work.claim
+        claim = answer.claim if answer is not None else activation.claim
         said = final_messages(claim, step, reading)
         if answer is not None and not all_one(claim, said):
-            work.claim, answer = self.activations.record(answer), None
+            activation.claim, answer = self.activations.record(answer), None
         try:
             self.final_messages.end(claim, said, answer, snapshot=reading.snapshot)
         except LostLease:
             raise
         except Exception:
             if answer is not None:  # record the paid answer, so that a retry uses it
-                work.claim = self.activations.record(answer)
+                activation.claim = self.activations.record(answer)
             raise
-        work.claim = claim
-        self._release(work)
+        activation.claim = claim
+        self._release(activation)
 
-    def _permit(self, work: Work, reading: Reading, *, until: datetime) -> None:
+    def _permit(self, activation: Activation, reading: Reading, *, until: datetime) -> None:
         """Take a permit of the agent's concurrency limit, if there is a limit.
 
         Raises:
@@ -302,26 +317,30 @@ class Turns:
         limit = reading.agent.max_concurrent_runs or self.settings.max_concurrent_runs
         if limit is None:
             return
-        if not self.permits.take(work.run, limit, until=until):
+        if not self.concurrency_limit.take(activation.run, limit, until=until):
             raise Busy(f"{limit} runs of this agent are already running")
-        work.permit = True
+        activation.permit = True
 
-    def _release(self, work: Work) -> None:
+    def _release(self, activation: Activation) -> None:
         """Give back the permit of the concurrency limit, if the activation has one."""
-        if work.permit:
-            self.permits.give_back(work.run)
-            work.permit = False
+        if activation.permit:
+            self.concurrency_limit.give_back(activation.run)
+            activation.permit = False
 
-    def _act(self, work: Work, step: Step, reading: Reading) -> Step:
+    def _act(self, activation: Activation, step: Step, reading: Reading) -> Step:
         """Carry out the tool calls of a step, and record their results."""
-        work.sent.clear()
-        results = self.actor.carry_out(work, step, reading)
-        if work.over or work.run.activation != step.activation:
+        activation.sent.clear()
+        results = self.actor.carry_out(activation, step, reading)
+        if activation.over or activation.run.activation != step.activation:
             return step
-        work.claim = self.activations.keep_results(work.claim, step, results, work.sent)
+        activation.claim = self.activations.keep_results(
+            activation.claim, step, results, activation.sent
+        )
         return step.model_copy(update={"results": results})
 
-    def _read(self, work: Work, steps: Sequence[Step], known: Known) -> Reading:
+    def _read(
+        self, activation: Activation, steps: Sequence[Step], prefetched: PrefetchedItems
+    ) -> Reading:
         """Read the data for the active chat of an activation.
 
         A worker that takes over an activation uses the chat, the readers and the audience of the
@@ -330,18 +349,18 @@ class Turns:
         Raises:
             ReadersChanged: The chat's readers changed, and the activation has more to do.
         """
-        run, chat, member = work.run, work.claim.chat, work.claim.member
+        run, chat, member = activation.run, activation.claim.chat, activation.claim.member
         shown = run.shown.chat_id if run.shown else None
         looked_at = shown if steps else run.active_chat_id
         if looked_at is None:
             chat, member = None, None
         elif chat is None or chat.id != looked_at:
-            chat, member = place_elsewhere(self.table, work.claim, looked_at)
+            chat, member = membership_elsewhere(self.table, activation.claim, looked_at)
         if not steps:
-            return self.contexts.fresh(run, chat, member, known)
+            return self.context_loader.fresh(run, chat, member, prefetched)
         if steps[-1].tool_calls and not ended_in(steps[-1]):
             self._check_readers(run, chat)
-        reading = self.contexts.again(run, chat, member, known)
+        reading = self.context_loader.again(run, chat, member, prefetched)
         if run.held is None:
             return reading
         return replace(reading, destination=run.held.readers, audience=run.held.audience)

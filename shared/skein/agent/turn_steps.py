@@ -14,7 +14,7 @@ from skein.agent.reading.held_content import held_by
 from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
 from skein.agent.tools.base import Tool
-from skein.agent.tools.context import Work
+from skein.agent.tools.context import Activation
 from skein.agent.tools.runs import end_run
 from skein.errors import KeyRefused, ModelUnknown, Transient
 from skein.models.chats.chat import MAX_TEXT
@@ -61,7 +61,7 @@ class Answers:
 
     def ask(
         self,
-        work: Work,
+        activation: Activation,
         reading: Reading,
         messages: Sequence[ModelMessage],
         tools: Sequence[Tool],
@@ -70,7 +70,7 @@ class Answers:
         """Ask the model for one step.
 
         Args:
-            work: The activation.
+            activation: The activation.
             reading: The reading that the prompt was made from.
             messages: The prompt, and the messages of the steps so far.
             tools: The tools that the model may call.
@@ -92,19 +92,19 @@ class Answers:
             answer = self.model.complete(request)
         except Transient as error:
             raise ModelDown(error) from error
-        n = work.run.steps_taken + 1
+        n = activation.run.steps_taken + 1
         text = recordable_text(answer.text, alone=not answer.tool_calls)
         return Step(
-            tenant=work.run.tenant,
-            run_id=work.run.id,
+            tenant=activation.run.tenant,
+            run_id=activation.run.id,
             n=n,
-            activation=work.run.activation,
+            activation=activation.run.activation,
             model=answer.model,
             text=text,
             tool_calls=recordable_calls(
                 answer.tool_calls,
                 n=n,
-                room=MAX_ANSWER_BYTES - len(text.encode()),
+                bytes_left=MAX_ANSWER_BYTES - len(text.encode()),
                 taken={call.id for message in messages for call in message.tool_calls},
             ),
             usage=answer.usage,
@@ -113,27 +113,27 @@ class Answers:
         )
 
     def recorded(
-        self, work: Work, step: Step, reading: Reading, prompt: PromptRecord | None
+        self, activation: Activation, step: Step, reading: Reading, prompt: PromptRecord | None
     ) -> Recording:
         """Return the recording of a step.
 
         Args:
-            work: The activation.
+            activation: The activation.
             step: The step.
             reading: The reading that the prompt was made from.
             prompt: The prompt for the activation's first step; None for later steps.
         """
         if prompt is None:
-            return recording(work.claim, step, shown=None)
-        run, chat, threads = work.run, reading.chat, reading.workspace.threads
+            return recording(activation.claim, step, shown=None)
+        run, chat, threads = activation.run, reading.chat, reading.workspace.threads
         thread, borrowed = threads.active, reading.other_chats.borrowed
         if "core_memories_over_budget" in prompt.marks:
             self.metrics.count("CoreMemoriesOverBudget")
         return recording(
-            work.claim,
-            step.model_copy(update={"prompt": prompt.packed(step.prompt_room)}),
+            activation.claim,
+            step.model_copy(update={"prompt": prompt.packed(step.prompt_bytes_left)}),
             shown=Shown(chat_id=chat.id, seq=reading.history.shown_seq) if chat else None,
-            held=held_by(reading, work.run),
+            held=held_by(reading, activation.run),
             borrowed=borrowed.shown if borrowed is not None else None,
             marks=prompt.marks,
             thread=thread,
@@ -146,7 +146,7 @@ class Answers:
 NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_model",))
 
 
-def asked_anew(run: Run, reading: Reading) -> Shown | None:
+def reset_to_answer(run: Run, reading: Reading) -> Shown | None:
     """Return the chat and seq of the reset that a run answers, if any."""
     if reading.chat is None or reading.chat.id != run.chat_id:
         return None
@@ -172,7 +172,7 @@ def fixed_step(run: Run, now: datetime) -> Step:
     )
 
 
-SILENCE = "[silence]"
+NO_REPLY = "[silence]"
 
 
 def final_messages(claim: Claim, step: Step, reading: Reading) -> NewMessage | Reason:
@@ -185,7 +185,7 @@ def final_messages(claim: Claim, step: Step, reading: Reading) -> NewMessage | R
     text = step.text.strip()
     if not text:
         return Reason.EMPTY_ANSWER
-    if text.casefold() == SILENCE:
+    if text.casefold() == NO_REPLY:
         return Reason.CHOSE_SILENCE
     if reading.chat is None:
         return Reason.NO_CHAT

@@ -100,7 +100,7 @@ class ApiServices:
             clock=self.ports.clock,
             ids=self.ports.ids,
             dispatch=self.dispatch,
-            limits=self.limits,
+            rate_limiter=self.rate_limiter,
             settings=self.ports.settings,
         )
 
@@ -147,7 +147,7 @@ class ApiServices:
         return Goals(table=self.ports.table, clock=self.ports.clock, ids=self.ports.ids)
 
     @lazy
-    def limits(self) -> RateLimiter:
+    def rate_limiter(self) -> RateLimiter:
         """The rate limits on people's messages."""
         from skein.services.quotas.rate_limits import RateLimiter
 
@@ -206,7 +206,7 @@ class ApiServices:
             dispatch=self.dispatch,
             settings=self.ports.settings,
         )
-        return Posting(table=self.ports.table, chats=chats, limits=self.limits)
+        return Posting(table=self.ports.table, chats=chats, rate_limiter=self.rate_limiter)
 
     @lazy
     def preview(self) -> Preview:
@@ -218,8 +218,8 @@ class ApiServices:
         return Preview(
             table=self.ports.table,
             clock=self.ports.clock,
-            contexts=prompting.contexts,
-            context=prompting.context,
+            context_loader=prompting.context_loader,
+            prompt_builder=prompting.prompt_builder,
         )
 
     @lazy
@@ -266,7 +266,7 @@ class ApiServices:
         return Skills(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
-    def sources(self) -> WebhookServices:
+    def webhook_services(self) -> WebhookServices:
         """The service for webhook services, which trigger agents."""
         from skein.services.inbound.service_webhooks import WebhookServices
 

@@ -8,12 +8,12 @@ from skein.services.outbox.due_scanner import DueScanner
 
 def build_consolidation_finder(ports: Ports) -> MemoryFinder:
     """Build the finder of chats that are due for consolidation."""
-    return MemoryFinder(kind="consolidation", table=ports.table, finder=_due_scanner(ports))
+    return MemoryFinder(kind="consolidation", table=ports.table, due_scanner=_due_scanner(ports))
 
 
 def build_reflection_finder(ports: Ports) -> MemoryFinder:
     """Build the finder of agents whose journal entries are about to fade."""
-    return MemoryFinder(kind="fading", table=ports.table, finder=_due_scanner(ports))
+    return MemoryFinder(kind="fading", table=ports.table, due_scanner=_due_scanner(ports))
 
 
 def _due_scanner(ports: Ports) -> DueScanner:
@@ -22,5 +22,5 @@ def _due_scanner(ports: Ports) -> DueScanner:
         clock=ports.clock,
         dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics),
         metrics=ports.metrics,
-        at_once=ports.at_once,
+        parallel_map=ports.parallel_map,
     )

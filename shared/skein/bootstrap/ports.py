@@ -112,7 +112,7 @@ class Ports:
         return DynamoTable(dynamo_client(self.aws), self.settings.table_name, self.clock)
 
     @lazy
-    def at_once(self) -> ParallelMap:
+    def parallel_map(self) -> ParallelMap:
         """The parallel map, which does several calls at once."""
         from skein.services.common.parallel import map_threads
 

@@ -19,8 +19,9 @@ class Prompting:
     Attributes:
         context_cache: The cache of items from which prompts are built.
         reader: The reader of the items from which prompts are built.
-        contexts: The loader of readings, which falls back to a degraded context after a time-out.
-        context: The prompt builder.
+        context_loader: The loader of readings, which falls back to a degraded context after a
+            time-out.
+        prompt_builder: The prompt builder.
         remembered_tokens: The cache of token counts.
     """
 
@@ -42,7 +43,7 @@ class Prompting:
             clock=ports.clock,
             settings=settings,
         )
-        self.contexts = ContextLoader(
+        self.context_loader = ContextLoader(
             reader=self.reader,
             table=ports.table,
             clock=ports.clock,
@@ -50,4 +51,4 @@ class Prompting:
             settings=settings,
         )
         self.remembered_tokens = RememberedTokens(ports.tokens, settings.token_cache_bytes)
-        self.context = PromptBuilder(tokens=self.remembered_tokens, settings=settings)
+        self.prompt_builder = PromptBuilder(tokens=self.remembered_tokens, settings=settings)

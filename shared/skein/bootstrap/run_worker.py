@@ -40,7 +40,7 @@ class RunWorker:
         completion: The service that ends runs.
         leases: The service that claims runs and postpones claimed ones.
         activations: The service that records and rebuilds the activations of claimed runs.
-        spending: The limits on model tokens.
+        token_budgets: The limits on model tokens.
         apologies: The service that tells a person, once, that the answer is late.
         tool_services: The services that agents' tools may use.
     """
@@ -65,8 +65,10 @@ class RunWorker:
         )
         self.activations = Activations(table=table, clock=clock, metrics=metrics)
 
-        limits = RateLimiter(table=table, clock=clock, metrics=metrics, settings=settings)
-        self.spending = TokenBudgets(table=table, clock=clock, metrics=metrics, settings=settings)
+        rate_limiter = RateLimiter(table=table, clock=clock, metrics=metrics, settings=settings)
+        self.token_budgets = TokenBudgets(
+            table=table, clock=clock, metrics=metrics, settings=settings
+        )
         self.apologies = Apologies(
             chats=self.chats, clock=clock, metrics=metrics, settings=settings
         )
@@ -99,16 +101,16 @@ class RunWorker:
             leases=self.leases,
             activations=self.activations,
             completion=self.completion,
-            permits=ConcurrencyLimit(table=table, clock=clock),
-            contexts=self.prompting.contexts,
-            context=self.prompting.context,
+            concurrency_limit=ConcurrencyLimit(table=table, clock=clock),
+            context_loader=self.prompting.context_loader,
+            prompt_builder=self.prompting.prompt_builder,
             actor=Actor(self.tool_services),
             answers=Answers(model=ports.model, clock=clock, metrics=metrics, settings=settings),
             final_messages=FinalMessages(chats=self.chats, completion=self.completion),
             apologies=self.apologies,
             usage=UsageCounters(table=table, clock=clock, metrics=metrics),
-            spending=self.spending,
-            notices=Notices(chats=self.chats, limits=limits, clock=clock),
+            token_budgets=self.token_budgets,
+            notices=Notices(chats=self.chats, rate_limiter=rate_limiter, clock=clock),
             clock=clock,
             settings=settings,
         )

@@ -13,13 +13,13 @@ def build_ingest(ports: Ports) -> Ingest:
     table, clock, ids, metrics = ports.table, ports.clock, ports.ids, ports.metrics
     dispatch = Dispatch(queues=ports.queues, metrics=metrics)
     chats = Chats(table=table, clock=clock, ids=ids, dispatch=dispatch, settings=ports.settings)
-    limits = RateLimiter(table=table, clock=clock, metrics=metrics, settings=ports.settings)
+    rate_limiter = RateLimiter(table=table, clock=clock, metrics=metrics, settings=ports.settings)
     return Ingest(
         table=table,
         clock=clock,
         ids=ids,
         chats=chats,
-        limits=limits,
-        notices=Notices(chats=chats, limits=limits, clock=clock),
+        rate_limiter=rate_limiter,
+        notices=Notices(chats=chats, rate_limiter=rate_limiter, clock=clock),
         metrics=metrics,
     )

@@ -11,16 +11,16 @@ from skein.services.planning.firing import Firing
 def build_tick(ports: Ports) -> Tick:
     """Build the service that sends due jobs, fires plans and continues merges of users."""
     table, clock, metrics, settings = ports.table, ports.clock, ports.metrics, ports.settings
-    finder = DueScanner(
+    due_scanner = DueScanner(
         table=table,
         clock=clock,
         dispatch=Dispatch(queues=ports.queues, metrics=metrics),
         metrics=metrics,
-        at_once=ports.at_once,
+        parallel_map=ports.parallel_map,
     )
     return Tick(
         table=table,
-        finder=finder,
+        due_scanner=due_scanner,
         metrics=metrics,
         firing={
             "plan": Firing(table=table, metrics=metrics, settings=settings).fire,

@@ -89,7 +89,7 @@ def answered(world: World) -> None:
     world.drain()
 
 
-def texts_to(world: World) -> list[str]:
+def sms_to(world: World) -> list[str]:
     return [sms.phone for sms, _ in world.sms.taken]
 
 
@@ -193,16 +193,16 @@ def test_the_app_shows_the_chat_of_the_phone_and_answers_go_where_ann_last_wrote
     assert listed["id"] == chat_id
     said = app.get(f"/v1/chats/{chat_id}/messages").body["items"]
     assert [message["text"] for message in said] == ["Hi", "Hello!"]
-    assert texts_to(world) == [PHONE]
+    assert sms_to(world) == [PHONE]
 
     posted = app.post(f"/v1/chats/{chat_id}/messages", {"text": "By app", "client_id": "1"})
     assert posted.status == 201
     answered(world)
-    assert texts_to(world) == [PHONE]
+    assert sms_to(world) == [PHONE]
 
     text(world, "By phone")
     answered(world)
-    assert texts_to(world) == [PHONE, PHONE]
+    assert sms_to(world) == [PHONE, PHONE]
     assert world.texts(chat_id) == ["Hi", "Hello!", "By app", "Hello!", "By phone", "Hello!"]
 
 
@@ -431,7 +431,7 @@ def test_a_run_that_has_not_started_answers_ann_and_keeps_what_it_makes_for_her(
     assert (queued.trigger.by, queued.audience.people) == (ANN.ref, (ANN.id,))
     answered(world)
     assert world.texts(chat_id) == ["Shall I?", "Yes"]
-    assert texts_to(world) == [PHONE]
+    assert sms_to(world) == [PHONE]
     [goal] = kept(world, ANN.id)
     assert goal.startswith("GOAL#")
 
@@ -461,7 +461,7 @@ def test_a_text_on_its_way_still_arrives_and_what_becomes_of_it_is_heard() -> No
         world.take(job)  # type: ignore[arg-type]
     link(world)
     answered(world)
-    assert texts_to(world) == [PHONE]
+    assert sms_to(world) == [PHONE]
     [delivery] = world.deliveries(chat_id)
     assert (delivery.user_id, delivery.status) == (ANN.id, "sent")
 
@@ -473,7 +473,7 @@ def test_link_phone_keeps_the_opt_out() -> None:
     assert membership(world, chat_id).sms_opted_out_at == NOON
     world.post("Hello?", COACH, chat_id=chat_id)
     answered(world)
-    assert texts_to(world) == []
+    assert sms_to(world) == []
 
 
 def test_link_phone_keeps_unread_counts_and_message_numbers() -> None:
@@ -673,7 +673,7 @@ def test_nothing_goes_to_a_number_that_is_anns_no_more(how: str) -> None:
     current = text(world).message.chat_id
     answered(world)
     link(world)
-    sent = len(texts_to(world))
+    sent = len(sms_to(world))
     if how == "unlink":
         unlink(world)
     else:
@@ -681,7 +681,7 @@ def test_nothing_goes_to_a_number_that_is_anns_no_more(how: str) -> None:
     world.post("Are you there?", COACH, chat_id=former)
     world.post("Are you there?", bot("agt_b", "Tutor"), chat_id=current)
     answered(world)
-    assert len(texts_to(world)) == sent
+    assert len(sms_to(world)) == sent
     assert (membership(world, former).sms, membership(world, current).sms) == (None, None)
 
 
@@ -729,12 +729,12 @@ def test_unlink_phone_keeps_answers_to_the_other_number(
     world.table.write(Update(key, set={"sms": one.model_dump(mode="json")}))
     write = world.table.write
 
-    def texts_from_the_other(last: Write) -> None:
+    def sms_from_the_other(last: Write) -> None:
         monkeypatch.undo()
         world.table.write(Update(key, set={"sms": two.model_dump(mode="json")}))
         write(last)
 
-    monkeypatch.setattr(world.table, "write", texts_from_the_other)
+    monkeypatch.setattr(world.table, "write", sms_from_the_other)
     unlink(world)
     assert membership(world, chat_id).sms == two
 
@@ -746,9 +746,9 @@ def test_a_text_that_is_still_to_go_to_a_number_that_was_taken_away_is_withheld(
     link(world)
     world.post("Your results are in", COACH, chat_id=chat_id)
     unlink(world)
-    sent = len(texts_to(world))
+    sent = len(sms_to(world))
     answered(world)
-    assert len(texts_to(world)) == sent
+    assert len(sms_to(world)) == sent
     newest = world.deliveries(chat_id)[-1]
     assert (newest.status, newest.error) == (
         "canceled",
@@ -771,7 +771,7 @@ def test_a_text_that_is_being_sent_while_its_number_is_linked_goes_out_once() ->
 
     world.table.get_many = meanwhile  # type: ignore[method-assign]
     settle(world)
-    assert texts_to(world) == [PHONE]
+    assert sms_to(world) == [PHONE]
     [delivery] = world.deliveries(chat_id)
     assert (delivery.user_id, delivery.status) == (ANN.id, "sent")
 

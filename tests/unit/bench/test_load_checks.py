@@ -43,7 +43,7 @@ def a_good_table() -> tuple[list[Item], StoredState]:
         world.drain()
     items = list(world.table.query(Query(chat_partition(TENANT, chat_id))).items)
     found = StoredState(acknowledged=acknowledged, dead_letters={"TurnsDeadLetters": 0})
-    found.texts = [
+    found.sms = [
         Sms(sent.sid, LINE, PHONE, text.body, "delivered", "", 1, "")
         for text, sent in world.sms.taken
     ]
@@ -132,12 +132,12 @@ def answer_unseen(items: list[Item], _: StoredState) -> None:
     of(items, "RUN#")["shown"]["seq"] = 1
 
 
-def text_twice(_: list[Item], found: StoredState) -> None:
-    found.texts = [*found.texts, found.texts[0]]
+def sms_twice(_: list[Item], found: StoredState) -> None:
+    found.sms = [*found.sms, found.sms[0]]
 
 
-def text_never(_: list[Item], found: StoredState) -> None:
-    found.texts = found.texts[1:]
+def sms_never(_: list[Item], found: StoredState) -> None:
+    found.sms = found.sms[1:]
 
 
 def lose_a_delivery(items: list[Item], _: StoredState) -> None:
@@ -183,8 +183,8 @@ def leave_something_queued(_: list[Item], found: StoredState) -> None:
         (cover_a_message_twice, "every message was answered by exactly one run"),
         (cover_a_message_never, "every message was answered by exactly one run"),
         (answer_unseen, "every message was answered by exactly one run"),
-        (text_twice, "every SMS has reached its phone once"),
-        (text_never, "every SMS has reached its phone once"),
+        (sms_twice, "every SMS has reached its phone once"),
+        (sms_never, "every SMS has reached its phone once"),
         (lose_a_delivery, "every SMS has reached its phone once"),
         (fail_a_delivery, "every SMS has reached its phone once"),
         (hold_a_slot, "all slots are empty"),

@@ -170,7 +170,7 @@ def test_reading_without_context_holds_no_memory() -> None:
     world.app.memories.add(owner, "Backs hurt", "core", made_by="api")
     world.post("What should I do?", HUSAM)
     [run] = world.runs()
-    reading = world.app.contexts.fresh(run, world.stored_chat(), world.membership(COACH))
+    reading = world.app.context_loader.fresh(run, world.stored_chat(), world.membership(COACH))
     assert reading.mark == "context_off"
     assert reading.items == AgentItems()
     assert reading.other_chats == OtherChats()

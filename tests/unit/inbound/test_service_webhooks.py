@@ -29,14 +29,14 @@ def world() -> World:
 
 def jira(world: World, *agent_ids: str) -> WebhookService:
     new = NewService(name="jira-webhook", agent_ids=agent_ids or ("agt_a",))
-    return world.app.sources.create(TENANT, new)
+    return world.app.webhook_services.create(TENANT, new)
 
 
 def deliver(
     world: World, source: WebhookService, body: bytes = BODY, sent_at: int = SENT_AT
 ) -> tuple[str, ...]:
     header = f"t={sent_at},v1={sign(source.secret, str(sent_at), body)}"
-    return world.app.sources.receive(source.id, body, header)
+    return world.app.webhook_services.receive(source.id, body, header)
 
 
 def woken(world: World, agent_id: str = "agt_a") -> list[Run]:
@@ -63,12 +63,12 @@ def test_agents_are_named_once_and_must_be_there(world: World) -> None:
         with pytest.raises(Unprocessable, match="agent not found"):
             jira(world, "agt_a", agent_id)
         with pytest.raises(Unprocessable, match="agent not found"):
-            world.app.sources.change(TENANT, source.id, change)
+            world.app.webhook_services.change(TENANT, source.id, change)
 
 
 def test_a_service_is_changed_and_let_go(world: World) -> None:
     source = jira(world)
-    sources = world.app.sources
+    sources = world.app.webhook_services
     changed = sources.change(TENANT, source.id, ServiceChange(name="Jira", agent_ids=("agt_b",)))
     assert changed == sources.get(TENANT, source.id)
     assert (changed.name, changed.agent_ids, changed.secret) == ("Jira", ("agt_b",), source.secret)
@@ -84,7 +84,7 @@ def test_a_service_is_changed_and_let_go(world: World) -> None:
 
 def test_a_service_is_its_tenants_alone(world: World) -> None:
     source = jira(world)
-    sources = world.app.sources
+    sources = world.app.webhook_services
     assert sources.list("globex").items == ()
     with pytest.raises(NotFound):
         sources.get("globex", source.id)
@@ -97,7 +97,7 @@ def test_a_service_is_its_tenants_alone(world: World) -> None:
 
 def test_after_a_new_secret_the_old_one_counts_no_more(world: World) -> None:
     source = jira(world)
-    renewed = world.app.sources.rotate(TENANT, source.id)
+    renewed = world.app.webhook_services.rotate(TENANT, source.id)
     with pytest.raises(Forbidden):
         deliver(world, source)
     assert len(deliver(world, renewed)) == 1

@@ -85,7 +85,7 @@ class Due:
     def tick(self, *, shards: tuple[int, ...] = tuple(range(DUE_SHARDS))) -> int:
         tick = Tick(
             table=self.table,
-            finder=self.finder,
+            due_scanner=self.finder,
             metrics=self.metrics,
             firing={},
         )

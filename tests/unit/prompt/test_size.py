@@ -211,7 +211,7 @@ def _prompt(crowd: dict[str, Any]) -> PromptRecord:
             ),
         ),
     )
-    return world.app.context.build(run, reading, EVERY_TOOL)
+    return world.app.prompt_builder.build(run, reading, EVERY_TOOL)
 
 
 @settings(max_examples=examples(20))

@@ -45,7 +45,7 @@ def let_in(world: World, times: int, user_id: str = "usr_husam") -> int:
     admitted = 0
     for _ in range(times):
         try:
-            world.app.limits.admit(TENANT, user_id)
+            world.app.rate_limiter.admit(TENANT, user_id)
             admitted += 1
         except RateLimited:
             pass
@@ -101,7 +101,7 @@ def test_twenty_messages_a_minute_are_let_in_and_three_seconds_later_one_more() 
     world = World()
     assert let_in(world, 25) == 20
     with pytest.raises(RateLimited) as refused:
-        world.app.limits.admit(TENANT, "usr_husam")
+        world.app.rate_limiter.admit(TENANT, "usr_husam")
     assert refused.value.retry_after_seconds == 3
     world.clock.advance(refused.value.retry_after_seconds)
     assert let_in(world, 2) == 1
@@ -117,7 +117,7 @@ def test_request_after_retry_after_is_admitted(size: int) -> None:
     assert let_in(world, size) == size
     for _ in range(3):
         with pytest.raises(RateLimited) as refused:
-            world.app.limits.admit(TENANT, "usr_husam")
+            world.app.rate_limiter.admit(TENANT, "usr_husam")
         world.clock.advance(refused.value.retry_after_seconds)
         assert let_in(world, 1) == 1
 
@@ -125,7 +125,7 @@ def test_request_after_retry_after_is_admitted(size: int) -> None:
 def test_a_count_is_one_conditional_write_and_stands_in_no_ingest() -> None:
     world = World()
     world.table.log.clear()
-    world.app.limits.admit(TENANT, "usr_husam")
+    world.app.rate_limiter.admit(TENANT, "usr_husam")
     assert [call.method for call in world.table.log] == ["get_many", "write"]
 
 
@@ -178,9 +178,9 @@ def test_request_is_admitted_while_expired_bucket_is_still_stored(days: int) -> 
     assert let_in(world, 25) == 20
     world.clock.advance(days * 86_400 + 60)
     assert let_in(world, 25) == 20
-    assert world.app.limits.admit_sms(TENANT, "usr_husam") is not None
+    assert world.app.rate_limiter.admit_sms(TENANT, "usr_husam") is not None
     world.clock.advance(days * 86_400 + 60)
-    assert world.app.limits.admit_sms(TENANT, "usr_husam") is None
+    assert world.app.rate_limiter.admit_sms(TENANT, "usr_husam") is None
     assert not world.clock.slept
 
 
@@ -451,7 +451,7 @@ def test_overdrawn_person_is_admitted_after_the_bucket_is_positive() -> None:
     world = World(Settings(user_tokens_per_day=100))
     spent(world, 150)
     with pytest.raises(RateLimited) as refused:
-        world.app.limits.admit(TENANT, "usr_husam")
+        world.app.rate_limiter.admit(TENANT, "usr_husam")
     assert refused.value.retry_after_seconds == 0.51 * 24 * 3600
     world.clock.advance(refused.value.retry_after_seconds - 1)
     assert let_in(world, 1) == 0

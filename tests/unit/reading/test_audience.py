@@ -57,10 +57,14 @@ def test_items_made_before_join_are_not_read_for_the_new_member(
     assert bool(reading.other_chats.live_runs) is shown
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_why_a_run_goes_on_elsewhere_is_read_only_where_it_may_be_told(*, told: bool) -> None:
+@pytest.mark.parametrize("may_be_shown", [True, False])
+def test_why_a_run_goes_on_elsewhere_is_read_only_where_it_may_be_told(
+    *, may_be_shown: bool
+) -> None:
     world = private(HUSAM)
-    world.chat(HUSAM, *([] if told else [ANN]), COACH, chat_id="chat_2", visibility="private")
+    world.chat(
+        HUSAM, *([] if may_be_shown else [ANN]), COACH, chat_id="chat_2", visibility="private"
+    )
     run = Run(
         tenant=TENANT,
         id="run_1_chat_1",
@@ -73,8 +77,11 @@ def test_why_a_run_goes_on_elsewhere_is_read_only_where_it_may_be_told(*, told: 
     )
     world.table.write(Put(run.key, run.to_item(NOON)))
     reading = read(world, run, "chat_2")
-    assert reading.trigger.told is told
-    assert (reading.trigger.home is not None, reading.trigger.message is not None) == (told, told)
+    assert reading.trigger.may_be_shown is may_be_shown
+    assert (reading.trigger.home is not None, reading.trigger.message is not None) == (
+        may_be_shown,
+        may_be_shown,
+    )
 
 
 @pytest.mark.parametrize(("there", "title"), [(True, "Of now"), (False, "a conversation")])

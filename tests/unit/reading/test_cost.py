@@ -328,7 +328,7 @@ def test_a_context_takes_little_time_of_our_own(kind: str) -> None:
         membership = world.membership(COACH)
         begun = time.process_time()
         reading = world.app.reader.read(crowded.run, crowded.chat, membership)
-        world.app.context.build(crowded.run, reading, tools)
+        world.app.prompt_builder.build(crowded.run, reading, tools)
         taken.append(time.process_time() - begun)
     assert len(reading.history.messages) == 50
     milliseconds = statistics.median(taken[1:]) * 1_000

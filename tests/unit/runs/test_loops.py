@@ -302,14 +302,14 @@ def test_a_stopped_runs_permit_is_free_as_soon_as_its_worker_notices() -> None:
 
 def test_permits_never_exceed_the_limit_however_they_cross() -> None:
     world = stage()
-    permits = ConcurrencyLimit(table=world.table, clock=world.clock)
+    concurrency_limit = ConcurrencyLimit(table=world.table, clock=world.clock)
     world.chat(HUSAM, COACH)
     runs = [asked_by_service(world, str(number)) for number in range(6)]
     until = world.clock.now() + INVOCATION
-    assert [permits.take(run, 4, until=until) for run in runs] == [True] * 4 + [False] * 2
-    assert permits.take(runs[0], 4, until=until)
-    permits.give_back(runs[1])
-    permits.give_back(runs[1])
-    permits.give_back(runs[5])
-    assert permits.take(runs[5], 4, until=until)
+    assert [concurrency_limit.take(run, 4, until=until) for run in runs] == [True] * 4 + [False] * 2
+    assert concurrency_limit.take(runs[0], 4, until=until)
+    concurrency_limit.give_back(runs[1])
+    concurrency_limit.give_back(runs[1])
+    concurrency_limit.give_back(runs[5])
+    assert concurrency_limit.take(runs[5], 4, until=until)
     assert len(_permits(world)) == 4

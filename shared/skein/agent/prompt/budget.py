@@ -89,12 +89,14 @@ def fit(
         return tuple(kept)
     current = next((entry for entry in kept if entry.current), None)
     others = [entry for entry in kept if entry is not current]
-    room = limit - sum(entry.overhead for entry in kept)
+    tokens_left = limit - sum(entry.overhead for entry in kept)
     if current is None:
-        return tuple(_capped(kept, room, counter))
-    share = max(room - current.tokens, min(room // 4, sum(entry.tokens for entry in others)))
+        return tuple(_capped(kept, tokens_left, counter))
+    share = max(
+        tokens_left - current.tokens, min(tokens_left // 4, sum(entry.tokens for entry in others))
+    )
     shorter = {entry.seq: entry for entry in _capped(others, share, counter)}
-    rest = room - sum(entry.tokens for entry in shorter.values())
+    rest = tokens_left - sum(entry.tokens for entry in shorter.values())
     shorter[current.seq] = _cut(current, max(rest, 0), counter)
     return tuple(shorter[entry.seq] for entry in kept)
 
@@ -117,12 +119,12 @@ def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter) -> str
     allowed, head = limit - bare, text
     while allowed > 0:
         head = counter.cut(head, allowed).rstrip()
-        shown = f"{head} {_mark(text, head)}".strip()
+        shown = f"{head} {_cut_note(text, head)}".strip()
         over = counter.count(frame(shown)) - limit
         if over <= 0:
             return shown
         allowed -= over
-    shown = counter.cut(_mark(text, ""), max(limit - bare - 1, 0))
+    shown = counter.cut(_cut_note(text, ""), max(limit - bare - 1, 0))
     return shown if counter.count(frame(shown)) <= limit else ""
 
 
@@ -167,9 +169,9 @@ def _from_start(entries: Sequence[Entry], limit: int, step: int) -> list[Entry]:
     return [entry for entry in entries if entry.seq > start or entry.seq in staying]
 
 
-def _capped(entries: Sequence[Entry], room: int, counter: TokenCounter) -> list[Entry]:
-    """Cut the longest entries to one common size, so that all fit into `room`."""
-    left, cap = room, 0
+def _capped(entries: Sequence[Entry], tokens_left: int, counter: TokenCounter) -> list[Entry]:
+    """Cut the longest entries to one common size, so that all fit into `tokens_left`."""
+    left, cap = tokens_left, 0
     for position, tokens in enumerate(sorted(entry.tokens for entry in entries)):
         cap = max(left, 0) // (len(entries) - position)
         if tokens > cap:
@@ -188,5 +190,5 @@ def _cut(entry: Entry, tokens: int, counter: TokenCounter) -> Entry:
     return replace(entry, text=text, tokens=counter.count(entry.frame(text)))
 
 
-def _mark(text: str, head: str) -> str:
+def _cut_note(text: str, head: str) -> str:
     return f"[{len(text) - len(head):,} characters cut]"

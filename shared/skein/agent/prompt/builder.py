@@ -19,7 +19,7 @@ from skein.agent.prompt.sections import kept
 from skein.agent.prompt.skills import skills
 from skein.agent.prompt.threads import active_thread, pending_threads
 from skein.agent.prompt.timeline import timeline_entry, turn_text
-from skein.agent.prompt.trigger import trigger, untold
+from skein.agent.prompt.trigger import trigger, without_trigger_details
 from skein.agent.reading.history import summed_up
 from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
@@ -37,7 +37,7 @@ from skein.settings import Settings
 
 NUDGE = "timeline_nudge"
 BORROW, READ_SKILL = "borrow_context", "read_skill"
-MAX_MESSAGES_BESIDE = 3  # two system messages and the nudge
+MAX_OTHER_MESSAGES = 3  # two system messages and the nudge
 # Limits of the sections, as 1/n of the prompt's tokens.
 BORROWED_SHARE = 3  # borrowed context takes at most a third
 SUMMARY_SHARE = 3  # the summary takes at most a third of the history's limit
@@ -93,17 +93,17 @@ class PromptBuilder:
 
     def _build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
         manner = Manner.of(reading.agent, reading.chat)
-        room = self._room(reading, tools)
+        tokens_left = self._tokens_left(reading, tools)
         entries = self._entries(run, reading, roles=manner.history_format == "roles")
-        stable = kept(self._stable(run, reading, manner, room), run, reading)
-        volatile = kept(self._volatile(run, reading, entries, manner, room), run, reading)
+        stable = kept(self._stable(run, reading, manner, tokens_left), run, reading)
+        volatile = kept(self._volatile(run, reading, entries, manner, tokens_left), run, reading)
         head = _history_head(reading.chat)
         around = self.tokens.count(head + SEPARATOR) if head else 0
         summary = _size_of(stable, "CONVERSATION SUMMARY")
         limit = reading.config.effective.max_context_tokens - summary - around
-        least = min(total(entries), room // HISTORY_SHARE, limit) + around
-        parts = arranged([*stable, *volatile], room - least)
-        left = room - around - sum(part.tokens for part in parts)
+        least = min(total(entries), tokens_left // HISTORY_SHARE, limit) + around
+        parts = arranged([*stable, *volatile], tokens_left - least)
+        left = tokens_left - around - sum(part.tokens for part in parts)
         block = window_of(reading.chat, self.settings) // 2 if reading.chat else 1
         shown = fit(entries, max(min(limit, left), 0), self.tokens, block=block)
         history = reading.history
@@ -118,52 +118,54 @@ class PromptBuilder:
         record = _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
         return _marked(record, reading)
 
-    def _room(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
+    def _tokens_left(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
         """Return the tokens left for all sections after the answer, the tools and the frames."""
         whole = reading.agent.max_prompt_tokens or self.settings.max_prompt_tokens
         offered = self.tokens.count(json.dumps([tool.model_dump() for tool in tools]))
-        frames = MAX_MESSAGES_BESIDE * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
+        frames = MAX_OTHER_MESSAGES * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
         answer = reading.config.effective.reserved_response_tokens
         return max(whole - answer - offered - frames, 0)
 
-    def _stable(self, run: Run, reading: Reading, manner: Manner, room: int) -> list[Section]:
+    def _stable(
+        self, run: Run, reading: Reading, manner: Manner, tokens_left: int
+    ) -> list[Section]:
         """Render the sections that rarely change within a chat; they precede its history."""
         agent, items, workspace = reading.agent, reading.items, reading.workspace
-        documents = room // DOCUMENTS_SHARE
+        documents = tokens_left // DOCUMENTS_SHARE
         summary = reading.config.effective.max_context_tokens // SUMMARY_SHARE
         found = [
             sections.identity(agent, self.tokens),
             sections.instructions(manner.reply_mode, manner.history_format, self.tokens),
             skills(
                 workspace.skills,
-                min(self.settings.skill_tokens, room // LIST_SHARE),
+                min(self.settings.skill_tokens, tokens_left // LIST_SHARE),
                 self.tokens,
                 may_read=READ_SKILL in agent.enabled_tools,
             ),
-            people.user_profile(reading.person, agent, room // LIST_SHARE, self.tokens),
+            people.user_profile(reading.person, agent, tokens_left // LIST_SHARE, self.tokens),
             memory_sections.core_memories(
                 items.memories,
-                min(self.settings.core_memory_tokens, room // CORE_SHARE),
+                min(self.settings.core_memory_tokens, tokens_left // CORE_SHARE),
                 self.tokens,
             ),
             global_documents(workspace.documents, documents, self.tokens),
             active_thread(workspace.threads, workspace.thread_documents, documents, self.tokens),
-            pending_threads(workspace.threads.pending, room // LIST_SHARE, self.tokens),
-            sections.goals(items.goals, room // LIST_SHARE, self.tokens),
+            pending_threads(workspace.threads.pending, tokens_left // LIST_SHARE, self.tokens),
+            sections.goals(items.goals, tokens_left // LIST_SHARE, self.tokens),
             memory_sections.journal(
                 items.memories,
-                min(self.settings.journal_tokens, room // LIST_SHARE),
+                min(self.settings.journal_tokens, tokens_left // LIST_SHARE),
                 self.tokens,
             ),
-            self._your_chats(reading, room) if reading.other_chats.complete else None,
+            self._your_chats(reading, tokens_left) if reading.other_chats.complete else None,
             sections.active_chat(reading.chat, run, self.tokens),
             sections.conversation(reading.chat, self.tokens),
             elsewhere.conversation_summary(reading.history.before, summary, self.tokens),
         ]
         return [part for part in found if part is not None]
 
-    def _your_chats(self, reading: Reading, room: int) -> Section | None:
-        listed, active, share = reading.other_chats.listed, reading.chat, room // LIST_SHARE
+    def _your_chats(self, reading: Reading, tokens_left: int) -> Section | None:
+        listed, active, share = reading.other_chats.listed, reading.chat, tokens_left // LIST_SHARE
         return sections.your_chats(listed, active, reading.agent, share, self.tokens)
 
     def _so_far(self, run: Run, reading: Reading) -> Section | None:
@@ -176,17 +178,17 @@ class PromptBuilder:
         reading: Reading,
         entries: Sequence[Entry],
         manner: Manner,
-        room: int,
+        tokens_left: int,
     ) -> list[Section]:
         agent, chat, count = reading.agent, reading.chat, self.tokens
         home, message = reading.trigger.home, reading.trigger.message
-        others, share = reading.other_chats, room // LIST_SHARE
-        run = run if reading.trigger.told else untold(run)
+        others, share = reading.other_chats, tokens_left // LIST_SHARE
+        run = run if reading.trigger.may_be_shown else without_trigger_details(run)
         current = next((one.seq for one in entries if one.current), None)
         follows = manner.history_format == "roles" and message is not None and home is chat
         found = [
             None if reading.mark else self._so_far(run, reading),
-            None if others.complete else self._your_chats(reading, room),
+            None if others.complete else self._your_chats(reading, tokens_left),
             elsewhere.other_conversations(
                 others.elsewhere,
                 chat,
@@ -196,7 +198,7 @@ class PromptBuilder:
                 count,
                 may_borrow=BORROW in agent.enabled_tools,
             ),
-            elsewhere.borrowed_context(others.borrowed, room // BORROWED_SHARE, count),
+            elsewhere.borrowed_context(others.borrowed, tokens_left // BORROWED_SHARE, count),
             sections.plans(reading.items.plans, reading.now, share, count),
             sections.active_runs(others.live_runs, run, home, message, agent, share, count),
             trigger(
@@ -205,7 +207,7 @@ class PromptBuilder:
                 message,
                 count,
                 priority=sections.TRIGGER_GIVES_WAY,
-                least=room // TRIGGER_SHARE,
+                least=tokens_left // TRIGGER_SHARE,
                 quote=not (follows and message is not None and message.seq == current),
                 asked=_asked(run, reading),
             ),

@@ -56,8 +56,8 @@ def remembered(
         size = size_of(lines)
         if size > tokens:
             omission = _left_out(len(memories))
-            spare = counter.count(f"{name}:\n{omission}{SEPARATOR}")
-            shown = within_budget(memories, counter, tokens - spare)
+            reserve = counter.count(f"{name}:\n{omission}{SEPARATOR}")
+            shown = within_budget(memories, counter, tokens - reserve)
             missing = len(memories) - len(shown)
             omissions = [_left_out(missing)] if missing else []
             lines = [f"{name}:", *omissions, *map(line_of, shown)]

@@ -91,11 +91,11 @@ def listing(
 
     shown: list[str] = [f"{name}:"]
     size = counter.count(f"{name}:\n")
-    spare = counter.count(_more(len(lines)) + SEPARATOR)
+    reserve = counter.count(_more(len(lines)) + SEPARATOR)
     for position, line in enumerate(lines):
         last = position == len(lines) - 1
         needed = counter.count(line + (SEPARATOR if last else "\n"))
-        if size + needed + (0 if last else spare) > limit:
+        if size + needed + (0 if last else reserve) > limit:
             more = _more(len(lines) - position)
             shown.append(more)
             size += counter.count(more + SEPARATOR)
@@ -116,17 +116,17 @@ def closing(section: Section, counter: TokenCounter) -> Section:
     return replace(section, tokens=section.tokens - surplus)
 
 
-def arranged(sections: Sequence[Section], room: int) -> list[Section]:
-    """Shorten sections until all of them fit into `room` tokens, and keep their order.
+def arranged(sections: Sequence[Section], tokens_left: int) -> list[Section]:
+    """Shorten sections until all of them fit into `tokens_left` tokens, and keep their order.
 
     Sections with the lowest priority are shortened first, each as far as needed or possible.
     """
     size = sum(section.tokens for section in sections)
     kept = list(sections)
     for position in sorted(range(len(kept)), key=lambda position: kept[position].priority):
-        if size <= room:
+        if size <= tokens_left:
             break
         whole = kept[position]
-        kept[position] = whole.within(max(whole.tokens - (size - room), 0))
+        kept[position] = whole.within(max(whole.tokens - (size - tokens_left), 0))
         size += kept[position].tokens - whole.tokens
     return kept

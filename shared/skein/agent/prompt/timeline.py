@@ -19,8 +19,8 @@ from skein.services.common.quoting import (
     time_of,
 )
 
-TRIGGER_MARK = "\u2190 TRIGGER"
-RESUME_MARK = "\u2190 RESUME"
+TRIGGER_LABEL = "\u2190 TRIGGER"
+RESUME_LABEL = "\u2190 RESUME"
 
 
 def timeline_entry(
@@ -57,11 +57,11 @@ def timeline_entry(
         f"{seen}"
     )
     if message.seq == trigger_seq:
-        line += f" {TRIGGER_MARK}"
+        line += f" {TRIGGER_LABEL}"
     if resumed is not None and resumed.seq == message.seq:
-        line += f" {RESUME_MARK}"
+        line += f" {RESUME_LABEL}"
     if resumed is not None and resumed.status == "timeout" and resumed.asked_seq == message.seq:
-        line += f" {RESUME_MARK} (timeout)"
+        line += f" {RESUME_LABEL} (timeout)"
     return f"  {line}"
 
 

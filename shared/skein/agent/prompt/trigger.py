@@ -46,7 +46,7 @@ def trigger(
     return around("TRIGGER", text, frame, counter, priority=priority, least=least)
 
 
-def untold(run: Run) -> Run:
+def without_trigger_details(run: Run) -> Run:
     """Reduce a run's trigger to its type, for readers who may not see the trigger."""
     kept_back = {"plan": None, "service": None, "by": None, "seq": None, "from_seq": None}
     return run.model_copy(update={"trigger": run.trigger.model_copy(update=kept_back)})

@@ -87,7 +87,7 @@ def read_alone(
         trigger=ShownTrigger(
             home=home,
             message=shown[-1] if home and shown else None,
-            told=chat is None or home is not None or may_show(run.audience, destination),
+            may_be_shown=chat is None or home is not None or may_show(run.audience, destination),
         ),
         mark="context_unavailable",
     )

@@ -12,8 +12,8 @@ from skein.models.workspace.thread import Thread
 
 def held_by(reading: Reading, run: Run) -> Held:
     """Return the held content of a prompt that is made from a reading."""
-    told, borrowed = reading.trigger.told, reading.other_chats.borrowed
-    audience = reading.audience.narrowed(run.audience) if told else reading.audience
+    may_be_shown, borrowed = reading.trigger.may_be_shown, reading.other_chats.borrowed
+    audience = reading.audience.narrowed(run.audience) if may_be_shown else reading.audience
     return Held(
         chat_id=reading.chat.id if reading.chat is not None else None,
         readers=reading.destination,
@@ -40,7 +40,7 @@ def _is_of_one_person(reading: Reading, run: Run) -> bool:
 def _audiences(reading: Reading, run: Run) -> Iterator[Audience]:
     """Yield the audience of each piece of content that a prompt may show."""
     yield reading.audience
-    if reading.trigger.told:
+    if reading.trigger.may_be_shown:
         yield run.audience
     history, items, workspace = reading.history, reading.items, reading.workspace
     for summary in (history.before, history.fuller, reading.other_chats.borrowed):

@@ -17,7 +17,7 @@ from skein.models.chats.chat import Chat, Membership
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.config.rollout import gets_context
-from skein.services.runs.claim import Known
+from skein.services.runs.claim import PrefetchedItems
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class ContextLoader:
         run: Run,
         chat: Chat | None,
         member: Membership | None,
-        known: Known = NOTHING,
+        prefetched: PrefetchedItems = NOTHING,
     ) -> Reading:
         """Read the data for a new activation, or a degraded context.
 
@@ -54,14 +54,14 @@ class ContextLoader:
             run: The run.
             chat: The active chat.
             member: The agent's membership in the active chat.
-            known: The items that were just read together with the run.
+            prefetched: The items that were just read together with the run.
 
         Raises:
             NotFound: The agent is gone.
             Transient: There is no current message that can be answered alone, or reading that
                 message failed, too.
         """
-        return self._limited(run, self._whole_or_alone(run, chat, member, known))
+        return self._limited(run, self._whole_or_alone(run, chat, member, prefetched))
 
     def whole(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
         """Read the data for a prompt in full, without a time limit, for an operator.
@@ -77,10 +77,10 @@ class ContextLoader:
         run: Run,
         chat: Chat | None,
         member: Membership | None,
-        known: Known,
+        prefetched: PrefetchedItems,
     ) -> Reading:
         try:
-            return self._in_time(lambda: self.reader.read(run, chat, member, known))
+            return self._in_time(lambda: self.reader.read(run, chat, member, prefetched))
         except Rejected:
             raise
         except Exception as error:
@@ -98,7 +98,7 @@ class ContextLoader:
         run: Run,
         chat: Chat | None,
         member: Membership | None,
-        known: Known = NOTHING,
+        prefetched: PrefetchedItems = NOTHING,
     ) -> Reading:
         """Read the data for an activation with a recorded prompt, without a time limit.
 
@@ -109,13 +109,13 @@ class ContextLoader:
             run: The run.
             chat: The chat that the prompt showed.
             member: The agent's membership in that chat.
-            known: The items that were just read together with the run.
+            prefetched: The items that were just read together with the run.
 
         Raises:
             NotFound: The agent is gone.
             Transient: Reading failed.
         """
-        return self.reader.read(run, chat, member, known)
+        return self.reader.read(run, chat, member, prefetched)
 
     def _limited(self, run: Run, reading: Reading) -> Reading:
         """Strip the reading of its context if the roll-out does not include the chat's person."""

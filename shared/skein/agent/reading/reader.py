@@ -38,12 +38,12 @@ from skein.models.runs.run import Run
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of, scope_of
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
-from skein.services.runs.claim import Known
+from skein.services.runs.claim import PrefetchedItems
 from skein.settings import Settings
 
 INDEX_ROWS = 46  # two keys per row, so that these and the keys named in a reading fit in one batch
 PARALLEL_READS = 6
-NOTHING: Known = MappingProxyType({})
+NOTHING: PrefetchedItems = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Reader:
         run: Run,
         chat: Chat | None,
         member: Membership | None,
-        known: Known = NOTHING,
+        prefetched: PrefetchedItems = NOTHING,
     ) -> Reading:
         """Read the data for an activation of a run.
 
@@ -89,7 +89,7 @@ class Reader:
             run: The run.
             chat: The active chat; None for none.
             member: The agent's membership in the active chat.
-            known: The items that were just read together with the run.
+            prefetched: The items that were just read together with the run.
 
         Raises:
             NotFound: The agent is gone.
@@ -110,7 +110,7 @@ class Reader:
             [item for each in owned for item in each.result()],
             [each.result() for each in related],
         )
-        reading = self._second_round(run, chat, member, first, known)
+        reading = self._second_round(run, chat, member, first, prefetched)
         reads.keep(reading.config.effective)
         return reading
 
@@ -128,7 +128,7 @@ class Reader:
         chat: Chat | None,
         member: Membership | None,
         first: _FirstRound,
-        known: Known,
+        prefetched: PrefetchedItems,
     ) -> Reading:
         scope, destination = scope_of(chat), destination_of(chat)
         own_scope = own_scope_of(run, chat)
@@ -150,8 +150,8 @@ class Reader:
         fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
         member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
         keys = [Key(pk, sk) for pk in fitting for sk in (META, member_sk)]
-        found = {key: item for key, item in known.items() if item is not None and key in named}
-        found |= self.table.get_many([key for key in [*named, *keys] if key not in known])
+        found = {key: item for key, item in prefetched.items() if item is not None and key in named}
+        found |= self.table.get_many([key for key in [*named, *keys] if key not in prefetched])
         more = workspace.more_keys(found)
         found |= self.table.get_many(more) if more else {}
         agent, config = found_configuration(run, chat, found, self.settings)

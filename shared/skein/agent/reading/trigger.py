@@ -17,13 +17,13 @@ class ShownTrigger:
     Attributes:
         home: The chat in which the run was triggered, if the trigger may be shown.
         message: The message that triggered the run, if the trigger may be shown.
-        told: Whether the trigger may be shown. A run that waited in another chat hides its trigger
-            from readers who were not present for it.
+        may_be_shown: Whether the trigger may be shown. A run that waited in another chat hides its
+            trigger from readers who were not present for it.
     """
 
     home: Chat | None = None
     message: Message | None = None
-    told: bool = True
+    may_be_shown: bool = True
 
 
 def current_seq(run: Run, chat: Chat | None) -> int | None:
@@ -67,7 +67,7 @@ def shown_trigger(
     """
     readers = destination_of(chat)
     if home is not chat and not may_show(run.audience, readers):
-        return ShownTrigger(told=False)
+        return ShownTrigger(may_be_shown=False)
     if home is not None and home is not chat:
         home = home.titled_for(readers)
     return ShownTrigger(home=home, message=message)

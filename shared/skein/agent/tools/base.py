@@ -148,7 +148,7 @@ def _nullable(part: dict[str, Any], *, optional: bool) -> dict[str, Any]:
 
 
 @contextmanager
-def refusals_told() -> Iterator[None]:
+def refusals_as_tool_errors() -> Iterator[None]:
     """Convert a service's errors to tool errors, which the model is shown.
 
     Raises:

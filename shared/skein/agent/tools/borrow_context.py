@@ -23,9 +23,9 @@ def borrow_context(
     call: ToolContext, chat_id: Annotated[Id, Field(description="The id of another chat of yours.")]
 ) -> str:
     """Be shown another chat's newest messages at your next turn here, once."""
-    run = call.work.run
+    run = call.activation.run
     here = run.active_chat_id
-    if call.work.astray:
+    if call.activation.enter_chat_failed:
         raise Correctable("enter_chat failed, so no context was borrowed for the previous chat")
     if here is None:
         raise Correctable("no chat is active: first enter the chat that needs the context")
@@ -36,7 +36,7 @@ def borrow_context(
     messages, audience = call.tool_services.own_chats.newest_messages(
         chat, MAX_MESSAGES, readers=readers
     )
-    call.work.hold(audience, by_others=said_by_others(messages, audience))
+    call.activation.add_held(audience, by_others=said_by_others(messages, audience))
     if not messages:
         raise Failed("that chat has no messages yet")
     borrowed = Borrowed(
@@ -55,7 +55,7 @@ def borrow_context(
         audience=audience,
         created_at=call.tool_services.clock.now(),
     )
-    call.tool_services.own_chats.stage(borrowed, call.work.claim)
+    call.tool_services.own_chats.stage(borrowed, call.activation.claim)
     count = len(borrowed.messages)
     return f"{count} messages of {quoted(borrowed.source_title)} will be shown at your next turn"
 

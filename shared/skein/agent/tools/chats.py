@@ -28,7 +28,7 @@ def enter_chat(
     """Make another of your chats the active one, and read its newest messages."""
     chat, member = own_chat(call, chat_id)
     shown = _shown(call, chat, member, limit, before=None)
-    call.work.claim = call.work.claim.with_run(active_chat_id=chat.id)
+    call.activation.claim = call.activation.claim.with_run(active_chat_id=chat.id)
     return f"ACTIVE CHAT: {quoted(chat.display_title)} (id: {chat.id})\n{shown}"
 
 
@@ -55,7 +55,9 @@ def own_chat(call: ToolContext, chat_id: str) -> tuple[Chat, Membership]:
         NotFound: The agent is not a member of such a chat.
         Conflict: The chat was discarded.
     """
-    return call.tool_services.own_chats.get(call.work.run.tenant, call.work.claim.agent, chat_id)
+    return call.tool_services.own_chats.get(
+        call.activation.run.tenant, call.activation.claim.agent, chat_id
+    )
 
 
 def _shown(
@@ -71,14 +73,14 @@ def _shown(
     messages, audience = call.tool_services.own_chats.newest_messages(
         chat, limit, readers=readers, before=before
     )
-    call.work.hold(audience, by_others=said_by_others(messages, audience))
+    call.activation.add_held(audience, by_others=said_by_others(messages, audience))
     lines: list[str] = []
     left = MAX_BYTES
     for message in reversed(messages):
         line = timeline_entry(
             message,
             _cut(message.text),
-            agent=call.work.claim.agent,
+            agent=call.activation.claim.agent,
             seen_seq=member.seen_seq,
             trigger_seq=None,
             resumed=None,

@@ -56,14 +56,14 @@ class ToolServices:
 
 
 @dataclass(slots=True)
-class Work:
+class Activation:
     """The state of one activation in progress.
 
     Attributes:
         claim: The claim as last written, which the cleanup after an error uses, too.
         sent: The messages that the current step has sent so far.
-        astray: Whether the agent failed to enter a chat in this step, so that the active chat is
-            not the intended one.
+        enter_chat_failed: Whether the agent failed to enter a chat in this step, so that the active
+            chat is not the intended one.
         permit: Whether the activation holds a permit of the concurrency limit.
         ended: Whether the agent ended the run.
         over: Whether the run waits or has ended, so that this worker may write nothing more.
@@ -71,7 +71,7 @@ class Work:
 
     claim: Claim
     sent: list[SentMessage] = field(default_factory=list)
-    astray: bool = False
+    enter_chat_failed: bool = False
     permit: bool = False
     ended: bool = False
     over: bool = False
@@ -84,9 +84,9 @@ class Work:
     def begin_again(self) -> None:
         """Reset the state of an activation that was dropped."""
         self.sent.clear()
-        self.astray = self.ended = False
+        self.enter_chat_failed = self.ended = False
 
-    def hold(self, audience: Audience, *, by_others: bool = False) -> None:
+    def add_held(self, audience: Audience, *, by_others: bool = False) -> None:
         """Add content that a tool has shown to the run's held content.
 
         Args:
@@ -104,7 +104,7 @@ class ToolContext:
 
     Attributes:
         effect: The id of this call, which is the same in each retry.
-        work: The activation.
+        activation: The activation.
         reading: The reading that the prompt was made from.
         tool_services: The services that tools may call.
         may_wait: Whether this call may make the run wait. Calls before the last question may not,
@@ -112,7 +112,7 @@ class ToolContext:
     """
 
     effect: str
-    work: Work
+    activation: Activation
     reading: Reading
     tool_services: ToolServices
     may_wait: bool = True
@@ -125,9 +125,9 @@ class ToolContext:
         """
         if chat_id is not None:
             return chat_id
-        if self.work.astray:
+        if self.activation.enter_chat_failed:
             raise Correctable("enter_chat failed, so nothing was done in the previous chat")
-        active = self.work.run.active_chat_id
+        active = self.activation.run.active_chat_id
         if active is None:
             raise Correctable("no chat is active: give a chat_id, or enter a chat first")
         return active
@@ -139,7 +139,7 @@ def content_of(call: ToolContext) -> Audience:
     It is the audience by which posts are allowed, so that a memory, a goal or a document is for no
     more people than a message made from the same content.
     """
-    held = call.work.run.held
+    held = call.activation.run.held
     return held.audience if held is not None else call.reading.audience
 
 
@@ -167,7 +167,7 @@ def owner_at(call: ToolContext) -> Owner:
     Raises:
         Failed: There is no scope for the items; see `own_scope`.
     """
-    run, reading = call.work.run, call.reading
+    run, reading = call.activation.run, call.reading
     return Owner(
         tenant=run.tenant,
         agent_id=run.agent_id,
@@ -180,14 +180,14 @@ def owner_at(call: ToolContext) -> Owner:
 
 def author_of(call: ToolContext) -> Author:
     """Return the author of a change to a document or a thread."""
-    reading, run = call.reading, call.work.run
+    reading, run = call.reading, call.activation.run
     return Author(
         audience=content_of(call),
         source_chat_id=reading.chat.id if reading.chat else None,
         source_run_id=run.id,
         activation=run.activation,
         effect=effect_id(call.effect),
-        guard=call.work.claim.guard,
+        guard=call.activation.claim.guard,
     )
 
 
@@ -195,8 +195,8 @@ def reach_at(call: ToolContext) -> Reach:
     """Return the reach of the activation: open items, and those of its own scope."""
     reading = call.reading
     return Reach(
-        tenant=call.work.run.tenant,
-        agent_id=call.work.run.agent_id,
+        tenant=call.activation.run.tenant,
+        agent_id=call.activation.run.agent_id,
         scopes=scopes_at(reading.scope),
         readers=readers_of(call),
         content=content_of(call),
@@ -205,7 +205,7 @@ def reach_at(call: ToolContext) -> Reach:
 
 def document_reach(call: ToolContext) -> DocumentReach:
     """Return the reach for documents: the chat's, those of the activation's scope, open ones."""
-    reading, run = call.reading, call.work.run
+    reading, run = call.reading, call.activation.run
     folders = [Folder(tenant=run.tenant, agent_id=run.agent_id)]
     if reading.scope is not None:
         folders.insert(0, Folder(tenant=run.tenant, agent_id=run.agent_id, scope=reading.scope))

@@ -19,7 +19,7 @@ from skein.agent.tools.arguments import (
     SkillName,
     Version,
 )
-from skein.agent.tools.base import refusals_told, tool
+from skein.agent.tools.base import refusals_as_tool_errors, tool
 from skein.agent.tools.context import ToolContext, author_of, document_reach, own_scope
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.models.chats.chat import Chat
@@ -55,7 +55,7 @@ def list_documents(
     lines: list[str] = []
     for folder, documents in groupby(page.documents.items(), key=lambda each: each[0].folder):
         lines.append(f"{_kept(reach, reach.folders[folder])}:")
-        lines += [f"- {_told(document)}" for _, document in documents]
+        lines += [f"- {_line(document)}" for _, document in documents]
     if page.more:
         last = list(page.documents)[-1]
         lines.append(f"[there are more: after {last.folder}:{last.id}]")
@@ -106,7 +106,7 @@ def write_document(
     new_in = _home(call, in_chat=bool(in_chat))
     if in_chat:
         reach = reach.model_copy(update={"folders": (new_in,)})
-    with refusals_told():
+    with refusals_as_tool_errors():
         done = call.tool_services.documents.write(
             reach,
             name,
@@ -154,7 +154,7 @@ def edit_document(
 @tool
 def delete_document(call: ToolContext, name: Name, version: AsRead = None) -> str:
     """Remove a document for good."""
-    with refusals_told():
+    with refusals_as_tool_errors():
         done = call.tool_services.documents.delete(
             changing_reach(call), name, version=version, author=author_of(call)
         )
@@ -167,10 +167,10 @@ def read_skill(
 ) -> str:
     """Read how to do a kind of work, by the name of a skill."""
     try:
-        return skill_text(call.tool_services.skills.get(call.work.run.tenant, name))
+        return skill_text(call.tool_services.skills.get(call.activation.run.tenant, name))
     except NotFound as error:
         known = ", ".join(
-            each.head.name for each in call.tool_services.skills.list(call.work.run.tenant)
+            each.head.name for each in call.tool_services.skills.list(call.activation.run.tenant)
         )
         raise Failed(f"{error}; there are: {known}") from None
 
@@ -198,14 +198,14 @@ def _check_chat(call: ToolContext, chat: Chat) -> None:
     Raises:
         Failed: The disclosure is not allowed, or the chat is gone.
     """
-    if chat.id == call.work.run.chat_id:
+    if chat.id == call.activation.run.chat_id:
         return
     try:
         snapshot = call.tool_services.own_chats.snapshot(chat.tenant, chat.id)
     except NotFound as error:
         raise Failed(str(error)) from None
     try:
-        check_post(call.work.run, snapshot)
+        check_post(call.activation.run, snapshot)
     except (NotFound, Forbidden) as error:
         raise Failed(str(error)) from None
 
@@ -218,7 +218,7 @@ def _home(call: ToolContext, *, in_chat: bool) -> Folder:
         Failed: The document should belong to a chat that the prompt did not show, or whose readers
             must not read the content. Or there is no scope for the document; see `own_scope`.
     """
-    reading, run = call.reading, call.work.run
+    reading, run = call.reading, call.activation.run
     if not in_chat:
         return Folder(tenant=run.tenant, agent_id=run.agent_id, scope=own_scope(call))
     active = call.target(None)
@@ -252,7 +252,7 @@ def _kept(reach: DocumentReach, folder: Folder) -> str:
     return "yours, open" if reach.changes_open else "yours, open, only to be read here"
 
 
-def _told(document: Document) -> str:
+def _line(document: Document) -> str:
     """Render a document as one line of a list."""
     known = [document.media_type, f"v{document.version}", f"{len(document.text):,} characters"]
     known.append(f"changed {rfc3339(document.updated_at)}")
@@ -262,7 +262,7 @@ def _told(document: Document) -> str:
 
 
 def _revised(call: ToolContext, name: str, revision: Revision) -> str:
-    with refusals_told():
+    with refusals_as_tool_errors():
         done = call.tool_services.documents.revise(
             changing_reach(call), name, revision, author=author_of(call)
         )

@@ -15,7 +15,7 @@ from skein.agent.tools.arguments import (
     RunAfter,
     TimeZone,
 )
-from skein.agent.tools.base import refusals_told, tool
+from skein.agent.tools.base import refusals_as_tool_errors, tool
 from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.models.common.base import rfc3339
 from skein.models.common.json_types import JsonBool
@@ -33,7 +33,7 @@ def set_goal(
     long_term: Annotated[JsonBool | None, Field(description="It goes on for long.")] = None,
 ) -> str:
     """Set yourself a goal, shown to you until you complete or abandon it."""
-    with refusals_told():
+    with refusals_as_tool_errors():
         goal = call.tool_services.goals.set(
             owner_at(call),
             text,
@@ -41,7 +41,7 @@ def set_goal(
             goal_id=f"goal_{effect_id(call.effect)}",
             priority=priority,
             long_term=bool(long_term),
-            guard=call.work.claim.guard,
+            guard=call.activation.claim.guard,
         )
     return f"goal set, id: {goal.id}"
 
@@ -49,16 +49,18 @@ def set_goal(
 @tool
 def complete_goal(call: ToolContext, goal_id: GoalId) -> str:
     """Mark a goal of yours as reached."""
-    with refusals_told():
-        call.tool_services.goals.complete(reach_at(call), goal_id, guard=call.work.claim.guard)
+    with refusals_as_tool_errors():
+        call.tool_services.goals.complete(
+            reach_at(call), goal_id, guard=call.activation.claim.guard
+        )
     return "goal completed"
 
 
 @tool
 def abandon_goal(call: ToolContext, goal_id: GoalId) -> str:
     """Let a goal of yours go."""
-    with refusals_told():
-        call.tool_services.goals.abandon(reach_at(call), goal_id, guard=call.work.claim.guard)
+    with refusals_as_tool_errors():
+        call.tool_services.goals.abandon(reach_at(call), goal_id, guard=call.activation.claim.guard)
     return "goal abandoned"
 
 
@@ -83,7 +85,7 @@ def set_plan(
     ] = None,
 ) -> str:
     """Have yourself woken later, by exactly one of run_after, scheduled_at and cron."""
-    with refusals_told():
+    with refusals_as_tool_errors():
         plan = call.tool_services.plans.set(
             owner_at(call),
             name,
@@ -93,9 +95,9 @@ def set_plan(
             scheduled_at=scheduled_at,
             cron=cron,
             time_zone=time_zone or call.reading.agent.time_zone,
-            set_by=call.work.run.trigger.user_id,
+            set_by=call.activation.run.trigger.user_id,
             effect=effect_id(call.effect),
-            guard=call.work.claim.guard,
+            guard=call.activation.claim.guard,
         )
     return f"plan set, next: {rfc3339(plan.next_at)}" if plan.next_at else "the plan is over"
 
@@ -105,8 +107,8 @@ def cancel_plan(
     call: ToolContext, name: Annotated[PlanName, Field(description="The plan's name.")]
 ) -> str:
     """Let a plan of yours go."""
-    with refusals_told():
+    with refusals_as_tool_errors():
         call.tool_services.plans.cancel(
-            reach_at(call), name, effect=effect_id(call.effect), guard=call.work.claim.guard
+            reach_at(call), name, effect=effect_id(call.effect), guard=call.activation.claim.guard
         )
     return "plan canceled"

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.tools.arguments import Count, Id, MemoryText, Query
-from skein.agent.tools.base import refusals_told, tool
+from skein.agent.tools.base import refusals_as_tool_errors, tool
 from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.models.memory.memory import Memory, MemoryKind
 from skein.services.common.quoting import quoted, quoted_id
@@ -26,8 +26,8 @@ def save_memory(
     ],
 ) -> str:
     """Remember something beyond this conversation; you will be shown it where it may be known."""
-    run, messages = call.work.run, call.reading.history.messages
-    with refusals_told():
+    run, messages = call.activation.run, call.reading.history.messages
+    with refusals_as_tool_errors():
         memory, known = call.tool_services.memories.add(
             owner_at(call),
             text,
@@ -36,7 +36,7 @@ def save_memory(
             reach=reach_at(call),
             memory_id=memory_id_of(call.effect, run.created_at),
             span=(messages[0].seq, messages[-1].seq) if messages else None,
-            guard=call.work.claim.guard,
+            guard=call.activation.claim.guard,
         )
     said = "this memory already exists" if known else "remembered"
     until = f"; it fades on {memory.fades_at:%Y-%m-%d}" if memory.fades_at else ""
@@ -48,8 +48,10 @@ def forget_memory(
     call: ToolContext, memory_id: Annotated[Id, Field(description="The memory's id.")]
 ) -> str:
     """Forget something that you remember; search_memories tells you its id."""
-    with refusals_told():
-        call.tool_services.memories.forget(reach_at(call), memory_id, guard=call.work.claim.guard)
+    with refusals_as_tool_errors():
+        call.tool_services.memories.forget(
+            reach_at(call), memory_id, guard=call.activation.claim.guard
+        )
     return "forgotten"
 
 
@@ -61,10 +63,10 @@ def search_memories(
 ) -> str:
     """Search all that you remember and that may be known here, the best first."""
     found = call.tool_services.memory_search.search(reach_at(call), query, limit=limit)
-    return "\n".join(map(_told, found)) or "no memories found"
+    return "\n".join(map(_line, found)) or "no memories found"
 
 
-def _told(memory: Memory) -> str:
+def _line(memory: Memory) -> str:
     text = memory.text
     if len(text) > MAX_TEXT:
         text = text[:MAX_TEXT] + CUT

@@ -24,7 +24,7 @@ def update_profile(
     ] = None,
 ) -> str:
     """Write down what you have learnt of the person in this direct chat."""
-    run, reading = call.work.run, call.reading
+    run, reading = call.activation.run, call.reading
     person = person_at(reading.chat)
     if person is None or reading.chat is None or reading.chat.id != run.chat_id:
         raise Failed("this is not a direct chat with a person, so there is no profile to change")
@@ -34,14 +34,14 @@ def update_profile(
     if field not in allowed:
         raise Correctable(f"allowed fields: {', '.join(allowed) or 'nothing'}")
     try:
-        call.tool_services.profiles.note(
+        call.tool_services.profiles.set_fields(
             run.tenant,
             person,
             field,
             value,
             agent_id=run.agent_id,
             effect=effect_id(call.effect),
-            guard=call.work.claim.guard,
+            guard=call.activation.claim.guard,
         )
     except Unprocessable as error:
         raise Correctable(str(error)) from None

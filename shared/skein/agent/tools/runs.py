@@ -22,15 +22,15 @@ def get_my_runs(
     limit: Annotated[Count, Field(description="How many, at most 50.")] = 10,
 ) -> str:
     """List your newest runs, with what each sent and which tools it used."""
-    run = call.work.run
+    run = call.activation.run
     runs = call.tool_services.own_runs.newest(
         run.tenant, run.agent_id, readers=call.reading.destination, status=status, limit=limit
     )
     for other in runs:
-        call.work.hold(other.audience)
+        call.activation.add_held(other.audience)
         for sent in other.sent:
-            call.work.hold(sent.audience)
-    return "\n".join(_told(other, this=run.id) for other in runs) or "there are no such runs"
+            call.activation.add_held(sent.audience)
+    return "\n".join(_line(other, this=run.id) for other in runs) or "there are no such runs"
 
 
 @tool
@@ -38,7 +38,7 @@ def stop_run(
     call: ToolContext, run_id: Annotated[Id, Field(description="The id of another run of yours.")]
 ) -> str:
     """Stop another of your runs: at work, waiting or queued."""
-    run = call.work.run
+    run = call.activation.run
     if run_id == run.id:
         raise Correctable("this is the current run; end it with end_run")
     why = f"stopped by {run.id}"
@@ -50,7 +50,7 @@ def stop_run(
             raise Failed("a private run may stop only runs for the same people")
         if (other.status, other.error) != ("canceled", why):  # else an earlier attempt stopped it
             call.tool_services.completion.cancel(
-                other, reason=Reason.STOPPED_BY_AGENT, error=why, guard=call.work.claim.guard
+                other, reason=Reason.STOPPED_BY_AGENT, error=why, guard=call.activation.claim.guard
             )
     except (NotFound, Conflict) as error:
         raise Failed(str(error)) from None
@@ -60,11 +60,11 @@ def stop_run(
 @tool
 def end_run(call: ToolContext) -> str:
     """End this run now; what you have sent and set stays."""
-    call.work.ended = True
+    call.activation.ended = True
     return "ended"
 
 
-def _told(run: Run, *, this: str) -> str:
+def _line(run: Run, *, this: str) -> str:
     mark = " (this run)" if run.id == this else ""
     lines = [f"- {run.id}{mark}: {run.status}, {run.trigger.type}, {rfc3339(run.created_at)}"]
     if run.tools:

@@ -47,12 +47,12 @@ def send_message(
     ] = None,
 ) -> str:
     """Say something in the active chat, or in another one."""
-    run = call.work.run
+    run = call.activation.run
     target = call.target(chat_id)
     new = NewMessage(
         tenant=run.tenant,
         chat_id=target,
-        sender=call.work.claim.agent,
+        sender=call.activation.claim.agent,
         text=text,
         client_id=call.effect,
         reply_to=reply_to,
@@ -79,7 +79,7 @@ def send_message(
 
 
 def _say(call: ToolContext, new: NewMessage) -> str:
-    claim = call.work.claim
+    claim = call.activation.claim
     heard_by = NOBODY
 
     def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
@@ -95,19 +95,19 @@ def _say(call: ToolContext, new: NewMessage) -> str:
         preview=posted.text[:PREVIEW_CHARACTERS],
         audience=_made_for(call).narrowed(heard_by),
     )
-    call.work.sent.append(sent)
+    call.activation.sent.append(sent)
     return f"sent as msg:{posted.seq}"
 
 
 def _ask(call: ToolContext, new: NewMessage) -> str:
     asked = call.tool_services.asking.ask(
-        call.work.claim,
+        call.activation.claim,
         new,
         audience=_made_for(call),
-        sent=call.work.sent,
+        sent=call.activation.sent,
     )
-    call.work.claim = asked.claim
-    call.work.over = asked.waiting
+    call.activation.claim = asked.claim
+    call.activation.over = asked.waiting
     return f"sent as msg:{asked.seq}; " + (
         "this run waits for a reply" if asked.waiting else "a reply was already there"
     )
@@ -115,13 +115,13 @@ def _ask(call: ToolContext, new: NewMessage) -> str:
 
 def _made_for(call: ToolContext) -> Audience:
     """Return the audience of the held content from which the message is made; else NOBODY."""
-    held = call.work.run.held
+    held = call.activation.run.held
     return held.audience if held is not None else NOBODY
 
 
 def _origin(call: ToolContext, target: str) -> Origin | None:
     """Return the origin of a message, if it goes to another chat than the run's."""
-    run, reading = call.work.run, call.reading
+    run, reading = call.activation.run, call.reading
     message, home = reading.trigger.message, reading.trigger.home
     if message is None or home is None or target == run.chat_id:
         return None

@@ -30,7 +30,7 @@ from skein.agent.tools.arguments import (
     SkillNames,
     ThreadNote,
 )
-from skein.agent.tools.base import refusals_told, tool
+from skein.agent.tools.base import refusals_as_tool_errors, tool
 from skein.agent.tools.context import ToolContext, author_of, owner_at, reach_at
 from skein.errors import Correctable, Failed, NotFound
 from skein.models.common.ownership import effect_id
@@ -92,7 +92,7 @@ def create_thread(
         "approach": approach,
     }
     owner, author = owner_at(call), author_of(call)
-    with refusals_told():
+    with refusals_as_tool_errors():
         thread = call.tool_services.threads.create(
             owner,
             fields,
@@ -106,13 +106,13 @@ def create_thread(
 @tool
 def switch_thread(call: ToolContext, thread_id: ThreadId) -> str:
     """Take up another open thread of yours, with its documents and skills."""
-    with refusals_told():
+    with refusals_as_tool_errors():
         thread = call.tool_services.threads.switch(
             reach_at(call), thread_id, author=author_of(call)
         )
         if thread is None:
             raise NotFound("thread not found")
-    call.work.claim = call.work.claim.with_run(active_thread_id=thread.id)
+    call.activation.claim = call.activation.claim.with_run(active_thread_id=thread.id)
     return (
         "From now on this is your active thread, whatever the prompt above shows as such.\n"
         f"{_whole(call, thread)}{_skills(call, thread)}"
@@ -217,7 +217,7 @@ def unbind_skill(call: ToolContext, name: Skill, thread_id: Which = None) -> str
 @tool
 def peek_document(call: ToolContext, thread_id: ThreadId, name: Name) -> str:
     """Read a document of another thread without taking that up."""
-    with refusals_told():
+    with refusals_as_tool_errors():
         thread = call.tool_services.threads.get(reach_at(call), thread_id)
     if name not in thread.documents:
         has = ", ".join(map(named, thread.documents)) or "no documents"
@@ -234,7 +234,7 @@ def _chosen(call: ToolContext, thread_id: str | None) -> str:
     Raises:
         Correctable: The call names no thread, and no thread is active.
     """
-    chosen = thread_id or call.work.run.active_thread_id
+    chosen = thread_id or call.activation.run.active_thread_id
     if chosen is None:
         raise Correctable("no thread is active: give a thread_id, or switch to a thread first")
     return chosen
@@ -242,7 +242,7 @@ def _chosen(call: ToolContext, thread_id: str | None) -> str:
 
 def _changed(call: ToolContext, thread_id: str | None, change: ThreadEdit) -> Thread:
     chosen = _chosen(call, thread_id)
-    with refusals_told():
+    with refusals_as_tool_errors():
         return call.tool_services.threads.change(
             reach_at(call), chosen, change, author=author_of(call)
         )
@@ -252,11 +252,11 @@ def _ended(call: ToolContext, thread_id: str, change: ThreadEdit) -> None:
     """End a thread, and clear the run's active thread if it is the same."""
     thread = _changed(call, thread_id, change)
     if _is_active(call, thread):
-        call.work.claim = call.work.claim.with_run(active_thread_id=None)
+        call.activation.claim = call.activation.claim.with_run(active_thread_id=None)
 
 
 def _is_active(call: ToolContext, thread: Thread) -> bool:
-    return thread.id == call.work.run.active_thread_id
+    return thread.id == call.activation.run.active_thread_id
 
 
 def _document(call: ToolContext, thread: Thread, name: str) -> str:

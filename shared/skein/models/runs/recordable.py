@@ -38,7 +38,7 @@ def recordable_text(text: str, *, alone: bool) -> str:
 
 
 def recordable_calls(
-    calls: Sequence[ToolCall], *, n: int, room: int, taken: Collection[str] = ()
+    calls: Sequence[ToolCall], *, n: int, bytes_left: int, taken: Collection[str] = ()
 ) -> tuple[ToolCall, ...]:
     """Bound the calls of an answer, and give them ids and names that providers accept.
 
@@ -47,16 +47,16 @@ def recordable_calls(
     Args:
         calls: The tool calls of the answer; calls after the fortieth are left out.
         n: The number of the step.
-        room: How many bytes all arguments may take together.
+        bytes_left: How many bytes all arguments may take together.
         taken: The ids of calls in earlier steps.
     """
     kept: list[ToolCall] = []
-    room -= min(len(calls), MAX_CALLS) * CUT_ARGUMENTS * 4
+    bytes_left -= min(len(calls), MAX_CALLS) * CUT_ARGUMENTS * 4
     for call in with_fit_names(calls[:MAX_CALLS], n=n, taken=taken):
         size = len(call.arguments.encode())
-        if size <= room:
+        if size <= bytes_left:
             kept.append(call)
-            room -= size
+            bytes_left -= size
             continue
         cut = {"arguments": call.arguments[:CUT_ARGUMENTS], "cut_from": len(call.arguments)}
         kept.append(call.model_copy(update=cut))

@@ -193,7 +193,7 @@ class Step(Stored):
         return item if self.prompt is None else item | {"prompt": self.prompt}
 
     @property
-    def prompt_room(self) -> int:
+    def prompt_bytes_left(self) -> int:
         """The bytes left for the prompt in the step's item."""
         answer = _size_of(self.model_copy(update={"prompt": None}).to_item())
         results = len(self.tool_calls) * RESULT_FRAME_BYTES

@@ -72,7 +72,7 @@ class ChatAdministration:
     clock: Clock
     ids: Ids
     dispatch: Dispatch
-    limits: RateLimiter
+    rate_limiter: RateLimiter
     settings: Settings
 
     def create(self, tenant: str, by: NamedMember, new: NewChat) -> Opened:
@@ -128,7 +128,7 @@ class ChatAdministration:
         """
 
         def attempt() -> Chat:
-            snapshot = self._room(tenant, chat_id, by)
+            snapshot = self._snapshot(tenant, chat_id, by)
             _check_open(snapshot.chat)
             if not change.given:
                 return snapshot.chat
@@ -157,7 +157,7 @@ class ChatAdministration:
         self.dispatch.send(jobs)
 
     def _discard_once(self, tenant: str, chat_id: str, by: MemberRef) -> list[Job]:
-        snapshot = self._room(tenant, chat_id, by)
+        snapshot = self._snapshot(tenant, chat_id, by)
         if snapshot.chat.discarded_at is not None:
             return []
         now = self.clock.now()
@@ -218,7 +218,7 @@ class ChatAdministration:
         def admit() -> None:
             nonlocal admitted
             if not admitted:
-                self.limits.admit_change(tenant, by.id)
+                self.rate_limiter.admit_change(tenant, by.id)
                 admitted = True
 
         return admit
@@ -231,7 +231,7 @@ class ChatAdministration:
         member: MemberRef,
         admit: Callable[[], None],
     ) -> Chat:
-        snapshot = self._room(tenant, chat_id, by.ref)
+        snapshot = self._snapshot(tenant, chat_id, by.ref)
         _check_changeable(snapshot.chat)
         if snapshot.member(member) is not None:
             return snapshot.chat
@@ -360,7 +360,7 @@ class ChatAdministration:
         )
         return next_in_chain(self.table, run, ids=self.ids, now=now, settings=self.settings)
 
-    def _room(self, tenant: str, chat_id: str, by: MemberRef) -> ChatSnapshot:
+    def _snapshot(self, tenant: str, chat_id: str, by: MemberRef) -> ChatSnapshot:
         return read_snapshot(self.table, tenant, chat_id).seen_by(by)
 
 

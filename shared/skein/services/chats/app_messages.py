@@ -15,7 +15,7 @@ class Posting:
 
     table: Table
     chats: Chats
-    limits: RateLimiter
+    rate_limiter: RateLimiter
 
     def post(self, new: NewMessage) -> Posted:
         """Post a person's message, if the limits of the person and the tenant allow it.
@@ -37,6 +37,6 @@ class Posting:
         ]
         found = self.table.get_many(list(dict.fromkeys(wanted)))
         if found.keys().isdisjoint(record_keys):
-            self.limits.admit(new.tenant, new.sender.id, known=found)
+            self.rate_limiter.admit(new.tenant, new.sender.id, known=found)
         said = found_overrides(snapshot.chat, found)
         return self.chats.post_message(new.model_copy(update={"overrides": said}), known=snapshot)

@@ -152,11 +152,11 @@ class Commit:
 
     def log(self, message: Message) -> None:
         """Log a message with its runs and deliveries, and each reason for a missing one."""
-        place = {"chat_id": message.chat_id, "seq": message.seq}
+        membership = {"chat_id": message.chat_id, "seq": message.seq}
         logger.info(
             "message posted",
             extra={
-                **place,
+                **membership,
                 "run_ids": list(self.runs.values()),
                 "delivery_ids": self.delivery_ids,
             },
@@ -165,10 +165,10 @@ class Commit:
             agents = [agent for agent, why in self.reasons.items() if why == reason]
             logger.info(
                 "message started no run",
-                extra={**place, "agent_ids": agents, "reason": reason},
+                extra={**membership, "agent_ids": agents, "reason": reason},
             )
         for reason in self.undelivered:
-            logger.info("message not sent as an SMS", extra={**place, "reason": reason})
+            logger.info("message not sent as an SMS", extra={**membership, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -231,7 +231,7 @@ def owned_items(table: Table, reach: Reach, prefix: str) -> list[Item]:
     ]
 
 
-def check_room(
+def check_limit(
     table: Table,
     reach: Reach,
     prefix: str,

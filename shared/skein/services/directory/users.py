@@ -148,7 +148,7 @@ class Profiles:
     table: Table
     clock: Clock
 
-    def note(
+    def set_fields(
         self,
         tenant: str,
         person: NamedMember,

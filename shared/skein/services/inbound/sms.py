@@ -72,7 +72,7 @@ class Ingest:
     clock: Clock
     ids: Ids
     chats: Chats
-    limits: RateLimiter
+    rate_limiter: RateLimiter
     notices: Notices
     metrics: Metrics
 
@@ -140,7 +140,7 @@ class Ingest:
             found |= self.table.get_many(record_keys)
         if not found.keys().isdisjoint(record_keys):
             return over_now(found, tenant, direct.user_id, self.clock.now())
-        return self.limits.admit_sms(tenant, direct.user_id, known=found)
+        return self.rate_limiter.admit_sms(tenant, direct.user_id, known=found)
 
     def _line(self, phone: str) -> Line:
         item = self.table.get(Line.key_of(phone))

@@ -28,12 +28,12 @@ class MemoryFinder:
         kind: `consolidation` finds chats, hourly; the worker checks whether a chat is quiet.
             `fading` finds partitions in which a journal entry fades, daily.
         table: The table.
-        finder: The scanner of the due index.
+        due_scanner: The scanner of the due index.
     """
 
     kind: Literal["consolidation", "fading"]
     table: Table
-    finder: DueScanner
+    due_scanner: DueScanner
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send the jobs of all due items, oldest first.
@@ -56,7 +56,7 @@ class MemoryFinder:
             move_on(self.table, kind, item, again)
             return job if once.first(job) else None
 
-        return self.finder.run([self.kind], handle, until=until, shards=shards)
+        return self.due_scanner.run([self.kind], handle, until=until, shards=shards)
 
 
 def _job_of(kind: DueKind, item: Item, now: datetime) -> tuple[MemoryJob, datetime]:

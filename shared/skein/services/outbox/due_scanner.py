@@ -64,14 +64,14 @@ class DueScanner:
         clock: The clock.
         dispatch: Sends the jobs.
         metrics: Counts the items that could not be handled.
-        at_once: Maps over pages and batches, in parallel by default.
+        parallel_map: Maps over pages and batches, in parallel by default.
     """
 
     table: Table
     clock: Clock
     dispatch: Dispatch
     metrics: Metrics
-    at_once: ParallelMap = map_threads
+    parallel_map: ParallelMap = map_threads
 
     def run(
         self,
@@ -102,7 +102,7 @@ class DueScanner:
         failures: list[SkeinError] = []
         starts = [PageStart(kind, shard) for kind, shard in product(kinds, shards)]
         while starts and self.clock.now() < until:
-            pages = self.at_once(partial(self._page, due_before(now), failures), starts)
+            pages = self.parallel_map(partial(self._page, due_before(now), failures), starts)
             found = [
                 DuePointer(start.kind, pointer)
                 for start, page in zip(starts, pages, strict=True)
@@ -110,7 +110,9 @@ class DueScanner:
             ]
             found.sort(key=lambda due: str(due.pointer["gsi2sk"]))
             batches = [found[start : start + BATCH] for start in range(0, len(found), BATCH)]
-            sent += sum(self.at_once(partial(self._batch, handle, now, until, failures), batches))
+            sent += sum(
+                self.parallel_map(partial(self._batch, handle, now, until, failures), batches)
+            )
             starts = [
                 start._replace(start=page.next_start)
                 for start, page in zip(starts, pages, strict=True)

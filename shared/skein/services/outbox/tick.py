@@ -39,13 +39,13 @@ class Tick:
 
     Args:
         table: The table.
-        finder: Finds the due items and sends their jobs.
+        due_scanner: Finds the due items and sends their jobs.
         metrics: Counts the jobs.
         firing: The function of each kind that fires.
     """
 
     table: Table
-    finder: DueScanner
+    due_scanner: DueScanner
     metrics: Metrics
     firing: Mapping[DueKind, Fire]
 
@@ -63,7 +63,7 @@ class Tick:
             SkeinError: Some due pointers or items could not be read; all others were handled.
         """
         kinds = (*JOBS, *self.firing)
-        sent = self.finder.run(kinds, self._handle, until=until, shards=shards)
+        sent = self.due_scanner.run(kinds, self._handle, until=until, shards=shards)
         self.metrics.count("DueSent", sent)
         return sent
 

@@ -15,7 +15,7 @@ from skein.services.common.optimistic import check_change, optimistic, transact_
 from skein.services.common.pagination import (
     DEFAULT_PAGE,
     Listing,
-    check_room,
+    check_limit,
     list_by_status,
     owned_items,
 )
@@ -79,7 +79,7 @@ class Goals:
         stored = self._find(own, goal.id)
         if stored is not None:
             return stored
-        self._check_room(shown)
+        self._check_limit(shown)
         ended = Goal.ended_key_of(goal.tenant, goal.agent_id, goal.scope, goal.id)
         transact_guarded(
             self.table,
@@ -88,9 +88,9 @@ class Goals:
         )
         return goal
 
-    def _check_room(self, reach: Reach) -> None:
+    def _check_limit(self, reach: Reach) -> None:
         message = f"there are already {MAX_GOALS} active goals; end one first"
-        check_room(self.table, reach, Goal.PREFIX, Goal.from_item, most=MAX_GOALS, message=message)
+        check_limit(self.table, reach, Goal.PREFIX, Goal.from_item, most=MAX_GOALS, message=message)
 
     def complete(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
         """Mark a goal as completed (idempotent).
@@ -139,7 +139,7 @@ class Goals:
             if not changes:
                 return goal
             if goal.status != "active" and changes.get("status") == "active":
-                self._check_room(reach.model_copy(update={"scopes": (goal.scope,)}))
+                self._check_limit(reach.model_copy(update={"scopes": (goal.scope,)}))
             return self._revise(goal, changes, None)
 
         return optimistic(self.clock, attempt)

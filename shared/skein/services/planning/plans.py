@@ -26,7 +26,7 @@ from skein.services.common.optimistic import check_change, optimistic, transact_
 from skein.services.common.pagination import (
     DEFAULT_PAGE,
     Listing,
-    check_room,
+    check_limit,
     list_by_status,
     owned_items,
 )
@@ -224,7 +224,7 @@ class Plans:
         earlier = standing.plan
         if standing.active is None:
             message = f"there are already {MAX_PLANS} active plans; cancel one first"
-            check_room(
+            check_limit(
                 self.table, reach, Plan.PREFIX, Plan.from_item, most=MAX_PLANS, message=message
             )
         if earlier is not None:

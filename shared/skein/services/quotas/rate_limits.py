@@ -229,7 +229,7 @@ class RateLimiter:
         self.table.write(allowance.becoming(now, over=over)[1])
         return over
 
-    def told(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
+    def record_notice(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
         """Record that the notice was given in a chat, which prevents another notice."""
         optimistic(self.clock, lambda: self._notified_once(tenant, user_id, over, chat_id))
 
@@ -238,8 +238,8 @@ class RateLimiter:
         known = allowance.over
         if known is None or known.since != over.since or chat_id in known.told:
             return
-        told = known.model_copy(update={"told": (*known.told, chat_id)})
-        self.table.write(allowance.becoming(self.clock.now(), over=told)[1])
+        updated = known.model_copy(update={"told": (*known.told, chat_id)})
+        self.table.write(allowance.becoming(self.clock.now(), over=updated)[1])
 
     def _ask(
         self,

@@ -135,9 +135,7 @@ class TokenBudgets:
     metrics: Metrics
     settings: Settings
 
-    def account(
-        self, run: Run, known: Mapping[str, Allowance], tenant: TenantLimits
-    ) -> TokenBudget:
+    def budget(self, run: Run, known: Mapping[str, Allowance], tenant: TenantLimits) -> TokenBudget:
         """Return the token budget of one activation.
 
         Args:

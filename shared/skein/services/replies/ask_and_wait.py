@@ -95,7 +95,7 @@ class Asking:
         if claim.run.waits >= MAX_WAITS:
             raise Conflict(f"a run may wait at most {MAX_WAITS} times")
         self._check_readers(claim)
-        self.completion.mark_seen(claim)
+        self.completion.advance_seen(claim)
         asked = Asked(claim, 0, waiting=True)
         jobs: list[RunJob] = []
 
@@ -112,7 +112,7 @@ class Asking:
                 preview=new.text[:PREVIEW_CHARACTERS],
                 audience=there,
             )
-            asked, writes, following = self._riders(claim, snapshot, [*sent, said])
+            asked, writes, following = self._extra_writes(claim, snapshot, [*sent, said])
             jobs.extend(following)
             return writes
 
@@ -147,33 +147,37 @@ class Asking:
         if item is not None:
             check_readers(held, Chat.from_item(item))
 
-    def _riders(
+    def _extra_writes(
         self, claim: Claim, snapshot: ChatSnapshot, sent: Sequence[SentMessage]
     ) -> tuple[Asked, list[Write], list[RunJob]]:
         run = claim.run
-        place = snapshot.member(claim.agent)
-        if place is None:
+        membership = snapshot.member(claim.agent)
+        if membership is None:
             raise ValueError("the agent has just left the chat")
-        if place.wait is not None:
-            if place.wait.run_id == run.id:
+        if membership.wait is not None:
+            if membership.wait.run_id == run.id:
                 raise LostLease(run.id)
             raise Conflict("another of your runs already waits in this chat")
-        reply = self._reply(claim, snapshot, place, sent)
-        told = with_results(claim, ["send_message"], sent).run
+        reply = self._reply(claim, snapshot, membership, sent)
+        recorded = with_results(claim, ["send_message"], sent).run
         changes: dict[str, Any] = {
-            "sent": told.sent,
-            "tools": told.tools,
+            "sent": recorded.sent,
+            "tools": recorded.tools,
             "waits": run.waits + 1,
             "active_chat_id": snapshot.chat.id,
             "active_thread_id": run.active_thread_id,
         }
         seq = snapshot.chat.last_seq + 1
         if reply is None:
-            return self._waiting(claim, place, seq, changes)
-        return self._answered(claim, place, reply, seq, changes)
+            return self._waiting(claim, membership, seq, changes)
+        return self._answered(claim, membership, reply, seq, changes)
 
     def _reply(
-        self, claim: Claim, snapshot: ChatSnapshot, place: Membership, sent: Sequence[SentMessage]
+        self,
+        claim: Claim,
+        snapshot: ChatSnapshot,
+        membership: Membership,
+        sent: Sequence[SentMessage],
     ) -> Message | None:
         """Find the first message of another member that this activation has not seen."""
         shown, chat = claim.run.shown, snapshot.chat
@@ -181,7 +185,7 @@ class Asking:
         if shown is not None and shown.chat_id == chat.id:
             known = shown.seq
         elif earlier:
-            known = max(earlier[0], place.seen_seq)
+            known = max(earlier[0], membership.seen_seq)
         else:
             return None
         if known >= chat.last_seq:
@@ -197,14 +201,14 @@ class Asking:
         return next((m for m in unknown if m.kind == "text" and m.sender.ref != claim.agent), None)
 
     def _waiting(
-        self, claim: Claim, place: Membership, seq: int, changes: dict[str, Any]
+        self, claim: Claim, membership: Membership, seq: int, changes: dict[str, Any]
     ) -> tuple[Asked, list[Write], list[RunJob]]:
         until = self.clock.now() + timedelta(seconds=self.settings.wait_seconds)
         wait = Wait(run_id=claim.run.id, seq=seq, until=until)
         changes |= {
             "status": "waiting",
             "wait": wait,
-            "wait_chat_id": place.chat_id,
+            "wait_chat_id": membership.chat_id,
             "lease_until": None,
             "attempts": 0,
         }
@@ -214,16 +218,19 @@ class Asking:
         due = claim.run.due(until + grace)
         here = {"wait": wait.model_dump(mode="json")}
         first = Update(
-            claim.run.key, set=stored_of(now_waiting, *changes) | due, condition=claim.mine
+            claim.run.key, set=stored_of(now_waiting, *changes) | due, condition=claim.fence_holds
         )
-        if claim.member is not None and claim.member.key == place.key:
-            left = release_slots(claim.run, place)
+        if claim.member is not None and claim.member.key == membership.key:
+            left = release_slots(claim.run, membership)
             return (
                 asked,
                 [first, replace(left, set={**left.set, **here})],
-                next_run_job(claim.run, place),
+                next_run_job(claim.run, membership),
             )
-        writes: list[Write] = [first, Update(place.key, here, condition=slots_unchanged(place))]
+        writes: list[Write] = [
+            first,
+            Update(membership.key, here, condition=slots_unchanged(membership)),
+        ]
         home = self._fresh(claim.member)
         if home is None:
             return asked, writes, []
@@ -232,7 +239,7 @@ class Asking:
     def _answered(
         self,
         claim: Claim,
-        place: Membership,
+        membership: Membership,
         reply: Message,
         seq: int,
         changes: dict[str, Any],
@@ -242,28 +249,30 @@ class Asking:
         The SEEN watermark moves as it does when the run waits.
         """
         run, now = claim.run, self.clock.now()
-        resume = Resume(status="reply", chat_id=place.chat_id, asked_seq=seq, seq=reply.seq)
+        resume = Resume(status="reply", chat_id=membership.chat_id, asked_seq=seq, seq=reply.seq)
         changes |= {
             "resumed": resume,
             "activation": run.activation + 1,
             "chain_depth": reply.depth,
         }
-        joining = merge_queued_run(claim.with_run(**changes).run, place, now=now)
+        joining = merge_queued_run(claim.with_run(**changes).run, membership, now=now)
         changes |= joining.run_changes
-        place_changes = dict(joining.place_changes)
-        if run.shown is not None and run.shown.chat_id == place.chat_id:
-            place_changes["seen_seq"] = max(place.seen_seq, run.shown.seq)
+        membership_changes = dict(joining.membership_changes)
+        if run.shown is not None and run.shown.chat_id == membership.chat_id:
+            membership_changes["seen_seq"] = max(membership.seen_seq, run.shown.seq)
         else:
-            self.completion.mark_seen(claim, at_home=True)
+            self.completion.advance_seen(claim, at_home=True)
         goes_on = claim.with_run(**changes)
-        if run.chat_id == place.chat_id:
-            goes_on = replace(goes_on, member=place.model_copy(update=place_changes))
+        if run.chat_id == membership.chat_id:
+            goes_on = replace(goes_on, member=membership.model_copy(update=membership_changes))
         writes: list[Write] = [
-            Update(run.key, set=stored_of(goes_on, *changes), condition=claim.mine),
+            Update(run.key, set=stored_of(goes_on, *changes), condition=claim.fence_holds),
             *joining.writes,
         ]
-        if place_changes:
-            writes.append(Update(place.key, place_changes, condition=slots_unchanged(place)))
+        if membership_changes:
+            writes.append(
+                Update(membership.key, membership_changes, condition=slots_unchanged(membership))
+            )
         return Asked(goes_on, seq, waiting=False, joining=joining), writes, []
 
     def _fresh(self, home: Membership | None) -> Membership | None:

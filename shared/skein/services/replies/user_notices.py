@@ -47,7 +47,7 @@ class Notices:
     """The service that posts notices about exceeded limits."""
 
     chats: Chats
-    limits: RateLimiter
+    rate_limiter: RateLimiter
     clock: Clock
 
     def over_limit(
@@ -89,7 +89,7 @@ class Notices:
             ),
             extra_writes=extra_writes,
         )
-        self.limits.told(tenant, user_id, over, chat_id)
+        self.rate_limiter.record_notice(tenant, user_id, over, chat_id)
 
     def out_of_tokens(self, claim: Claim, refusal: OverLimit) -> None:
         """Post a notice in a direct chat that a token limit holds up a run.
@@ -103,7 +103,7 @@ class Notices:
         run, chat, payer = claim.run, claim.chat, payer_of(claim.run)
         if payer is None or not run.trigger.by_person or chat is None or chat.kind != "direct":
             return
-        over = self.limits.go_over(run.tenant, payer, refusal)
+        over = self.rate_limiter.go_over(run.tenant, payer, refusal)
         try:
             self.over_limit(
                 over,
@@ -205,9 +205,9 @@ class Apologies:
                 or another agent of the chat has posted one.
         """
         agent = snapshot.member(claim.agent)
-        if agent is None or agent.late_since is not None or self._told_by_another(snapshot):
+        if agent is None or agent.late_since is not None or self._posted_by_another(snapshot):
             raise _NobodyToTell
-        if not any(_may_be_told(member) for member in snapshot.members):
+        if not any(_may_be_notified(member) for member in snapshot.members):
             raise _NobodyToTell
         said = Update(
             agent.key,
@@ -218,7 +218,7 @@ class Apologies:
         )
         return (claim.guard, said)
 
-    def _told_by_another(self, snapshot: ChatSnapshot) -> bool:
+    def _posted_by_another(self, snapshot: ChatSnapshot) -> bool:
         """Return whether an agent of the chat has posted an apology in the same outage."""
         recent = self.clock.now() - timedelta(seconds=self.settings.max_put_off_seconds)
         return any(
@@ -227,7 +227,7 @@ class Apologies:
         )
 
 
-def _may_be_told(member: Membership) -> bool:
+def _may_be_notified(member: Membership) -> bool:
     """Return whether a member is a person who can get a notice."""
     if not member.active or member.member.kind != "user":
         return False

@@ -19,8 +19,8 @@ from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.runs.claim import (
     Claim,
-    place_elsewhere,
-    place_in,
+    membership_elsewhere,
+    membership_in,
     stored_of,
     with_results,
     write_claimed,
@@ -37,12 +37,12 @@ class Recording:
     Attributes:
         claim: The run's claim as it is after the write.
         changes: The changes of the run's item.
-        beside: The writes of other items, which no other worker makes.
+        own_writes: The writes of other items, which no other worker makes.
     """
 
     claim: Claim
     changes: dict[str, Any]
-    beside: tuple[Write, ...]
+    own_writes: tuple[Write, ...]
 
 
 def recording(
@@ -83,8 +83,8 @@ def recording(
         changed = changed.with_run(active_thread_id=thread.id if thread else None)
         names.append("active_thread_id")
     kept = step.model_copy(update={"expires_at": claim.kept_until(step.ended_at)})
-    beside = (Put(step.key, kept.to_item(), Missing()), *at_thread)
-    return Recording(changed, stored_of(changed, *names), beside)
+    own_writes = (Put(step.key, kept.to_item(), Missing()), *at_thread)
+    return Recording(changed, stored_of(changed, *names), own_writes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class Activations:
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        write_claimed(self.table, answer.claim, answer.changes, own=answer.beside)
+        write_claimed(self.table, answer.claim, answer.changes, own=answer.own_writes)
         return answer.claim
 
     def keep_results(
@@ -163,8 +163,8 @@ class Activations:
             held=None,
             borrowed=tuple(kept),
         )
-        changed, place = self._with_fresh_chat(changed, looked_at)
-        joined = self._joined_by_rebuild(changed, place)
+        changed, membership = self._with_fresh_chat(changed, looked_at)
+        joined = self._joined_by_rebuild(changed, membership)
         changed = changed.with_run(**joined.run_changes)
         now, why = self.clock.now(), Reason.READERS_CHANGED
         changed = changed.with_run(reasons=with_reason(run.reasons, why, now))
@@ -173,11 +173,13 @@ class Activations:
             "reasons",
         )
         stored = stored_of(changed, *names, *joined.run_changes)
-        write_claimed(self.table, claim, stored, shared=joined.all_writes(place))
+        write_claimed(self.table, claim, stored, shared=joined.all_writes(membership))
         joined.log()
         member = changed.member
-        if place is not None and member is not None and member.key == place.key:
-            changed = replace(changed, member=place.model_copy(update=joined.place_changes))
+        if membership is not None and member is not None and member.key == membership.key:
+            changed = replace(
+                changed, member=membership.model_copy(update=joined.membership_changes)
+            )
         self.metrics.count("RunsRebuilt")
         logger.info("activation dropped", extra={"run_id": run.id, "reason": why})
         return changed
@@ -187,16 +189,16 @@ class Activations:
     ) -> tuple[Claim, Membership | None]:
         """Read the run's chat again, and the agent's membership in the shown chat."""
         if claim.chat is not None:
-            chat, member = place_elsewhere(self.table, claim, claim.chat.id)
+            chat, member = membership_elsewhere(self.table, claim, claim.chat.id)
             if chat is not None:
                 claim = replace(claim, chat=chat, member=member)
         if looked_at == claim.run.chat_id:
             return claim, claim.member
-        return claim, place_in(self.table, claim, looked_at)
+        return claim, membership_in(self.table, claim, looked_at)
 
-    def _joined_by_rebuild(self, claim: Claim, place: Membership | None) -> Joining:
+    def _joined_by_rebuild(self, claim: Claim, membership: Membership | None) -> Joining:
         """Merge the queued run of the newly shown chat into the rebuilt run."""
         run, now = claim.run, self.clock.now()
-        if place is None or not place.active:
+        if membership is None or not membership.active:
             return Joining({}, {}, ())
-        return merge_queued_run(run, place, widen=place.chat_id == run.chat_id, now=now)
+        return merge_queued_run(run, membership, widen=membership.chat_id == run.chat_id, now=now)

@@ -19,7 +19,7 @@ from skein.services.config.retention import kept_until, retention_of, run_days
 
 MAX_SENT = 20
 
-Known = Mapping[Key, Item | None]
+PrefetchedItems = Mapping[Key, Item | None]
 """Items that were read, by their keys; None for a missing item."""
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Claim:
     member: Membership | None
     chat: Chat | None = None
     retention: Retention | None = None
-    found: Known = field(default_factory=dict, compare=False, repr=False)
+    found: PrefetchedItems = field(default_factory=dict, compare=False, repr=False)
 
     def kept_until(self, made_at: datetime) -> int | None:
         """Return when an item of the run expires, in epoch seconds; None for never."""
@@ -48,14 +48,14 @@ class Claim:
         return kept_until(made_at, run_days(known))
 
     @property
-    def mine(self) -> AllOf:
+    def fence_holds(self) -> AllOf:
         """The condition that no other worker has taken the run over."""
         return all_of(Is("fence", self.run.fence), Is("status", self.run.status))
 
     @property
     def guard(self) -> Check:
         """The check that makes any transaction fail once another worker has taken the run over."""
-        return Check(self.run.key, self.mine)
+        return Check(self.run.key, self.fence_holds)
 
     def guarded(self, _: Any) -> Sequence[Write]:
         """Return the guard as the extra writes of a post."""
@@ -76,7 +76,7 @@ class Claim:
         return replace(self, run=self.run.model_copy(update=changes))
 
 
-def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Claim | None:
+def read_claim(table: Table, job: RunJob, *, also_read: Sequence[Key] = ()) -> Claim | None:
     """Read a job's run, its chat and the agent's membership there.
 
     All are read in one batch. Of a run outside any chat, the tenant's settings are read instead of
@@ -88,7 +88,7 @@ def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Clai
     Args:
         table: The table to read.
         job: The job that names the run.
-        beside: Keys of further items to read in the same batch, where they exist.
+        also_read: Keys of further items to read in the same batch, where they exist.
 
     Raises:
         ValueError: The job names no run.
@@ -99,7 +99,7 @@ def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Clai
     if home.startswith("chat_"):
         keys += [Membership.key_of(job.tenant, home, agent), Chat.key_of(job.tenant, home)]
     settings = TenantSettings.key_of(job.tenant)
-    wanted = [*keys, *beside] if len(keys) > 1 else [*keys, settings, *beside]
+    wanted = [*keys, *also_read] if len(keys) > 1 else [*keys, settings, *also_read]
     found = table.get_many(list(dict.fromkeys(wanted)))
     if len(keys) > 1 and keys[1] not in found and keys[0] in found:
         left = table.get(Membership.left_key_of(job.tenant, home, agent))
@@ -109,12 +109,12 @@ def read_claim(table: Table, job: RunJob, *, beside: Sequence[Key] = ()) -> Clai
             "run of a job not found", extra={"run_id": job.run_id, "reason": Reason.RUN_MISSING}
         )
         return None
-    run, *place = (found[key] for key in keys)
-    known = {key: found.get(key) for key in beside}
-    if not place:
+    run, *membership = (found[key] for key in keys)
+    known = {key: found.get(key) for key in also_read}
+    if not membership:
         said = TenantSettings.from_optional(found.get(settings))
         return Claim(Run.from_item(run), None, retention=retention_of(said), found=known)
-    member, chat = place
+    member, chat = membership
     return Claim(
         Run.from_item(run), Membership.from_item(member), Chat.from_item(chat), found=known
     )
@@ -141,28 +141,31 @@ def write_claimed(
         LostLease: Another worker has taken the run over.
         ConditionFailed: Another writer changed an item of `shared`.
     """
-    mine: list[Write] = [Update(claim.run.key, set=changes, condition=claim.mine), *own]
+    own_writes: list[Write] = [
+        Update(claim.run.key, set=changes, condition=claim.fence_holds),
+        *own,
+    ]
     try:
         if own or shared:
-            table.transact([*mine, *shared])
+            table.transact([*own_writes, *shared])
         else:
-            table.write(mine[0])
+            table.write(own_writes[0])
     except ConditionFailed as failure:
-        if any(position < len(mine) for position in failure.failed):
+        if any(position < len(own_writes) for position in failure.failed):
             raise LostLease(claim.run.id) from failure
         raise
 
 
-def place_in(table: Table, found: Claim, chat_id: str | None) -> Membership | None:
+def membership_in(table: Table, found: Claim, chat_id: str | None) -> Membership | None:
     """Return the agent's open membership in a chat, which may be the run's own."""
     if chat_id is None:
         return None
     item = table.get(Membership.key_of(found.run.tenant, chat_id, found.agent))
-    place = Membership.from_item(item) if item else None
-    return place if place is not None and place.active else None
+    membership = Membership.from_item(item) if item else None
+    return membership if membership is not None and membership.active else None
 
 
-def place_elsewhere(
+def membership_elsewhere(
     table: Table, claim: Claim, chat_id: str
 ) -> tuple[Chat | None, Membership | None]:
     """Return a chat and the agent's open membership there; both None if either is missing."""
@@ -175,13 +178,13 @@ def place_elsewhere(
     return (Chat.from_item(found[chat_key]), member) if member.active else (None, None)
 
 
-def shown_place(table: Table, found: Claim) -> Membership | None:
+def shown_membership(table: Table, found: Claim) -> Membership | None:
     """Return the agent's membership in the chat that a queued run will show."""
     run, member = found.run, found.member
     chat_id = run.active_chat_id or run.chat_id
     if run.status != "queued" or (member is not None and member.chat_id == chat_id):
         return member
-    return place_in(table, found, chat_id)
+    return membership_in(table, found, chat_id)
 
 
 def stored_of(claim: Claim, *names: str) -> dict[str, Any]:

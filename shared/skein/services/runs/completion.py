@@ -86,7 +86,7 @@ class RunCompletion:
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        self.mark_seen(claim)
+        self.advance_seen(claim)
         outcome = Outcome(status, reason, error)
         try:
             self._end_claimed(claim, outcome, answer)
@@ -145,10 +145,10 @@ class RunCompletion:
         found = read_claim(self.table, run.job)
         if found is None or found.run.ended:
             raise Conflict("this run has already ended")
-        self.mark_seen(found)
+        self.advance_seen(found)
         self._end_once(found, outcome, guard=guard)
 
-    def mark_seen(self, claim: Claim, *, at_home: bool = False) -> None:
+    def advance_seen(self, claim: Claim, *, at_home: bool = False) -> None:
         """Move the agent's SEEN watermark up to the newest prompt; the watermark never moves back.
 
         Args:
@@ -170,12 +170,12 @@ class RunCompletion:
     def _end_afresh(self, claim: Claim, outcome: Outcome, answer: Recording | None) -> None:
         """End a run after reading its slots and borrowed context again."""
         member = claim.member
-        place = (
+        membership = (
             read_membership(self.table, member.tenant, member.chat_id, member.member.ref)
             if member
             else None
         )
-        fresh = replace(claim, run=self._still_staged(claim.run), member=place or member)
+        fresh = replace(claim, run=self._still_staged(claim.run), member=membership or member)
         self._end_claimed(fresh, outcome, answer)
 
     def _end_claimed(self, claim: Claim, outcome: Outcome, answer: Recording | None) -> None:
@@ -203,7 +203,7 @@ class RunCompletion:
         recorded = answer.changes if answer is not None else {}
         writes: list[Write] = [
             _ended(claim, recorded, outcome, now),
-            *(answer.beside if answer is not None else ()),
+            *(answer.own_writes if answer is not None else ()),
             *self._unwaited(run),
         ]
         jobs: list[RunJob] = []
@@ -261,7 +261,7 @@ def _ended(claim: Claim, recorded: dict[str, Any], outcome: Outcome, now: dateti
             "expires_at": claim.kept_until(now),
         }
     )
-    return Update(claim.run.key, set=change | NOT_DUE, condition=claim.mine)
+    return Update(claim.run.key, set=change | NOT_DUE, condition=claim.fence_holds)
 
 
 def _returned(run: Run) -> list[Write]:

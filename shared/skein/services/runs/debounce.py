@@ -42,30 +42,30 @@ def debounce_in(chat: Chat, settings: Settings) -> Debounce:
     )
 
 
-def burst_with(place: Membership, debounce: Debounce | None, now: datetime) -> dict[str, Any]:
+def burst_with(membership: Membership, debounce: Debounce | None, now: datetime) -> dict[str, Any]:
     """Return the membership attributes that record one more SMS of a person.
 
     The burst keeps its latest end while an answer is pending and no run is running. Otherwise this
     SMS sets a new latest end: while a run is running, nobody waits because of the debounce.
 
     Args:
-        place: The agent's membership, freshly read.
+        membership: The agent's membership, freshly read.
         debounce: The debounce of the chat; None for a message that is not an SMS.
         now: When the SMS arrived.
     """
     if debounce is None:
         return {}
     latest = now + timedelta(seconds=debounce.longest_seconds)
-    burst, busy = place.burst, place.running_run is not None
-    awaited = place.queued_run is not None or bool(place.resuming)
+    burst, busy = membership.burst, membership.running_run is not None
+    awaited = membership.queued_run is not None or bool(membership.resuming)
     if burst is not None and not busy and awaited:
         latest = burst.latest
     until = min(now + timedelta(seconds=debounce.seconds), latest)
     return {"burst": Burst(until=until, latest=latest).model_dump(mode="json")}
 
 
-def seconds_left(place: Membership | None, now: datetime) -> int:
+def seconds_left(membership: Membership | None, now: datetime) -> int:
     """Return how many whole seconds of debounce are left; 0 if the run may start."""
-    if place is None or place.burst is None:
+    if membership is None or membership.burst is None:
         return 0
-    return max(0, ceil((place.burst.until - now).total_seconds()))
+    return max(0, ceil((membership.burst.until - now).total_seconds()))

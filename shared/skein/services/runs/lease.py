@@ -24,9 +24,9 @@ from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.claim import (
     Claim,
-    place_in,
+    membership_in,
     read_claim,
-    shown_place,
+    shown_membership,
     write_claimed,
 )
 from skein.services.runs.completion import RunCompletion
@@ -58,7 +58,7 @@ class RunLeases:
     settings: Settings
 
     def claim(
-        self, job: RunJob, *, lease_until: datetime, beside: Sequence[Key] = ()
+        self, job: RunJob, *, lease_until: datetime, also_read: Sequence[Key] = ()
     ) -> Claim | None:
         """Claim a run for this worker, unless there is nothing to do.
 
@@ -68,21 +68,21 @@ class RunLeases:
         Args:
             job: The job that names the run.
             lease_until: The end of the lease; from then on, another worker may claim the run.
-            beside: Keys of further items to read together with the run.
+            also_read: Keys of further items to read together with the run.
 
         Returns:
             The claim. None if the run has ended, has a lease elsewhere, waits, or is behind another
             run of the same agent in the same chat. None, too, during the debounce; then the job is
             sent again with a delay until its end.
         """
-        return optimistic(self.clock, lambda: self._claim_once(job, lease_until, beside))
+        return optimistic(self.clock, lambda: self._claim_once(job, lease_until, also_read))
 
     def _claim_once(
-        self, job: RunJob, lease_until: datetime, beside: Sequence[Key]
+        self, job: RunJob, lease_until: datetime, also_read: Sequence[Key]
     ) -> Claim | None:
-        found = read_claim(self.table, job, beside=beside)
+        found = read_claim(self.table, job, also_read=also_read)
         if found is not None and found.run.status == "waiting" and self._wait_is_over(found):
-            found = read_claim(self.table, job, beside=beside)
+            found = read_claim(self.table, job, also_read=also_read)
         if found is None:
             return None
         run, now = found.run, self.clock.now()
@@ -96,8 +96,8 @@ class RunLeases:
             reason, error = pointless
             self.completion.end(found, "canceled", reason=reason, error=error)
             return None
-        place = shown_place(self.table, found)
-        if not self._may_begin(found, place, job, now):
+        membership = shown_membership(self.table, found)
+        if not self._may_begin(found, membership, job, now):
             return None
         if run.attempts >= self.settings.max_attempts:
             last = run.error or "the worker crashed in every attempt"
@@ -105,16 +105,16 @@ class RunLeases:
             reason = Reason.ATTEMPTS_EXHAUSTED
             self.completion.end(found, "failed", reason=reason, error=error)
             return None
-        return self._take(found, place, now, lease_until)
+        return self._take(found, membership, now, lease_until)
 
     def _may_begin(
-        self, found: Claim, place: Membership | None, job: RunJob, now: datetime
+        self, found: Claim, membership: Membership | None, job: RunJob, now: datetime
     ) -> bool:
         """Return whether it is the run's turn and its debounce is over."""
         if found.member is not None and not is_its_turn(found.run, found.member):
             _log_no_work(found.run, Reason.BEHIND_OTHER_RUN)
             return False
-        seconds = seconds_left(place, now) if found.run.status == "queued" else 0
+        seconds = seconds_left(membership, now) if found.run.status == "queued" else 0
         if seconds:
             _log_no_work(found.run, Reason.DEBOUNCE)
             self.dispatch.send([job], delay_seconds=seconds)
@@ -125,15 +125,15 @@ class RunLeases:
         run, now = found.run, self.clock.now()
         if run.wait is None or run.wait_chat_id is None or run.wait.until > now:
             return False
-        place = place_in(self.table, found, run.wait_chat_id)
-        if place is None or place.wait != run.wait:
+        membership = membership_in(self.table, found, run.wait_chat_id)
+        if membership is None or membership.wait != run.wait:
             return False
-        over = timed_out(self.table, place, now=now, settings=self.settings)
+        over = timed_out(self.table, membership, now=now, settings=self.settings)
         self.table.transact(over.writes)
         return True
 
     def _take(
-        self, found: Claim, place: Membership | None, now: datetime, lease_until: datetime
+        self, found: Claim, membership: Membership | None, now: datetime, lease_until: datetime
     ) -> Claim:
         run, member = found.run, found.member
         changes: dict[str, Any] = {
@@ -159,24 +159,24 @@ class RunLeases:
                 "then": slot.then,
             }
         elif run.status == "queued" and run.activation:
-            joined = merge_queued_run(run, place, now=now)
+            joined = merge_queued_run(run, membership, now=now)
             changes |= joined.run_changes
-            if place is not None and (member is None or member.key != place.key):
-                writes.extend(joined.all_writes(place))
+            if membership is not None and (member is None or member.key != membership.key):
+                writes.extend(joined.all_writes(membership))
             else:
                 writes.extend(joined.writes)
-                change |= joined.place_changes
+                change |= joined.membership_changes
         elif member is not None and run.put_offs and not run.steps_taken:
             joined = merge_queued_run(run, member, widen=True, now=now)
             changes |= joined.run_changes
-            change |= joined.place_changes
+            change |= joined.membership_changes
             writes.extend(joined.writes)
         if member is not None and member.burst is not None and run.status == "queued":
             change["burst"] = None
         taken = run.model_copy(update=changes | {"reason": None})
         stored = {name: value for name, value in taken.attributes().items() if name in changes}
         claimed = stored | run.due(lease_until) | {"due_tries": None, "reason": None}
-        writes.append(Update(run.key, set=claimed, condition=found.mine))
+        writes.append(Update(run.key, set=claimed, condition=found.fence_holds))
         if member is not None:
             left = without(member.resuming, run.id)
             here = Update(

@@ -163,7 +163,7 @@ class OwnRuns:
         found = self.table.get_many(keys) if keys else {}
         runs = (Run.from_item(found[key]) for key in keys if key in found)
         shown = [
-            _as_told(run, readers)
+            _as_shown(run, readers)
             for run in runs
             if may_show(run.audience, readers) and status in {None, run.status}
         ]
@@ -185,7 +185,7 @@ class OwnRuns:
         return run
 
 
-def _as_told(run: Run, readers: Audience) -> Run:
+def _as_shown(run: Run, readers: Audience) -> Run:
     """Return the run with only those sent messages that may be shown to `readers`."""
     sent = tuple(message for message in run.sent if may_show(message.audience, readers))
     return run.model_copy(update={"sent": sent})

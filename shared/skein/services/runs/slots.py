@@ -140,7 +140,7 @@ class Joining(NamedTuple):
     """
 
     run_changes: dict[str, Any]
-    place_changes: dict[str, Any]
+    membership_changes: dict[str, Any]
     writes: tuple[Write, ...]
     merged: str | None = None
 
@@ -149,16 +149,16 @@ class Joining(NamedTuple):
         if self.merged is not None:
             log_canceled(self.merged, Reason.MERGED)
 
-    def all_writes(self, place: Membership | None) -> tuple[Write, ...]:
+    def all_writes(self, membership: Membership | None) -> tuple[Write, ...]:
         """Return the further writes and the write of the membership, if that changes."""
-        if place is None or not self.place_changes:
+        if membership is None or not self.membership_changes:
             return self.writes
-        unchanged = slots_unchanged(place)
-        return (*self.writes, Update(place.key, self.place_changes, condition=unchanged))
+        unchanged = slots_unchanged(membership)
+        return (*self.writes, Update(membership.key, self.membership_changes, condition=unchanged))
 
 
 def merge_queued_run(
-    run: Run, place: Membership | None, *, widen: bool = False, now: datetime
+    run: Run, membership: Membership | None, *, widen: bool = False, now: datetime
 ) -> Joining:
     """Merge a chat's queued run into a run that is about to show that chat.
 
@@ -167,15 +167,15 @@ def merge_queued_run(
 
     Args:
         run: The run that is about to resume, to be rebuilt or to be tried again.
-        place: The agent's membership in the chat that the run will be shown; None for no chat.
+        membership: The agent's membership in the chat that the run will be shown; None for no chat.
         widen: The run has been shown nothing yet, so its trigger and audience grow to those of the
             queued run. The time that it may be deferred starts again.
         now: The present.
     """
-    queued = place.queued_run if place is not None else None
-    if place is None or queued is None or queued.run_id == run.id:
+    queued = membership.queued_run if membership is not None else None
+    if membership is None or queued is None or queued.run_id == run.id:
         return Joining({}, {}, ())
-    if run.chat_id != place.chat_id and queued.then:
+    if run.chat_id != membership.chat_id and queued.then:
         return Joining({}, {}, ())
     changes: dict[str, Any] = {"chain_depth": min(run.chain_depth, queued.depth)}
     if queued.then:
@@ -185,7 +185,7 @@ def merge_queued_run(
         changes["audience"] = run.audience.narrowed(queued.audience)
         changes["joined_at"] = now
     joined = canceled_queued_run(
-        place, queued, Reason.MERGED, f"joined {run.id}", now, merged_into=run.id
+        membership, queued, Reason.MERGED, f"joined {run.id}", now, merged_into=run.id
     )
     return Joining(changes, {"queued_run": None, "burst": None}, (joined,), queued.run_id)
 

@@ -64,11 +64,11 @@ class Upkeep:
         for member in snapshot.members:
             if member.active:
                 self._bring_up(chat, member, found)
-        behind = list(renewals(chat, snapshot.agents, self.settings))
+        after = list(renewals(chat, snapshot.agents, self.settings))
         grace = timedelta(seconds=self.settings.outbox_grace_seconds)
-        waits = bool(behind) and self.budget.spent(chat.tenant)
+        waits = bool(after) and self.budget.spent(chat.tenant)
         earliest = self.budget.next_day_of(chat.id) if waits else now + grace
-        times: list[datetime] = [max(renewal.at, earliest) for renewal in behind]
+        times: list[datetime] = [max(renewal.at, earliest) for renewal in after]
         said = TenantSettings.from_optional(found.get(settings_key))
         roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
         retention = retention_of(said)
@@ -86,7 +86,7 @@ class Upkeep:
                 condition=Is("version", chat.version),
             )
         )
-        return [renewal.job for renewal in behind if renewal.at <= now and not waits]
+        return [renewal.job for renewal in after if renewal.at <= now and not waits]
 
     def _read(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """Read items in batches of 100; only the largest chats need a second batch."""

@@ -160,7 +160,7 @@ class Threads:
             if before is not None:
                 return before
             index = found.index_of(owner.scope)
-            self._check_room(index, shown)
+            self._check_limit(index, shown)
             there = at(shown, owner.scope)
             self._commit(there, [put(there, index, index.with_thread(thread))], author)
             return thread
@@ -182,7 +182,7 @@ class Threads:
         except ValidationError as error:
             raise unfit(error) from None
 
-    def _check_room(self, index: ThreadIndex, reach: Reach) -> None:
+    def _check_limit(self, index: ThreadIndex, reach: Reach) -> None:
         shown = sum(reach.shows(thread) for thread in index.threads)
         if shown >= self.settings.max_open_threads:
             raise Conflict(f"{shown} threads are already open; complete or archive one first")

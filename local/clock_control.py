@@ -20,7 +20,7 @@ GIVE_UP_SECONDS = 600.0
 Deadline = float
 
 
-class Quiet:
+class ClockControl:
     """Clock control that waits until all work that becomes due is finished.
 
     Args:
