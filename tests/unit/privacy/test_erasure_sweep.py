@@ -1,4 +1,4 @@
-"""What an erasure goes by: who is meant, what they may have been told, and whose work it is."""
+"""Tests of erasure sweeps: the person, suspect content, and the worker's claim."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -67,7 +67,7 @@ def note(**fields: Any) -> ErasedChat:
 # ---------------------------------------------------------------------- what is suspect
 
 
-def test_what_was_made_by_the_end_of_the_first_sweep_is_suspect_and_nothing_later() -> None:
+def test_suspect_content_made_after_the_first_sweep_is_not() -> None:
     assert a_sweep(swept_at=None).suspect(NOON)
     again = a_sweep(swept_at=NOON)
     assert again.suspect(NOON)
@@ -83,7 +83,7 @@ def test_what_was_made_by_the_end_of_the_first_sweep_is_suspect_and_nothing_late
         (a_run(status="queued"), True, False),
     ],
 )
-def test_later_sweeps_stop_only_runs_that_may_have_seen_something(
+def test_to_stop_after_the_first_sweep_only_runs_that_started_before(
     run: Run, *, first: bool, later: bool
 ) -> None:
     assert a_sweep(swept_at=None).to_stop(run) is first
@@ -103,7 +103,7 @@ def test_later_sweeps_stop_only_runs_that_may_have_seen_something(
         (said(COACH, "Cann it", seq=4), note(), False),
     ],
 )
-def test_what_goes_is_theirs_or_an_agents_who_heard_or_names_them(
+def test_is_to_go_message_of_the_person_or_an_informed_agent_or_naming_them(
     message: Message, of: ErasedChat, *, goes: bool
 ) -> None:
     assert is_to_go(a_sweep(swept_at=None), of, message, suspect=True) is goes
@@ -131,7 +131,24 @@ def carry_on(world: World, erasure: Erasure) -> Erasure:
     return world.app.erasures.get(TENANT, erasure.id)
 
 
-def test_while_a_worker_is_at_it_no_other_one_begins(world: World) -> None:
+@pytest.mark.parametrize(
+    ("attributes", "named"),
+    [
+        ({"text": "Tea at noon", "title": "Mark"}, False),
+        ({"title": "The Text"}, True),
+        ({"payload": {"Text": 1}}, True),
+        ({"people": ["usr_ann"]}, True),
+        ({"note": "Context"}, False),
+    ],
+)
+def test_mentions_name_equal_to_an_attribute_counts_in_values_only(
+    attributes: dict[str, Any], named: bool
+) -> None:
+    sweep = a_sweep(swept_at=None, names=("Text",))
+    assert sweep.mentions_them(attributes) is named
+
+
+def test_erasure_claimed_by_a_worker_is_not_claimed_again(world: World) -> None:
     erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     busy_until = erasure.model_copy(update={"busy_until": world.clock.now() + SECOND})
     change = {"busy_until": busy_until.attributes()["busy_until"]}
@@ -141,7 +158,7 @@ def test_while_a_worker_is_at_it_no_other_one_begins(world: World) -> None:
     assert carry_on(world, erasure).stage == "resting"
 
 
-def test_a_worker_that_was_taken_over_gets_no_further(
+def test_worker_after_takeover_writes_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
@@ -158,7 +175,7 @@ def test_a_worker_that_was_taken_over_gets_no_further(
     assert world.messages(OPEN)[0].text == "Good morning"
 
 
-def test_a_sweep_that_still_had_to_close_a_place_is_followed_by_another(world: World) -> None:
+def test_sweep_that_closed_a_membership_is_followed_by_another(world: World) -> None:
     erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     assert carry_on(world, erasure).stage == "resting"
     assert carry_on(world, erasure).stage == "resting"  # its time has not come

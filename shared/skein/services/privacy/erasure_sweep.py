@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -92,9 +93,14 @@ class Sweep:
         """
         return any(text and self._telling.search(text.casefold()) for text in texts)
 
-    def mentions_them(self, attributes: Any) -> bool:
-        """Return whether JSON-serialisable attributes name the person; see `names_them`."""
-        return self.names_them(json.dumps(attributes, ensure_ascii=False, default=str))
+    def mentions_them(self, attributes: Mapping[str, Any]) -> bool:
+        """Return whether the values of JSON-serialisable attributes name the person.
+
+        The attributes' own names do not count: a person may be called "Text" or "Mark". See
+        `names_them`.
+        """
+        values = list(attributes.values())
+        return self.names_them(json.dumps(values, ensure_ascii=False, default=str))
 
 
 def tombstone(message: Message) -> dict[str, Any]:
