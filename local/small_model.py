@@ -1,0 +1,137 @@
+"""Chat completions by the local model: a prompt made for it, and rules for its answers."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from local.small_answer import known_answer, shaped
+from local.small_prompt import Conversation, conversation_of
+
+SEND = "send_message"  # the tool by which an agent reaches people
+SILENCE = "[silence]"
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """What the model wrote after a prompt.
+
+    Attributes:
+        text: The text, without the stop.
+        whole: Whether the model ended the text itself.
+        prompt_tokens: The tokens of the prompt.
+        tokens: The tokens of the text.
+    """
+
+    text: str
+    whole: bool
+    prompt_tokens: int = 0
+    tokens: int = 0
+
+
+class SmallModel:
+    """Chat completions of the local model, as JSON of OpenAI's API.
+
+    Args:
+        name: The model's name.
+        continued: Continues a prompt; called by many threads at once.
+    """
+
+    def __init__(self, name: str, continued: Callable[[str], Continuation]) -> None:
+        self._name = name
+        self._continued = continued
+
+    def complete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a chat completion.
+
+        A request with a schema gets the emptiest answer of that schema: a summary or a memory of
+        this model would be made up.
+
+        Args:
+            request: The request's body, with a list of `messages`.
+        """
+        schema = _schema_of(request)
+        if schema is not None:
+            return self._completion({"content": _dumps(_emptiest(schema))}, None)
+        messages = list(request["messages"])
+        conversation = conversation_of(messages)
+        question = conversation.question
+        acted = bool(messages) and messages[-1].get("role") == "tool"
+        if question is None or acted:
+            silent = "" if conversation.by_tool or acted else SILENCE
+            return self._completion({"content": silent}, None)
+        text, used = self._said(conversation, question)
+        if conversation.by_tool and _offers(request, SEND):
+            return self._completion({"content": None, "tool_calls": [_sending(text)]}, used)
+        return self._completion({"content": text}, used)
+
+    def _said(self, conversation: Conversation, question: str) -> tuple[str, Continuation | None]:
+        known = known_answer(question, name=conversation.name)
+        if known is not None:
+            return known, None
+        continuation = self._continued(conversation.prompt)
+        return shaped(continuation.text, whole=continuation.whole), continuation
+
+    def _completion(self, message: Mapping[str, Any], used: Continuation | None) -> dict[str, Any]:
+        sent, received = (used.prompt_tokens, used.tokens) if used else (0, 0)
+        reason = "tool_calls" if "tool_calls" in message else "stop"
+        return {
+            "id": f"chatcmpl-{time.monotonic_ns():x}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": self._name,
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", **message},
+                    "finish_reason": reason,
+                }
+            ],
+            "usage": {
+                "prompt_tokens": sent,
+                "completion_tokens": received,
+                "total_tokens": sent + received,
+            },
+        }
+
+
+def _schema_of(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    match request.get("response_format"):
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
+            return schema
+    return None
+
+
+def _emptiest(schema: Mapping[str, Any]) -> Any:
+    """Return the smallest value of a JSON schema, of the kinds that Skein uses."""
+    match schema.get("type"):
+        case "object":
+            properties = schema.get("properties", {})
+            return {name: _emptiest(properties[name]) for name in schema.get("required", ())}
+        case "array":
+            return [_emptiest(schema["items"])] * schema.get("minItems", 0)
+        case "string":
+            return next(iter(schema.get("enum", ())), "")
+        case "boolean":
+            return False
+        case "integer" | "number":
+            return schema.get("minimum", 0)
+    return None
+
+
+def _offers(request: Mapping[str, Any], tool: str) -> bool:
+    offered = request.get("tools") or ()
+    return any(one.get("function", {}).get("name") == tool for one in offered)
+
+
+def _sending(text: str) -> dict[str, Any]:
+    return {
+        "id": f"call_{time.monotonic_ns():x}",
+        "type": "function",
+        "function": {"name": SEND, "arguments": _dumps({"text": text})},
+    }
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,140 @@
+"""Prompt of the local model: short, few-shot and plain text.
+
+The local model is too small to follow Skein's prompt. It only continues a text. So its server takes
+the agent's name, the agent's system prompt and the last messages from a request, and writes a short
+conversation in which the model speaks next.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skein.prompts import render
+
+MAX_CHARACTER = 600  # characters of the agent's system prompt
+MAX_TURN = 300  # characters of one message
+MAX_TURNS = 6
+PERSON = "Person"
+PROMPT = "local_model"
+SOMEBODY = "Assistant"  # the name of an agent without a name
+STOP = "\n"
+
+IDENTITY = re.compile(
+    r'\AIDENTITY:\n  name: (?P<name>"(?:[^"\\]|\\.)*")\n  id: [^\n]+\n\n(?P<character>.*?)'
+    r"\n\nINSTRUCTIONS:\n",
+    re.DOTALL,
+)
+TURN = re.compile(r"\[[^\[\]]+ \((?:human|agent)\)\] (?P<text>.*)", re.DOTALL)
+QUOTED = r'"(?:[^"\\]|\\.)*"'
+ENTRY = re.compile(
+    r"^  \[msg:\d+\] \[[^\]]+\] (?:(?P<own>You)|.+? \((?:human|agent), id:[^)]+\))"
+    r"(?: \(reply to msg:\d+\))?: (?:\[sent because .+? asked "
+    rf"{QUOTED} in {QUOTED}\] )?(?:called send_message\()?(?P<text>{QUOTED})",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One message of a conversation, on one line.
+
+    Attributes:
+        own: Whether the agent said it.
+        text: The text.
+    """
+
+    own: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The part of a request that the local model is shown.
+
+    Attributes:
+        name: The agent's name.
+        character: The agent's system prompt, shortened, on one line.
+        turns: The last messages, oldest first.
+        by_tool: Whether the agent reaches people only by the tool `send_message`.
+    """
+
+    name: str
+    character: str
+    turns: tuple[Turn, ...]
+    by_tool: bool
+
+    @property
+    def question(self) -> str | None:
+        """The message to answer; None if the agent had the last word, or nobody wrote."""
+        if not self.turns or self.turns[-1].own:
+            return None
+        return self.turns[-1].text
+
+    @property
+    def prompt(self) -> str:
+        """The text that the model continues."""
+        lines = (f"{self.name if turn.own else PERSON}: {turn.text}" for turn in self.turns)
+        return render(
+            PROMPT,
+            {
+                "character": self.character,
+                "name": self.name,
+                "conversation": "\n".join(lines),
+            },
+        ).lstrip()
+
+
+def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Conversation:
+    """Return the conversation of a chat completion's messages.
+
+    Prompts of Skein hold the history as messages or as a timeline. Any other request is a system
+    prompt and messages.
+    """
+    system = "\n\n".join(_text(one) for one in messages if one.get("role") == "system")
+    found = IDENTITY.match(system)
+    name = json.loads(found["name"]) if found else SOMEBODY
+    character = found["character"] if found else system
+    timeline = [Turn(bool(one["own"]), json.loads(one["text"])) for one in ENTRY.finditer(system)]
+    turns = timeline or list(_turns(messages))
+    return Conversation(
+        name=_on_one_line(name, MAX_TURN) or SOMEBODY,
+        character=_on_one_line(character, MAX_CHARACTER),
+        turns=tuple(
+            Turn(turn.own, line)
+            for turn in turns[-MAX_TURNS:]
+            if (line := _on_one_line(turn.text, MAX_TURN))
+        ),
+        by_tool=found is not None and _only_tools_reach_people(system),
+    )
+
+
+def _turns(messages: Iterable[Mapping[str, Any]]) -> Iterable[Turn]:
+    for message in messages:
+        text = _text(message)
+        if message.get("role") == "assistant":
+            yield Turn(own=True, text=text)
+        elif message.get("role") == "user" and text != render("timeline_nudge"):
+            found = TURN.fullmatch(text)
+            yield Turn(own=False, text=found["text"] if found else text)
+
+
+def _only_tools_reach_people(system: str) -> bool:
+    first_line, _, _ = render("instructions_tools").partition("\n")
+    return first_line in system
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return " ".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
+
+
+def _on_one_line(text: str, longest: int) -> str:
+    """Return a text on one line, cut between words; the bars of further lines are left out."""
+    lines = (line.removeprefix("|") for line in text.splitlines())
+    words = " ".join(" ".join(lines).split())
+    return words if len(words) <= longest else words[:longest].rpartition(" ")[0]

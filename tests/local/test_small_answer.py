@@ -1,0 +1,142 @@
+"""The local model's answers: whole sentences, two SMS at most, nothing that it cannot know."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.small_answer import (
+    BE_KIND,
+    CANNOT_DO,
+    CANNOT_KNOW,
+    CANNOT_SAY,
+    MOST_SEGMENTS,
+    SEE_A_DOCTOR,
+    known_answer,
+    shaped,
+)
+from skein.services.delivery.segments import segment_count
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "said"),
+    [
+        ("Walk a little. Then rest", False, "Walk a little."),
+        ("Walk a little. Then rest", True, "Walk a little. Then rest."),
+        ("Walk a little, then", False, CANNOT_SAY),
+        ("Paris", True, "Paris."),
+        ("Start with 10.", True, "Start with 10."),
+        ("Use fruit, e.g. apples. Wash", False, "Use fruit, e.g. apples."),
+        ("Rest. Rest. Rest.", True, "Rest."),
+        ("One. Two. Three.", True, "One. Two."),
+        ("Don\u2019t worry \u2013 breathe.", True, "Don't worry - breathe."),
+        ("  Sit\n\ndown.  ", True, "Sit down."),
+        ("", True, CANNOT_SAY),
+    ],
+)
+def test_answer_ends_at_a_sentence(text: str, whole: bool, said: str) -> None:
+    assert shaped(text, whole=whole) == said
+
+
+def test_answer_stops_before_a_sentence_that_would_need_a_third_sms() -> None:
+    first, second = "Walk " * 40 + "now.", "Run " * 40 + "now."
+    assert shaped(f"{first} {second}", whole=True) == first.strip()
+    assert shaped("Walk " * 80 + "now.", whole=True) == CANNOT_SAY
+
+
+@given(st.text(max_size=800), st.booleans())
+def test_answer_is_never_longer_than_two_sms(text: str, whole: bool) -> None:
+    said = shaped(text, whole=whole)
+    assert said
+    assert segment_count(said) <= MOST_SEGMENTS
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "It is 10:30 now.",
+        "Come at 9 am.",
+        "Your next training is soon.",
+        "She said she was going to buy a car.",
+        "Anna told me about it.",
+        "I'll be here tomorrow.",
+        "I will call you.",
+        "I booked a table for you.",
+        "I have sent it.",
+        "Yes, I can.",
+        "I can come to you.",
+        "You told me so.",
+        "My wife likes it.",
+        "You can reach me at 902-348-7156.",
+        "See https://example.com for more.",
+        "I'm a doctor.",
+        "I like fish.",
+        "See you on Monday.",
+        "We talked about it last week.",
+    ],
+)
+def test_sentence_that_claims_knowledge_or_deeds_is_left_out(claim: str) -> None:
+    assert shaped(claim, whole=True) == CANNOT_SAY
+    assert shaped(f"Drink water. {claim}", whole=True) == "Drink water."
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        "Drink more when it is hot.",
+        "I can help you with that.",
+        "I can't tell.",
+        "Start with a short run in the morning.",
+        "You can do ten each day.",
+        "I'm a computer program.",
+        "You're welcome!",
+    ],
+)
+def test_advice_is_kept(advice: str) -> None:
+    assert shaped(advice, whole=True) == advice
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What time is it?", CANNOT_KNOW),
+        ("What's the weather?", CANNOT_KNOW),
+        ("When is my next training?", CANNOT_KNOW),
+        ("When do we meet?", CANNOT_KNOW),
+        ("What did my wife say to you yesterday?", CANNOT_KNOW),
+        ("Has Anna answered?", CANNOT_KNOW),
+        ("What is in the other chat?", CANNOT_KNOW),
+        ("What are your plans?", CANNOT_KNOW),
+        ("Can you book a gym for me tomorrow at 6?", CANNOT_DO),
+        ("Remind me at nine", CANNOT_DO),
+        ("Please call my doctor", CANNOT_DO),
+        ("tell him that I am late", CANNOT_DO),
+        ("My knee hurts after squats. What should I do?", SEE_A_DOCTOR),
+        ("I have chest pain", SEE_A_DOCTOR),
+        ("I ate a whole pizza and feel bad", BE_KIND),
+        ("hi", "Hello! What can I do for you?"),
+        ("Good morning, Coach!", "Hello! What can I do for you?"),
+        ("Thanks, that helped!", "You're welcome! Write again any time."),
+        ("Who are you?", "I'm Coach, a small computer program. Ask me something short!"),
+    ],
+)
+def test_message_for_which_the_model_is_not_asked_gets_a_fixed_answer(
+    question: str, answer: str
+) -> None:
+    assert known_answer(question, name="Coach") == answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is a good exercise for my back?",
+        "How many push-ups should I do?",
+        "Should I stretch before I run?",
+        "When should I eat before a run?",
+        "What is the capital of France?",
+        "Who wrote Hamlet?",
+        "How do I start running?",
+        "Is it bad to feel tired?",
+    ],
+)
+def test_question_that_the_model_may_answer_has_no_fixed_answer(question: str) -> None:
+    assert known_answer(question, name="Coach") is None

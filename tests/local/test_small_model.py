@@ -1,0 +1,155 @@
+"""Chat completions by the local model, with a scripted continuation in place of the library."""
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from local.model_server import MODEL_NAME, MOST_WAITING, SLOTS, make_server
+from local.small_model import SILENCE, Continuation, SmallModel
+from skein.adapters.openai_model import OpenAIModel
+from skein.models.runs.completion import ModelMessage, ModelRequest
+from skein.services.memory.extraction import SCHEMA as MEMORY_SCHEMA
+from skein.services.summaries.model import AGENT_SCHEMA, CHAT_SCHEMA
+from tests.local.test_small_prompt import golden
+
+PROMPTS: list[str] = []
+
+
+def model(text: str = "Walk a little. Then", *, whole: bool = False) -> SmallModel:
+    def continued(prompt: str) -> Continuation:
+        PROMPTS.append(prompt)
+        return Continuation(text, whole, prompt_tokens=20, tokens=5)
+
+    PROMPTS.clear()
+    return SmallModel(MODEL_NAME, continued)
+
+
+def message_of(answer: dict[str, Any]) -> dict[str, Any]:
+    [choice] = answer["choices"]
+    return dict(choice["message"])
+
+
+def test_question_is_continued_and_shaped() -> None:
+    answer = model().complete({"messages": golden("person_roles_text")})
+    assert message_of(answer) == {"role": "assistant", "content": "Walk a little."}
+    assert answer["usage"] == {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
+    [prompt] = PROMPTS
+    assert prompt.endswith("Person: Pull the Q4 revenue numbers\nDataAnalyst:")
+
+
+def test_fixed_answer_asks_no_model() -> None:
+    answer = model().complete({"messages": [{"role": "user", "content": "What time is it?"}]})
+    assert "I can't tell you that" in message_of(answer)["content"]
+    assert not PROMPTS
+
+
+def test_agent_that_speaks_by_tools_sends_its_answer_and_is_then_done() -> None:
+    messages = golden("person_timeline_tools")
+    tools = [{"type": "function", "function": {"name": "send_message"}}]
+    said = message_of(model().complete({"messages": messages, "tools": tools}))
+    [call] = said["tool_calls"]
+    assert call["function"]["name"] == "send_message"
+    assert json.loads(call["function"]["arguments"]) == {"text": "Walk a little."}
+
+    results = [{**said}, {"role": "tool", "tool_call_id": call["id"], "content": "sent"}]
+    after = message_of(model().complete({"messages": messages + results, "tools": tools}))
+    assert after == {"role": "assistant", "content": ""}
+
+
+def test_run_without_a_message_to_answer_is_silent() -> None:
+    messages = [{"role": "assistant", "content": "Bye"}]
+    assert message_of(model().complete({"messages": messages}))["content"] == SILENCE
+    assert not PROMPTS
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer"),
+    [
+        (AGENT_SCHEMA, {"lines": ["", ""]}),
+        (CHAT_SCHEMA, {"summary": ""}),
+        (MEMORY_SCHEMA, {"journal": [], "core": []}),
+    ],
+)
+def test_answer_by_a_schema_makes_nothing_up(schema: Any, answer: object) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    messages = [{"role": "user", "content": "Sum it up"}]
+    said = message_of(model().complete({"messages": messages, "response_format": form}))
+    assert json.loads(said["content"]) == answer
+    assert not PROMPTS
+
+
+# ---------------------------------------------------------------------- over HTTP
+
+
+@contextmanager
+def served(small: SmallModel) -> Iterator[str]:
+    server = make_server(small.complete)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def status_of(url: str, body: bytes) -> int:
+    try:
+        with urllib.request.urlopen(url, body) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def test_server_speaks_the_language_of_the_adapter() -> None:
+    with served(model()) as url:
+        client = OpenAIModel(api_key=lambda: "none", base_url=url)
+        asked = ModelRequest(
+            model=MODEL_NAME,
+            messages=(ModelMessage(role="user", content="How do I start running?"),),
+            max_output_tokens=9,
+            timeout_seconds=9,
+        )
+        assert client.complete(asked).text == "Walk a little."
+        assert client.models(seconds=9) == {MODEL_NAME}
+        client.close()
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"messages": 1}', b'{"messages": ["x"]}'])
+def test_body_of_another_form_is_refused(body: bytes) -> None:
+    with served(model()) as url:
+        assert status_of(f"{url}/chat/completions", body) == 400
+        assert status_of(f"{url}/elsewhere", body) == 404
+
+
+def test_request_beyond_the_queue_is_refused_for_now() -> None:
+    entered, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow(_: str) -> Continuation:
+        entered.release()
+        go_on.wait(10)
+        return Continuation("Hi.", whole=True)
+
+    most = SLOTS + MOST_WAITING
+    body = json.dumps({"messages": [{"role": "user", "content": "How far is it?"}]}).encode()
+    with served(SmallModel(MODEL_NAME, slow)) as url:
+        asking = [
+            threading.Thread(target=status_of, args=(f"{url}/chat/completions", body))
+            for _ in range(most)
+        ]
+        for thread in asking:
+            thread.start()
+        for _ in range(most):
+            assert entered.acquire(timeout=10)
+        assert status_of(f"{url}/chat/completions", body) == 503
+        go_on.set()
+        for thread in asking:
+            thread.join()
