@@ -33,7 +33,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "services/chats/post_message.py": ("chats/test_post_message.py", "inbound/test_sms.py"),
     "services/runs/claim.py": ("runs/test_lease.py", "runs/test_waits.py"),
     "agent/prompt/budget.py": ("prompt/test_budget.py", "prompt/test_size.py"),
-    "models/common/audience.py": ("prompt/test_audience.py", "runs/test_disclosure.py"),
+    "models/common/audience.py": ("common/test_audience.py", "runs/test_disclosure.py"),
     "services/delivery/sender.py": ("delivery/test_sender.py", "delivery/test_policy.py"),
 }
 

@@ -1,5 +1,6 @@
 """The tools behind `make coverage` and `make times` attribute figures to the right place."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,8 @@ import pytest
 
 from tests.support.suite_times import suite_of
 from tools.branch_coverage import by_package, package_of
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -39,3 +42,12 @@ def test_coverage_of_files_adds_up_with_total_last() -> None:
 
 def test_suite_of_test_is_its_folder_below_tests() -> None:
     assert suite_of("tests/unit/chats/test_views.py::test_pages[a/b]") == "tests/unit"
+
+
+def test_modules_and_tests_of_mutation_exist() -> None:
+    text = (ROOT / "tools" / "mutation.py").read_text(encoding="utf-8")
+    names = re.findall(r'"([a-z]+/[a-z_/]+\.py)"', text)
+    assert len(names) > 10
+    folders = ROOT / "shared" / "skein", ROOT / "tests" / "unit"
+    missing = [name for name in names if not any((folder / name).is_file() for folder in folders)]
+    assert missing == []

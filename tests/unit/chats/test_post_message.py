@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pydantic import ValidationError
 
 from skein.errors import Conflict, ExtraWriteFailed, NotFound, Unprocessable
 from skein.models.chats.chat import SmsAddress
@@ -89,6 +90,40 @@ def test_an_unfit_message_is_refused_and_nothing_is_stored(text: str, reply_to: 
         world.post(text, HUSAM, reply_to=reply_to)
     assert world.messages() == []
     assert world.runs() == []
+
+
+def test_reply_to_the_first_and_to_the_newest_message_is_stored() -> None:
+    world = World()
+    world.chat(HUSAM, AHMAD)
+    world.post("One", HUSAM)
+    world.post("Two", HUSAM)
+    world.post("To the first", AHMAD, reply_to=1)
+    world.post("To the newest", AHMAD, reply_to=3)
+    assert [message.reply_to for message in world.messages()] == [None, None, 1, 3]
+
+
+def test_client_id_has_at_most_200_characters() -> None:
+    world = World()
+    world.chat(HUSAM, AHMAD)
+    world.post("Hello", HUSAM, client_id="x" * 200)
+    with pytest.raises(ValidationError):
+        world.post("Hello", HUSAM, client_id="x" * 201)
+
+
+def test_message_expects_a_reply_only_if_its_sender_says_so() -> None:
+    world = World()
+    world.chat(HUSAM, AHMAD)
+    world.post("It is late", HUSAM)
+    world.post("Is it?", HUSAM, expects_reply=True)
+    assert [message.expects_reply for message in world.messages()] == [False, True]
+
+
+@pytest.mark.parametrize(("sms", "begins"), [(ADDRESS, True), (None, False)])
+def test_debounce_of_line_begins_with_sms_only(sms: SmsAddress | None, begins: bool) -> None:
+    world = World(Settings(line_reply_debounce_seconds=2, line_reply_debounce_max_seconds=3))
+    world.chat(HUSAM, bot(), kind="direct", sms=ADDRESS)
+    world.post("Hello", HUSAM, sms=sms)
+    assert (world.membership(bot()).burst is not None) is begins
 
 
 def test_strangers_and_other_tenants_find_no_chat() -> None:

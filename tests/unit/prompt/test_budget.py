@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,6 +62,17 @@ def test_the_oldest_go_first() -> None:
     entries = _entries(["one two three four"] * 10, 10)
     left = fit(entries, total(entries) - 1, tokens())
     assert [entry.seq for entry in left] == list(range(2, 11))
+
+
+@pytest.mark.parametrize("current", [1, 3, 6])
+def test_history_of_any_limit_keeps_as_many_new_entries_as_fit(current: int) -> None:
+    entries = _entries(["one", "two three", "four five six", "seven", "eight", "nine"], current)
+    staying = [entry for entry in entries if entry.current or entry.seq > 4]
+    for limit in range(total(staying), total(entries) + 1):
+        tails = ([e for e in entries if e in staying or e.seq > start] for start in range(7))
+        assert list(fit(entries, limit, tokens())) == next(
+            tail for tail in tails if total(tail) <= limit
+        )
 
 
 def test_in_blocks_the_beginning_stays_put_while_messages_come() -> None:
