@@ -26,15 +26,31 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYER = Path("shared/skein")
-TESTS = Path("tests/unit")
+TESTS = Path("tests")
 
 # The tests of each module, the quickest to notice a mutant first.
 MODULES: dict[str, tuple[str, ...]] = {
-    "services/chats/post_message.py": ("chats/test_post_message.py", "inbound/test_sms.py"),
-    "services/runs/claim.py": ("runs/test_lease.py", "runs/test_waits.py"),
-    "agent/prompt/budget.py": ("prompt/test_budget.py", "prompt/test_size.py"),
-    "models/common/audience.py": ("common/test_audience.py", "runs/test_disclosure.py"),
-    "services/delivery/sender.py": ("delivery/test_sender.py", "delivery/test_policy.py"),
+    "services/chats/post_message.py": (
+        "unit/chats/test_post_message.py",
+        "unit/inbound/test_sms.py",
+        "unit/runs/test_debounce.py",
+    ),
+    "services/runs/claim.py": (
+        "unit/runs/test_claim.py",
+        "unit/runs/test_lease.py",
+        "unit/runs/test_waits.py",
+    ),
+    "agent/prompt/budget.py": ("unit/prompt/test_budget.py", "unit/prompt/test_builder_size.py"),
+    "models/common/audience.py": (
+        "unit/common/test_audience.py",
+        "unit/runs/test_disclosure.py",
+    ),
+    "services/delivery/sender.py": (
+        "unit/delivery/test_sender.py",
+        "unit/delivery/test_policy.py",
+        "faults/test_delivery_retries.py",
+        "faults/test_delivery_faults.py",
+    ),
 }
 
 # Mutants that behave as the original does: types in annotations, and `is` for equal constants.

@@ -48,6 +48,6 @@ def test_modules_and_tests_of_mutation_exist() -> None:
     text = (ROOT / "tools" / "mutation.py").read_text(encoding="utf-8")
     names = re.findall(r'"([a-z]+/[a-z_/]+\.py)"', text)
     assert len(names) > 10
-    folders = ROOT / "shared" / "skein", ROOT / "tests" / "unit"
+    folders = ROOT / "shared" / "skein", ROOT / "tests"
     missing = [name for name in names if not any((folder / name).is_file() for folder in folders)]
     assert missing == []

@@ -12,7 +12,7 @@ from skein.models.memory.memory import Memory
 from skein.services.memory import search as memory_search
 from skein.services.memory.search import best_of, words_of
 from tests.support.builders import NOON, TENANT
-from tests.unit.prompt.test_forgery import hostile
+from tests.unit.prompt.test_builder_forgery import hostile
 
 
 def memories(*texts: str) -> list[Memory]:

@@ -20,7 +20,7 @@ from tests.support import timeline_parser as grammar
 from tests.support.api_client import operator
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.examples import examples
-from tests.unit.prompt.test_forgery import hostile
+from tests.unit.prompt.test_builder_forgery import hostile
 
 COACH, ANN = bot(), person("usr_ann", "Ann")
 OWNER = Owner(tenant=TENANT, agent_id=COACH.id)

@@ -28,7 +28,7 @@ from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.examples import examples
 from tests.support.scene import Scene
-from tests.unit.prompt.test_golden import MANNERS, WAKING
+from tests.unit.prompt.test_builder_golden import MANNERS, WAKING
 
 RESERVED = Settings().max_output_tokens
 EVERY_TOOL = [tool.spec for tool in enabled(tuple(TOOLS))]
