@@ -6,6 +6,7 @@ if __name__ == "__main__":
     # Exit without a traceback on Ctrl-C during the slow imports below.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
+import ipaddress
 import logging
 import os
 import sys
@@ -13,6 +14,7 @@ import threading
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import IO, TextIO
+from urllib.parse import urlsplit
 
 from local.config import BadConfigError, Config
 from local.demo import LINE
@@ -26,6 +28,7 @@ LOG_FILE = "skein.log"
 PHONE = "+15005550100"
 QUESTION = "What is a good exercise for my back?"
 FAILED = 1
+IPV6 = 6
 
 
 class OneLine(logging.Formatter):
@@ -109,12 +112,25 @@ Skein is at {stack.url}; stop it with Ctrl-C.
   line   {LINE}, answered by the agent Coach of the tenant demo
   model  {stack.model}{quality if stack.model == MODEL_NAME else ""}
   data   {stack.config.data_dir}
-
+{_network(stack)}
 Send an SMS, wait for the answer, list all SMS:
   curl -s {stack.url}/local/sms -d '{{"from": "{PHONE}", "to": "{LINE}", "body": "{QUESTION}"}}'
   curl -s -X POST {stack.url}/local/drain
   curl -s {stack.url}/local/sms
 
+"""
+
+
+def _network(stack: Stack) -> str:
+    """Return the greeting's lines on other machines; nothing if none can connect."""
+    host = ipaddress.ip_address(stack.config.host)
+    if host.is_loopback:
+        return ""
+    name = f"[{host}]" if host.version == IPV6 else str(host)
+    shown = "<address of this machine>" if host.is_unspecified else name
+    url = f"http://{shown}:{urlsplit(stack.url).port}"
+    return f"""  other machines reach the API at {url}, with a token
+  from POST /local/token, which only this machine can call (docs/local.md)
 """
 
 

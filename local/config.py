@@ -1,5 +1,6 @@
 """Configuration of a local stack."""
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from pathlib import Path
 from local.errors import LocalError
 from local.template import ROOT, TEMPLATE
 
+LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 8787
 DEFAULT_DATA_DIR = ".data"
 LARGEST_PORT = 65_535
@@ -24,6 +26,7 @@ class Config:
 
     Attributes:
         port: TCP port; 0 for any free port.
+        host: The IP address to listen on, in addition to 127.0.0.1; `0.0.0.0` or `::` for all.
         data_dir: The folder of all data that is kept between starts.
         openai_api_key: Key of the OpenAI API. Without this key and without `openai_base_url`, the
             stack uses the local model.
@@ -33,6 +36,7 @@ class Config:
     """
 
     port: int = DEFAULT_PORT
+    host: str = LOOPBACK
     data_dir: Path = ROOT / DEFAULT_DATA_DIR
     openai_api_key: str | None = None
     openai_base_url: str | None = None
@@ -49,11 +53,12 @@ class Config:
         """Read the configuration from the environment variables listed in the README.
 
         Raises:
-            BadConfigError: `SKEIN_PORT` is not a port, or `OPENAI_BASE_URL` is not a URL.
+            BadConfigError: `SKEIN_PORT` is not a port, `SKEIN_HOST` is not an IP address, or
+                `OPENAI_BASE_URL` is not a URL.
         """
         port = environment.get("SKEIN_PORT") or str(DEFAULT_PORT)
         if not port.isdecimal() or int(port) > LARGEST_PORT:
-            raise BadConfigError(f"SKEIN_PORT is {port!r} , which is not a port")
+            raise BadConfigError(f"SKEIN_PORT is {port!r}, which is not a port")
         base_url = environment.get("OPENAI_BASE_URL") or None
         if base_url and not re.match(r"https?://[^/]", base_url):
             raise BadConfigError(
@@ -62,6 +67,7 @@ class Config:
         data_dir = Path(environment.get("SKEIN_DATA_DIR") or ROOT / DEFAULT_DATA_DIR)
         return cls(
             port=int(port),
+            host=_host(environment.get("SKEIN_HOST") or LOOPBACK),
             data_dir=data_dir.expanduser().resolve(),
             openai_api_key=environment.get("OPENAI_API_KEY") or None,
             openai_base_url=base_url,
@@ -69,3 +75,18 @@ class Config:
                 name: value for name, value in environment.items() if name.startswith(PREFIX)
             },
         )
+
+
+def _host(value: str) -> str:
+    """Return an IP address in its usual form.
+
+    Raises:
+        BadConfigError: The value is neither an IP address that a machine can have nor `localhost`.
+    """
+    try:
+        address = ipaddress.ip_address(LOOPBACK if value == "localhost" else value)
+    except ValueError:
+        address = None
+    if address is None or address.is_multicast or "%" in value:
+        raise BadConfigError(f"SKEIN_HOST is {value!r}, which is not an IP address such as 0.0.0.0")
+    return str(address)

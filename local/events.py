@@ -65,6 +65,17 @@ def json_response(status: int, body: object, *headers: tuple[str, str]) -> Respo
     )
 
 
+def error_answer(status: int, code: str, message: str) -> Response:
+    """Create an error response in the form of Skein's API.
+
+    Args:
+        status: The HTTP status.
+        code: The error code, such as `not_found`.
+        message: One sentence for the developer.
+    """
+    return json_response(status, {"error": {"code": code, "message": message, "details": {}}})
+
+
 def http_event(
     request: Request,
     *,

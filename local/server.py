@@ -1,23 +1,24 @@
-"""HTTP server of the local stack, on loopback only, with a thread per request."""
+"""HTTP server of the local stack, with a thread per request."""
 
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from errno import EADDRINUSE
+from errno import EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EINVAL
 from http import HTTPStatus
 from http.client import responses
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
-from local.errors import PortInUseError
+from local.config import LOOPBACK, BadConfigError
+from local.errors import LocalError, PortInUseError
 from local.events import Request, Response, json_response
 from local.gateway import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-HOST = "127.0.0.1"
+EVERY_V4, EVERY_V6 = "0.0.0.0", "::"  # noqa: S104 - only if the user sets SKEIN_HOST
 POLL_SECONDS = 0.05
 
 Answer = Callable[[Request], Response]
@@ -26,41 +27,67 @@ Answer = Callable[[Request], Response]
 class Server:
     """HTTP server that passes requests to `answer`.
 
+    The server always listens on 127.0.0.1, because the stack calls itself there.
+
     Args:
         port: TCP port; 0 for any free port.
         answer: Called for each request, in a separate thread.
+        host: A further IP address to listen on; `0.0.0.0` or `::` for all addresses.
 
     Raises:
         PortInUseError: The port is in use, or this user may not bind to it.
+        BadConfigError: This machine does not have the address `host`.
     """
 
-    def __init__(self, port: int, answer: Answer) -> None:
+    def __init__(self, port: int, answer: Answer, *, host: str = LOOPBACK) -> None:
         self._answer = answer
+        self._sockets: list[socket.socket] = []
         try:
-            # Create the socket here, because Werkzeug exits the process if it cannot bind.
-            self._socket = socket.create_server((HOST, port), backlog=128)
-        except OSError as error:
-            why = "is in use" if error.errno == EADDRINUSE else f"is refused ({error.strerror})"
-            raise PortInUseError(f"port {port} {why}: set SKEIN_PORT to another") from error
-        self.port: int = self._socket.getsockname()[1]
-        self._server = _Server(
-            HOST, self.port, self._application, handler=_Handler, fd=self._socket.fileno()
-        )
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(POLL_SECONDS,), name="server", daemon=True
-        )
+            for address in addresses(host):
+                self._sockets.append(_listener(address, self.port if self._sockets else port))
+        except LocalError:
+            self._close()
+            raise
+        self._servers = [
+            _Server(
+                each.getsockname()[0],
+                self.port,
+                self._application,
+                handler=_Handler,
+                fd=each.fileno(),
+            )
+            for each in self._sockets
+        ]
+        self._threads = [
+            threading.Thread(
+                target=each.serve_forever, args=(POLL_SECONDS,), name="server", daemon=True
+            )
+            for each in self._servers
+        ]
+
+    @property
+    def port(self) -> int:
+        """The TCP port, the same on each address."""
+        port: int = self._sockets[0].getsockname()[1]
+        return port
 
     def start(self) -> None:
         """Start serving requests."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
-        """Stop accepting requests, without waiting for those in progress."""
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-        self._server.server_close()
-        self._socket.close()
+        """Stop accepting requests, without waiting for those in progress (idempotent)."""
+        for server, thread in zip(self._servers, self._threads, strict=True):
+            if thread.is_alive():
+                server.shutdown()
+                thread.join()
+            server.server_close()
+        self._close()
+
+    def _close(self) -> None:
+        for each in self._sockets:
+            each.close()
 
     def _application(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
@@ -84,9 +111,30 @@ class Server:
                 query=query,
                 headers=_headers(environ),
                 body=body,
-                source_ip=environ.get("REMOTE_ADDR", HOST),
+                source_ip=environ["REMOTE_ADDR"],
             )
         )
+
+
+def addresses(host: str) -> tuple[str, ...]:
+    """Return the addresses to listen on: `host` and, unless included, 127.0.0.1."""
+    if host in {LOOPBACK, EVERY_V4}:
+        return (host,)
+    return (EVERY_V4 if host == EVERY_V6 else LOOPBACK, host)
+
+
+def _listener(address: str, port: int) -> socket.socket:
+    """Create the socket here, because Werkzeug exits the process if it cannot bind."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        return socket.create_server((address, port), family=family, backlog=128)
+    except OSError as error:
+        if error.errno in {EADDRNOTAVAIL, EAFNOSUPPORT, EINVAL}:
+            raise BadConfigError(
+                f"SKEIN_HOST is {address!r}, which is not an address of this machine"
+            ) from error
+        why = "is in use" if error.errno == EADDRINUSE else f"is refused ({error.strerror})"
+        raise PortInUseError(f"port {port} {why}: set SKEIN_PORT to another") from error
 
 
 def _headers(environ: "WSGIEnvironment") -> dict[str, str]:
@@ -96,7 +144,7 @@ def _headers(environ: "WSGIEnvironment") -> dict[str, str]:
         for name, value in environ.items()
         if name.startswith("HTTP_") or name in {"CONTENT_TYPE", "CONTENT_LENGTH"}
     }
-    client = environ.get("REMOTE_ADDR", HOST)
+    client = environ["REMOTE_ADDR"]
     return headers | {
         "x-forwarded-for": client,
         "x-forwarded-port": str(environ.get("SERVER_PORT", "")),

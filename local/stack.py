@@ -15,11 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from local.access import LocalAccess, refused
 from local.authorizer import Authorizer
 from local.aws import LocalAws
 from local.clock import TurnableClock
 from local.clock_control import ClockControl
-from local.config import Config
+from local.config import LOOPBACK, Config
 from local.delays import keep_delays
 from local.demo import LINE, make_demo
 from local.developer_api import PREFIX as DEVELOPER_PREFIX
@@ -36,7 +37,7 @@ from local.model_server import LocalModel
 from local.poller import Poller
 from local.reporting import ModelApi, ReportingModel
 from local.schedules import Schedules
-from local.server import HOST, Server
+from local.server import Server
 from local.sms_log import Sms, SmsLog
 from local.template import Template
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
@@ -83,6 +84,7 @@ class Stack:
         self.url = ""
         self.model = ""
         self._parts = ExitStack()
+        self._access: LocalAccess
         self._answer: Callable[[Request], Response]
 
     def start(self) -> None:
@@ -114,6 +116,8 @@ class Stack:
         self.stop()
 
     def _respond(self, request: Request) -> Response:
+        if request.path.startswith(DEVELOPER_PREFIX) and not self._access.allows(request):
+            return refused()
         return self._answer(request)
 
     def _functions(self, parts: ExitStack, aws: LocalAws, environment: StackEnvironment) -> Invoker:
@@ -130,9 +134,10 @@ class Stack:
         folder = self.config.data_dir
         folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         _lock(folder / "lock", parts)
-        server = Server(self.config.port, self._respond)
+        server = Server(self.config.port, self._respond, host=self.config.host)
         parts.callback(server.stop)
-        self.url = f"http://{HOST}:{server.port}"
+        self._access = LocalAccess(server.port)
+        self.url = f"http://{LOOPBACK}:{server.port}"
 
         parts.enter_context(lambda_environment({}))
         model = LocalModel(folder / "model") if self.config.uses_local_model else None

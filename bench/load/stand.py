@@ -17,12 +17,12 @@ from bench.load.model import THROTTLED, Model
 from bench.load.storm import Storm, UnreliableInbox, shaken
 from local.aws import LocalAws
 from local.clock import TurnableClock
-from local.config import Config
+from local.config import LOOPBACK, Config
 from local.environment import StackEnvironment
 from local.events import Request, Response, json_response
 from local.functions import Invoker
 from local.poller import Poller
-from local.server import HOST, Server
+from local.server import Server
 from local.sms_log import Sms, SmsLog
 from local.stack import Stack, queue_delays
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
@@ -151,7 +151,7 @@ class ModelServer:
                 hang_seconds=MODEL_HANG_SECONDS,
             ),
         )
-        self.base_url = f"http://{HOST}:{self._server.port}/v1"
+        self.base_url = f"http://{LOOPBACK}:{self._server.port}/v1"
 
     def __enter__(self) -> Self:
         self._server.start()

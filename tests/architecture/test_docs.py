@@ -42,7 +42,13 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
 TEMPLATE = Template.load()
 SOURCES = sorted([*(ROOT / "shared" / "skein").rglob("*.py"), *(ROOT / "functions").glob("*.py")])
 
-LOCAL_VARIABLES = {"SKEIN_PORT", "SKEIN_DATA_DIR", "OPENAI_API_KEY", "OPENAI_BASE_URL"}
+LOCAL_VARIABLES = {
+    "SKEIN_PORT",
+    "SKEIN_HOST",
+    "SKEIN_DATA_DIR",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+}
 SPREAD_FIELDS = set(COUNTS)  # logged by way of `**counts`
 
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)

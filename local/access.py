@@ -1,0 +1,44 @@
+"""Access rule of the routes under `/local`: this machine only, and no foreign web page."""
+
+from dataclasses import dataclass
+
+from local.events import Request, Response, error_answer
+
+PEERS = frozenset({"127.0.0.1", "::1"})
+NAMES = ("127.0.0.1", "localhost", "[::1]")
+HTTP_PORT = 80  # browsers and curl leave this port out of `Host` and `Origin`
+
+
+@dataclass(frozen=True)
+class LocalAccess:
+    """Check of who sends a request to `/local`.
+
+    Attributes:
+        port: The TCP port of the stack.
+    """
+
+    port: int
+
+    def allows(self, request: Request) -> bool:
+        """Tell whether a request comes from this machine, and from no foreign web page.
+
+        The connection has the peer's address; headers such as `X-Forwarded-For` do not count.
+        `Host` must be the stack's own. This refuses a name that an attacker points to this machine
+        (DNS rebinding). `Origin` must be absent or match `Host`. This refuses pages of other sites.
+        """
+        host, origin = request.headers.get("host"), request.headers.get("origin")
+        return (
+            request.source_ip in PEERS
+            and host in self._hosts
+            and (origin is None or origin == f"http://{host}")
+        )
+
+    @property
+    def _hosts(self) -> frozenset[str]:
+        hosts = {f"{name}:{self.port}" for name in NAMES}
+        return frozenset(hosts | set(NAMES) if self.port == HTTP_PORT else hosts)
+
+
+def refused() -> Response:
+    """Return the 403 response to a request that is not allowed."""
+    return error_answer(403, "forbidden", "These routes accept requests from this machine only.")
