@@ -71,7 +71,7 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
     ),
     "limits do not count hidden documents": (
         document_edits,
-        "check_shelf",
+        "check_listed",
         _counting_hidden,
         "hidden_documents_count",
     ),

@@ -211,7 +211,7 @@ def test_a_tool_that_the_agent_was_not_given_does_nothing(world: Neighbours, too
     world._before = dict(world.table._items)
     given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
     [result] = _called(world, "chat_qbens", tool, given)
-    assert (result.status, result.content) == ("correctable", f"error: you have no tool {tool!r}")
+    assert (result.status, result.content) == ("correctable", f"error: there is no tool {tool!r}")
     assert _changed(world, _partition("chat_qbens")) == []
 
 
