@@ -49,8 +49,15 @@ class Authorizer:
         self._key = _key(key_file)
         self._key_id = _thumbprint(self._key)
 
-    def token(self, *, sub: str, tenant: str, scope: str) -> str:
-        """Create a token for a user, valid for 24 hours."""
+    def token(self, *, sub: str, tenant: str, scope: str, name: str | None = None) -> str:
+        """Create a token for a user, valid for 24 hours.
+
+        Args:
+            sub: The id of the user.
+            tenant: The tenant of the user.
+            scope: The scopes, separated by spaces; empty for none.
+            name: The name of the user; None for a token without the claim `name`.
+        """
         now = int(time.time())
         claims = {
             "iss": self.issuer,
@@ -63,6 +70,8 @@ class Authorizer:
         }
         if scope:
             claims["scope"] = scope
+        if name is not None:
+            claims["name"] = name
         return jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def authorize(self, header: str | None, scopes: Sequence[str] = ()) -> dict[str, Any]:

@@ -20,9 +20,8 @@ from skein.models.common.base import rfc3339
 PREFIX = "/local/"
 MAX_SECONDS = 10 * 366 * 86_400
 DEFAULT_SCOPE = "chat"
-CALLS = "POST token, GET sms, POST sms, POST clock, POST drain, GET config"
 
-Call = Callable[[Request], object]
+Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -49,19 +48,12 @@ class DeveloperApi:
 
     def answer(self, request: Request) -> Response:
         """Handle a call; an error response has a message of one sentence."""
-        calls: dict[tuple[str, str], Call] = {
-            ("POST", "token"): self._token,
-            ("GET", "sms"): self._sms_list,
-            ("POST", "sms"): self._text,
-            ("POST", "clock"): self._turn,
-            ("POST", "drain"): self._drain,
-            ("GET", "config"): lambda _: dict(self.config),
-        }
-        call = calls.get((request.method, request.path.removeprefix(PREFIX)))
+        call = CALLS.get((request.method, request.path.removeprefix(PREFIX)))
         if call is None:
-            return error_answer(404, "not_found", f"Route not found. The routes are {CALLS}.")
+            known = ", ".join(f"{method} {name}" for method, name in CALLS)
+            return error_answer(404, "not_found", f"Route not found. The routes are {known}.")
         try:
-            return json_response(200, call(request))
+            return json_response(200, call.answer(self, call.values(request)))
         except BadRequestError as error:
             return error_answer(400, "invalid", str(error))
         except RestlessError:
@@ -69,25 +61,27 @@ class DeveloperApi:
                 503, "unavailable", "The queues did not become empty within ten minutes."
             )
 
-    def _token(self, request: Request) -> object:
-        body = _object(request)
+    def _config(self, _values: Values) -> object:
+        return dict(self.config)
+
+    def _token(self, body: Values) -> object:
         scope = body.get("scope", DEFAULT_SCOPE)
         if isinstance(scope, list) and all(isinstance(part, str) for part in scope):
             scope = " ".join(scope)
         if not isinstance(scope, str):
             raise BadRequestError('`scope` must be a string such as "chat admin".')
         sub, tenant = _text(body, "sub"), _text(body, "tenant")
-        return {"token": self.authorizer.token(sub=sub, tenant=tenant, scope=scope)}
+        name = _text(body, "name") if body.get("name") is not None else None
+        token = self.authorizer.token(sub=sub, tenant=tenant, scope=scope, name=name)
+        return {"token": token}
 
-    def _sms_list(self, request: Request) -> object:
-        query = dict(parse_qsl(request.query))
+    def _sms_list(self, query: Values) -> object:
         # An unescaped plus arrives as a space.
         numbers = {name: f"+{query[name].strip(' +')}" for name in ("from", "to") if name in query}
         found = self.sms_log.find(sender=numbers.get("from"), recipient=numbers.get("to"))
         return {"items": [_shown(sms) for sms in found], "next_cursor": None}
 
-    def _text(self, request: Request) -> object:
-        body = _object(request)
+    def _text(self, body: Values) -> object:
         sender, recipient = _phone(body, "from"), _phone(body, "to")
         text, sid = body.get("body"), body.get("message_sid")
         if not isinstance(text, str):
@@ -102,8 +96,8 @@ class DeveloperApi:
             "body": response.body.decode(errors="replace"),
         }
 
-    def _turn(self, request: Request) -> object:
-        seconds = _object(request).get("advance_seconds")
+    def _turn(self, body: Values) -> object:
+        seconds = body.get("advance_seconds")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             raise BadRequestError("`advance_seconds` must be a number.")
         if not 0 <= seconds <= MAX_SECONDS:  # also rejects NaN
@@ -111,29 +105,68 @@ class DeveloperApi:
         self.clock_control.advance(timedelta(seconds=seconds))
         return {"now": rfc3339(self.clock.now())}
 
-    def _drain(self, _request: Request) -> object:
+    def _drain(self, _values: Values) -> object:
         self.clock_control.drain()
         return {"now": rfc3339(self.clock.now())}
 
 
-def _object(request: Request) -> dict[str, Any]:
+@dataclass(frozen=True)
+class LocalCall:
+    """Call of the developer API; `docs/local.md` describes each.
+
+    Attributes:
+        answer: Returns the response of a `DeveloperApi` to the request's values.
+        names: The fields of the body or, for GET, the parameters of the query.
+    """
+
+    answer: Callable[[DeveloperApi, Values], object]
+    names: tuple[str, ...] = ()
+
+    def values(self, request: Request) -> Values:
+        """Return the fields or parameters of a request; missing ones are left out.
+
+        Raises:
+            BadRequestError: The body is not a JSON object, or a name is not in `names`.
+        """
+        query = dict(parse_qsl(request.query, keep_blank_values=True))
+        in_query = request.method == "GET"
+        values = query if in_query else _object(request.body)
+        unknown = sorted((set(values) - set(self.names)) | (set() if in_query else set(query)))
+        if unknown:
+            known = ", ".join(f"`{name}`" for name in self.names) or "none"
+            raise BadRequestError(f"`{unknown[0]}` is unknown. The names are {known}.")
+        return values
+
+
+CALLS: dict[tuple[str, str], LocalCall] = {
+    ("GET", "config"): LocalCall(DeveloperApi._config),
+    ("POST", "token"): LocalCall(DeveloperApi._token, ("sub", "tenant", "scope", "name")),
+    ("POST", "sms"): LocalCall(DeveloperApi._text, ("from", "to", "body", "message_sid")),
+    ("GET", "sms"): LocalCall(DeveloperApi._sms_list, ("from", "to")),
+    ("POST", "clock"): LocalCall(DeveloperApi._turn, ("advance_seconds",)),
+    ("POST", "drain"): LocalCall(DeveloperApi._drain),
+}
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """Parse a body; an empty body has no fields."""
     try:
-        body = json.loads(request.body)
+        value = json.loads(body or b"{}")
     except ValueError:
-        body = None
-    if not isinstance(body, dict):
+        value = None
+    if not isinstance(value, dict):
         raise BadRequestError("The body must be a JSON object.")
-    return body
+    return value
 
 
-def _text(body: Mapping[str, Any], name: str) -> str:
+def _text(body: Values, name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str) or not value:
         raise BadRequestError(f"`{name}` must be a non-empty string.")
     return value
 
 
-def _phone(body: Mapping[str, Any], name: str) -> str:
+def _phone(body: Values, name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str) or not E164.fullmatch(value):
         raise BadRequestError(f"`{name}` must be a phone number such as +15005550006.")
