@@ -192,7 +192,7 @@ class _Story:
             recipient=LINE,
             body=text(number),
         )
-        self._app.ingest.receive(sms)
+        self._app.sms_receiver.receive(sms)
         self._clock.advance(UNTIL_ANSWERED)
 
     def _job(self, kind: type[J]) -> J:

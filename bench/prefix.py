@@ -40,7 +40,7 @@ CONVERSATIONS: tuple[tuple[str, Kind, str, tuple[ToolName, ...]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionOutcome:
     """What the model was asked in a turn, and the prompt that this was made from."""
 
     request: ModelRequest
@@ -55,7 +55,7 @@ def conversation(
     tools: tuple[ToolName, ...] = DEFAULT_TOOLS,
     turns: int = TURNS,
     settings: Settings | None = None,
-) -> list[Asked]:
+) -> list[QuestionOutcome]:
     """What the model was asked in each turn of one conversation, from its first message on."""
     stand = Stand(MemoryTable, tokens, settings=settings)
     table = cast("MemoryTable", stand.table)
@@ -67,13 +67,13 @@ def conversation(
         chat.check(job)
         step = table.get(Step.key_of(TENANT, job.run_id, 1))
         if stand.model.last is not None and step is not None:
-            asked.append(Asked(stand.model.last, PromptRecord.unpacked(step["prompt"])))
+            asked.append(QuestionOutcome(stand.model.last, PromptRecord.unpacked(step["prompt"])))
         chat.rest()
         table.log.clear()
     return asked
 
 
-def shares(asked: Iterable[Asked], tokens: ModelTokens) -> dict[str, float]:
+def shares(asked: Iterable[QuestionOutcome], tokens: ModelTokens) -> dict[str, float]:
     """The shares of all prompt tokens that need not be charged again: ideally, and by OpenAI."""
     total = ideal = openai = 0
     for earlier, later in pairwise(_pieces(one.request) for one in asked):

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple, get_args
 from unittest.mock import patch
 
-from bench.prefix import CONVERSATIONS, Asked, common, conversation, served
+from bench.prefix import CONVERSATIONS, QuestionOutcome, common, conversation, served
 from bench.report import printed
 from bench.script import SYSTEM_PROMPT
 from bench.skein_chat import Kind
@@ -69,7 +69,7 @@ class Parts:
         return (whole - discount * cached) / self.turns
 
 
-def parts(asked: Iterable[Asked], tokens: TokenCounter) -> Parts:
+def parts(asked: Iterable[QuestionOutcome], tokens: TokenCounter) -> Parts:
     """Where the tokens of consecutive prompts go."""
     found = Parts()
     for earlier, later in pairwise(list(lines(one)) for one in asked):
@@ -102,7 +102,7 @@ def _alike(earlier: list[Line], later: list[Line]) -> Iterator[Line]:
         yield other
 
 
-def lines(asked: Asked) -> Iterator[Line]:
+def lines(asked: QuestionOutcome) -> Iterator[Line]:
     """A request as its provider reads it, line by line."""
     prompt = asked.prompt
     yield Line(TOOLS, json.dumps([tool.model_dump() for tool in asked.request.tools]))

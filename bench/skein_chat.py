@@ -138,7 +138,7 @@ class SkeinChat:
         chat = Chat(
             tenant=TENANT,
             id=self._chat_id,
-            title="Training",
+            title="TrainingExport",
             kind=self._kind,
             visibility="private" if self._kind == "direct" else "open",
             roster=(self.person, self.agent),
@@ -184,7 +184,7 @@ class SkeinChat:
             TurnFailedError: It woke nobody.
         """
         self.said += 1
-        self._stand.app.posting.post(
+        self._stand.app.app_messages.post(
             NewMessage(
                 tenant=TENANT,
                 chat_id=self._chat_id,

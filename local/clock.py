@@ -41,9 +41,9 @@ class TurnableClock:
         """Wait in real time, for a retry with jitter."""
         time.sleep(seconds)
 
-    def within(self, seconds: float, work: Callable[[], T]) -> T:
-        """Wait for `work`, measured in real time and independent of the clock's offset."""
-        return done_within(seconds, work)
+    def within(self, seconds: float, function: Callable[[], T]) -> T:
+        """Wait for `function`, measured in real time and independent of the clock's offset."""
+        return done_within(seconds, function)
 
     def turn(self, by: timedelta) -> None:
         """Move the clock forward.

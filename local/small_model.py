@@ -10,7 +10,7 @@ from local.small_answer import known_answer, shaped
 from local.small_prompt import Conversation, conversation_of
 
 SEND = "send_message"  # the tool by which an agent reaches people
-SILENCE = "[silence]"
+NO_REPLY = "[silence]"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class SmallModel:
         question = conversation.question
         acted = bool(messages) and messages[-1].get("role") == "tool"
         if question is None or acted:
-            silent = "" if conversation.by_tool or acted else SILENCE
+            silent = "" if conversation.by_tool or acted else NO_REPLY
             return self._completion({"content": silent}, None)
         text, used = self._said(conversation, question)
         if conversation.by_tool and _offers(request, SEND):

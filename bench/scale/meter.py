@@ -69,15 +69,15 @@ class CallMeter:
 class Lanes:
     """Threads, as far as time goes: what they do is done one after the other.
 
-    Each piece of work begins where a lane is free, by a clock that is put back for it. They share
-    one processor, so none begins before it has worked off what the others have asked of it.
+    Each piece of function begins where a lane is free, by a clock that is put back for it. They
+    share one processor, so none begins before it has worked off what the others have asked of it.
     """
 
     def __init__(self, meter: CallMeter, lanes: int) -> None:
         self._meter = meter
         self._lanes = lanes
 
-    def __call__(self, work: Callable[[A], B], over: Sequence[A]) -> list[B]:
+    def __call__(self, function: Callable[[A], B], over: Sequence[A]) -> list[B]:
         """See `skein.services.common.parallel.ParallelMap`."""
         clock, results = self._meter.clock, []
         begun, worked = clock.now(), self._meter.busy
@@ -85,7 +85,7 @@ class Lanes:
         for one in over:
             lane = free.index(min(free))
             clock.set(max(free[lane], begun + self._meter.busy - worked))
-            results.append(work(one))
+            results.append(function(one))
             free[lane] = clock.now()
         clock.set(max(*free, begun, begun + self._meter.busy - worked))
         return results

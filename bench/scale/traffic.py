@@ -160,7 +160,7 @@ class Traffic:
                 client_id=f"alone-{number}",
             )
             with self._invoked(activity, stand, "MobileApi"):
-                stand.app.posting.post(message)
+                stand.app.app_messages.post(message)
             stand.clock.advance(60)
             activity.times += 1
         return activity
@@ -194,7 +194,7 @@ class Traffic:
         for number in range(TIMES + 1):
             here = activity if number else first
             with self._invoked(here, stand, "SmsWebhook"):
-                app.ingest.receive(_text(number))
+                app.sms_receiver.receive(_text(number))
             stand.clock.advance(stand.settings.line_reply_debounce_seconds)
             [run] = _jobs(stand, "turns", RunJob)
             with self._invoked(here, stand, "RunWorker"):

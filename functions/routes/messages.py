@@ -71,7 +71,7 @@ def list_messages(
 def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:
     """Repeating a `client_id` returns the existing message (idempotent)."""
     caller = router.caller
-    posted = services().posting.post(
+    posted = services().app_messages.post(
         NewMessage(
             tenant=caller.tenant,
             chat_id=chat_id,
@@ -113,5 +113,7 @@ def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     """
     caller = router.caller
     services().rate_limiter.admit(caller.tenant, caller.user_id)
-    run = services().respond.now(caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id)
+    run = services().manual_trigger.now(
+        caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id
+    )
     return RunPage(items=(RunResource.for_members(run),), next_cursor=None)

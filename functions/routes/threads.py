@@ -139,7 +139,7 @@ def export_thread(
 ) -> Response[str]:
     """One line of JSON with `messages` and `tools`, in the format of fine-tuning APIs."""
     thread = services().threads.get(_reach(agent_id, user_id, chat_id), thread_id)
-    return Response(200, JSON_LINES, f"{services().training.unit(thread)}\n")
+    return Response(200, JSON_LINES, f"{services().training_export.unit(thread)}\n")
 
 
 @router.put(

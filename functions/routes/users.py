@@ -75,7 +75,7 @@ def change_user(user_id: UserId, change: UserChange) -> UserResource:
 )
 def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
     """A caller with this number is merged into the user, with all chats."""
-    return UserResource.of(services().numbers.link(router.caller.tenant, user_id, phone))
+    return UserResource.of(services().phone_links.link(router.caller.tenant, user_id, phone))
 
 
 @router.delete(
@@ -88,5 +88,5 @@ def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
 )
 def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
     """The user keeps their chats. The next SMS from the number creates a new caller."""
-    services().numbers.unlink(router.caller.tenant, user_id, phone)
+    services().phone_links.unlink(router.caller.tenant, user_id, phone)
     return no_content()

@@ -23,11 +23,11 @@ class Clock(Protocol):
         """Wait before a retry, with jitter; never longer than a few seconds."""
         ...
 
-    def within(self, seconds: float, work: Callable[[], T]) -> T:
-        """Run `work` with a time-out; return its result, or raise its error.
+    def within(self, seconds: float, function: Callable[[], T]) -> T:
+        """Run `function` with a time-out; return its result, or raise its error.
 
         Raises:
-            TimeoutError: `work` took longer than `seconds`. It is not stopped.
+            TimeoutError: `function` took longer than `seconds`. It is not stopped.
         """
         ...
 

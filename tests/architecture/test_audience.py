@@ -12,7 +12,7 @@ import pytest
 
 from skein.models.common.audience import Origin
 from skein.models.common.base import Stored, Value
-from skein.models.common.ownership import Owned
+from skein.models.common.ownership import OwnedItem
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run, SentMessage
@@ -21,14 +21,23 @@ from skein.models.workspace.document import Document
 PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
 
 # What may hold words of a conversation, or be derived from them.
-TELLING = {"Borrowed", "Document", "Goal", "Memory", "Message", "Plan", "PromptRecord", "Run"} | {
+TELLING = {
+    "BorrowedContext",
+    "Document",
+    "Goal",
+    "Memory",
+    "Message",
+    "Plan",
+    "PromptRecord",
+    "Run",
+} | {
     "Step",
     "Thread",
     "ThreadIndex",
 }
 
 PREFIXES = {"LIVE", "LIVE_RUN"} | {
-    f"{kind}.PREFIX" for kind in ("Borrowed", "Document", "Goal", "Message", "Plan")
+    f"{kind}.PREFIX" for kind in ("BorrowedContext", "Document", "Goal", "Message", "Plan")
 }
 SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
@@ -207,7 +216,7 @@ def test_who_was_there_is_asked_in_one_way() -> None:
     }
 
 
-@pytest.mark.parametrize("thing", [Goal, Plan, Owned, Origin, Document])
+@pytest.mark.parametrize("thing", [Goal, Plan, OwnedItem, Origin, Document])
 def test_whatever_is_derived_must_say_for_whom(thing: type[Stored | Value]) -> None:
     assert thing.model_fields["audience"].is_required()
 

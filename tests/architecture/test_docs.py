@@ -32,7 +32,7 @@ from skein.models.quotas import limit
 from skein.models.runs import run, step
 from skein.models.runs.trigger import Trigger
 from skein.models.workspace import document, skill, thread
-from skein.services.config.resolution import resolved
+from skein.services.config.resolution import effective_settings
 from skein.services.quotas.usage import COUNTS, UsageCounters
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.settings import PREFIX, Settings, variable
@@ -179,7 +179,9 @@ def test_defaults_of_what_can_be_overridden_stand_there_too() -> None:
                 activity_hour=NOON,
                 created_at=NOON,
             )
-            value = getattr(resolved(None, None, None, Settings(), chat=direct), name.strip("`"))
+            value = getattr(
+                effective_settings(None, None, None, Settings(), chat=direct), name.strip("`")
+            )
             assert told == shown(value), name
 
 
@@ -405,7 +407,7 @@ KEYS: dict[str, Key] = {
     "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
     "`OpeningRecord`": idempotency.OpeningRecord.key_of(TENANT, "{id}", "{client}"),
     "`IdempotencyRecord`": idempotency.IdempotencyRecord.key_of(TENANT, CHAT, PERSON, "{client}"),
-    "`Borrowed`": borrowed.Borrowed.key_of(TENANT, CHAT, AGENT),
+    "`BorrowedContext`": borrowed.BorrowedContext.key_of(TENANT, CHAT, AGENT),
     "`Delivery`": delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"),
     "`Run`": run_key("chat_X"),
     "`Run` of a plan or a service": run_key("agt_X"),

@@ -46,6 +46,7 @@ from tests.attacks.steps import (
     Erase,
     Join,
     Leave,
+    ManualTrigger,
     Merge,
     NewName,
     OperatorPlan,
@@ -53,7 +54,6 @@ from tests.attacks.steps import (
     Pass,
     Rename,
     Report,
-    Respond,
     Say,
     Step,
     Story,
@@ -222,7 +222,7 @@ class Stage(World):
             Join: self._join,
             Leave: self._leave,
             NewName: self._rename_member,
-            Respond: self._respond,
+            ManualTrigger: self._respond,
             OperatorPlan: self._plan,
             Report: self._report,
             Pass: self._pass,
@@ -254,8 +254,8 @@ class Stage(World):
         else:
             self.app.agents.change(TENANT, step.who, AgentChange(name=name))
 
-    def _respond(self, step: Respond) -> None:
-        self.app.respond.now(TENANT, step.chat, _ref(step.who))
+    def _respond(self, step: ManualTrigger) -> None:
+        self.app.manual_trigger.now(TENANT, step.chat, _ref(step.who))
 
     def _plan(self, step: OperatorPlan) -> None:
         owner = Owner(tenant=TENANT, agent_id=step.agent)
@@ -280,7 +280,7 @@ class Stage(World):
         self.app.chat_admin.discard(TENANT, step.chat, _ref(step.who))
 
     def _merge(self, step: Merge) -> None:
-        self.app.numbers.link(TENANT, step.who, STRANGERS_PHONE)
+        self.app.phone_links.link(TENANT, step.who, STRANGERS_PHONE)
 
     def _erase(self, step: Erase) -> None:
         self.app.erasures.request(TENANT, step.who, by="usr_op")
@@ -290,7 +290,7 @@ class Stage(World):
     def _say(self, step: Say) -> None:
         if step.word == "secret" and not self._confides(step.chat):
             return
-        self.app.posting.post(
+        self.app.app_messages.post(
             NewMessage(
                 tenant=TENANT,
                 chat_id=step.chat,
@@ -307,7 +307,7 @@ class Stage(World):
         sms = InboundSms(
             account_sid="AC1", message_sid=sid, sender=step.phone, recipient=LINE, body=said
         )
-        self.app.ingest.receive(sms)
+        self.app.sms_receiver.receive(sms)
         item = self.table.get(PhoneChat.key_of(TENANT, step.phone, LINE))
         if item is not None:
             self.knowledge.confided(PhoneChat.from_item(item).chat_id, step.word)

@@ -255,7 +255,7 @@ class NewName(Step):
 
 
 @dataclass(frozen=True)
-class Respond(Step):
+class ManualTrigger(Step):
     """A person asks all agents of a chat to respond now."""
 
     who: str = ""

@@ -26,6 +26,7 @@ from tests.attacks.steps import (
     Erase,
     Join,
     Leave,
+    ManualTrigger,
     Merge,
     Move,
     MoveKind,
@@ -35,7 +36,6 @@ from tests.attacks.steps import (
     Pass,
     Rename,
     Report,
-    Respond,
     Say,
     Step,
     Story,
@@ -146,7 +146,7 @@ _events: st.SearchStrategy[Step] = st.one_of(
 )
 _others: st.SearchStrategy[Step] = st.one_of(
     st.builds(Text, tactics, st.sampled_from([*PHONES.values(), STRANGERS_PHONE]), _words),
-    st.builds(Respond, tactics, _people, _groups),
+    st.builds(ManualTrigger, tactics, _people, _groups),
     st.builds(OperatorPlan, st.just(QUIET), _agents),
     st.builds(Report, tactics),
     st.builds(Consolidate, tactics, _groups),

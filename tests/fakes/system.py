@@ -48,10 +48,10 @@ class FixedClock:
         with self._lock:
             self.slept.append(seconds)
 
-    def within(self, seconds: float, work: Callable[[], T]) -> T:
-        """Do `work`, which has taken as long as the clock was turned meanwhile."""
+    def within(self, seconds: float, function: Callable[[], T]) -> T:
+        """Do `function`, which has taken as long as the clock was turned meanwhile."""
         began = self.now()
-        result = work()
+        result = function()
         if self.now() - began > timedelta(seconds=seconds):
             raise TimeoutError
         return result

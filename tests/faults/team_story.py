@@ -145,7 +145,7 @@ class Team(Deployment):
         return run
 
 
-class Asking(Team):
+class Questions(Team):
     """Somebody asks for something; the agent does much, asks back, and goes on when it can."""
 
     def __init__(
@@ -187,7 +187,7 @@ class Asking(Team):
         assert self.membership(COACH, chat_id).seen_seq == (answered[0] if answered else asked)
 
 
-class Interrupted(Asking):
+class Interrupted(Questions):
     """The answer comes while the agent thinks about how to ask, and has a run of its own."""
 
     def __init__(self, scenes: Scenes, expected: Mapping[str, Sequence[str]]) -> None:
@@ -222,7 +222,7 @@ START = "Pull the numbers"
 
 def asks_here() -> Team:
     """The agent does four things, asks in the chat that woke it, and has the last word there."""
-    return Asking(
+    return Questions(
         {
             "start": [
                 [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN, LEARN],
@@ -240,7 +240,7 @@ def asks_here() -> Team:
 
 def asks_in_one_breath() -> Team:
     """The same in one step, in which the question stands first and is carried out last."""
-    return Asking(
+    return Questions(
         {
             "start": [
                 [
@@ -264,7 +264,7 @@ def asks_in_one_breath() -> Team:
 
 def asks_elsewhere() -> Team:
     """The agent asks in another chat than the one that woke it, and goes on there."""
-    return Asking(
+    return Questions(
         {
             "start": [
                 [GOAL, send("On it"), PLAN, LEARN],
@@ -282,7 +282,7 @@ def asks_elsewhere() -> Team:
 
 def hears_nothing() -> Team:
     """Nobody answers the agent's question, so that it goes on without."""
-    return Asking(
+    return Questions(
         {
             "start": [
                 [send("On it"), send("Figures, please", chat_id="chat_2"), GOAL, PLAN, LEARN],

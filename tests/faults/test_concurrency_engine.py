@@ -131,7 +131,7 @@ def test_first_texts_of_one_phone_at_once_make_one_person_and_one_chat(world: Ri
     world.line(world.coach.id, line)
 
     def text(number: int) -> str:
-        posted = world.app.ingest.receive(
+        posted = world.app.sms_receiver.receive(
             InboundSms(
                 account_sid="AC1",
                 message_sid=f"SM{number}",

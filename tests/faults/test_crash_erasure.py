@@ -46,7 +46,7 @@ class Erasing(World):
         sms = InboundSms(
             account_sid="AC1", message_sid="SM1", sender=NUMBER, recipient=LINE, body=MARK
         )
-        self.app.ingest.receive(sms)
+        self.app.sms_receiver.receive(sms)
         settle(self)
         self.post(f"@Coach and {MARK}, too", ZOE, chat_id=OPEN)  # a run that has not begun
         self.fuse.disarm()

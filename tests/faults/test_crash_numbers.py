@@ -15,7 +15,7 @@ from skein.models.directory.line import Line
 from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import Merge
 from skein.models.workspace.document import DocumentReach, Folder
-from skein.services.chats.post_message import Posted
+from skein.services.chats.post_message import PostedMessage
 from skein.services.directory import number_detach as silence
 from skein.services.workspace.document_edits import Author
 from skein.services.workspace.thread_changes import ended
@@ -75,16 +75,16 @@ class Linking(World):
             texts += [document.text for document in found.values() if document]
         return texts
 
-    def text(self, sid: str) -> Posted:
+    def text(self, sid: str) -> PostedMessage:
         sms = InboundSms(
             account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body="Hi"
         )
-        posted = self.app.ingest.receive(sms)
+        posted = self.app.sms_receiver.receive(sms)
         assert posted is not None
         return posted
 
     def link(self) -> None:
-        self.app.numbers.link(TENANT, ANN.id, PHONE)
+        self.app.phone_links.link(TENANT, ANN.id, PHONE)
 
     def kept(self, who: NamedMember) -> list[Any]:
         partition = owned_partition(TENANT, COACH.id, f"user:{who.id}")
@@ -170,12 +170,12 @@ class TakingAway(World):
         self.texted = len(self.sms.taken)
         self.fuse.disarm()
 
-    def text(self, phone: str, line: str) -> Posted:
+    def text(self, phone: str, line: str) -> PostedMessage:
         sid = f"SM{self.ids.ulid()}"
         sms = InboundSms(
             account_sid="AC1", message_sid=sid, sender=phone, recipient=line, body="Hi"
         )
-        posted = self.app.ingest.receive(sms)
+        posted = self.app.sms_receiver.receive(sms)
         assert posted is not None
         return posted
 

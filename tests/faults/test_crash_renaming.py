@@ -22,7 +22,7 @@ class Persistent(Client):
         return Answer(200, None, {})
 
 
-class Renamed(Deployment):
+class RenamedDocument(Deployment):
     """Ann, whose name becomes known, and an agent, in an open chat and a private one."""
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class Renamed(Deployment):
 
 def undisturbed() -> list[str]:
     """The calls to the outside when all goes well, in order."""
-    world = Renamed()
+    world = RenamedDocument()
     world.play()
     world.check()
     return list(world.fuse.calls)
@@ -56,7 +56,7 @@ def test_renaming_death_gives_rosters_the_new_name(share: Share) -> None:
     calls = undisturbed()
     for strike in share.of(every_death(calls)):
         with named(strike, calls=calls):
-            world = Renamed()
+            world = RenamedDocument()
             world.plan(strike)
             world.play()
             assert world.deaths == 1

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.common.storage import Item
 from skein.models.runs.completion import ModelRequest
 from skein.models.summaries.summary import Summary
@@ -141,7 +141,7 @@ class Lending(Story):
 
     @property
     def staged(self) -> Item | None:
-        return self.table.get(Borrowed.key_of(TENANT, "chat_1", COACH.id))
+        return self.table.get(BorrowedContext.key_of(TENANT, "chat_1", COACH.id))
 
     def check(self) -> None:
         for word, title in LOOKED_AT.items():

@@ -234,7 +234,7 @@ def test_where_there_is_no_message_to_answer_the_run_waits_for_its_context() -> 
     world = direct()
     asked = len(world.model.requests)
     world.fall_sick(Unavailable("down"))
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref, agent_id="agt_a")
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref, agent_id="agt_a")
     world.run_ready()
     assert len(world.model.requests) == asked
     assert world.runs()[-1].status == "running"

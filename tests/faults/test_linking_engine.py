@@ -12,7 +12,7 @@ from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
-from skein.services.chats.post_message import Posted
+from skein.services.chats.post_message import PostedMessage
 from tests.faults.test_concurrency_engine import Rivals, at_once
 from tests.support.builders import TENANT
 
@@ -33,7 +33,7 @@ class Texters(Rivals):
         self.ann = NamedMember(kind="user", id=f"usr_{uuid4().hex}", name="Ann")
         self.app.users.create(TENANT, NewUser(id=self.ann.id, name="Ann"))
 
-    def text(self, sid: object) -> Posted:
+    def text(self, sid: object) -> PostedMessage:
         sms = InboundSms(
             account_sid="AC1",
             message_sid=f"SM{sid}",
@@ -41,15 +41,15 @@ class Texters(Rivals):
             recipient=self.own_line,
             body=f"Text {sid}",
         )
-        posted = self.app.ingest.receive(sms)
+        posted = self.app.sms_receiver.receive(sms)
         assert posted is not None
         return posted
 
     def link(self) -> None:
-        self.app.numbers.link(TENANT, self.ann.id, self.number)
+        self.app.phone_links.link(TENANT, self.ann.id, self.number)
 
     def unlink(self) -> None:
-        self.app.numbers.unlink(TENANT, self.ann.id, self.number)
+        self.app.phone_links.unlink(TENANT, self.ann.id, self.number)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from skein.errors import (
 )
 from skein.models.chats.chat import SmsAddress
 from skein.models.config.overrides import ChatOverrides
-from skein.services.replies.user_notices import PATIENT_PUT_OFFS
+from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
 from tests.faults.texting_story import SmsLine
@@ -211,12 +211,12 @@ def test_apology_comes_with_the_third_deferral_of_the_persons_own_run() -> None:
         world.chat(HUSAM, COACH, chat_id=f"chat_9{n}")
         world.post("Hello", HUSAM, chat_id=f"chat_9{n}")
     say(world, "Hello?")
-    for deferrals in range(1, PATIENT_PUT_OFFS + 2):
+    for deferrals in range(1, DEFERRALS_BEFORE_APOLOGY + 2):
         world.clock.advance(5 if deferrals == 1 else 10 * 2 ** (deferrals - 2))
         world.run_ready()
         assert world.runs()[0].put_offs == deferrals
         world.run_ready()
-        told = deferrals > PATIENT_PUT_OFFS
+        told = deferrals > DEFERRALS_BEFORE_APOLOGY
         assert world.sms.bodies == ([SORRY] if told else [])
 
 
@@ -263,7 +263,7 @@ def test_a_worker_that_was_taken_over_does_not_apologise() -> None:
     world.clock.advance(INVOCATION.total_seconds() + 1)
     assert world.app.leases.claim(job, lease_until=world.clock.now() + INVOCATION) is not None
     with pytest.raises(LostLease):
-        world.app.apologies.late(slow.with_run(put_offs=PATIENT_PUT_OFFS))
+        world.app.apologies.late(slow.with_run(put_offs=DEFERRALS_BEFORE_APOLOGY))
     assert world.texts() == ["Hello?"]
     assert world.membership(COACH).late_since is None
 

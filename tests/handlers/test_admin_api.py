@@ -123,7 +123,7 @@ def test_a_caller_turns_out_to_be_ann_and_her_number_is_taken_away_again(
 ) -> None:
     world.agent()
     world.line()
-    world.app.ingest.receive(
+    world.app.sms_receiver.receive(
         InboundSms(account_sid="AC1", message_sid="SM1", sender=PHONE, recipient=LINE, body="Hi")
     )
     world.drain()

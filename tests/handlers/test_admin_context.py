@@ -52,7 +52,7 @@ def test_the_gateways_own_event_shows_the_context(world: World) -> None:
 
 def test_preview_equals_the_prompt_of_a_run_started_now(world: World, admin: Client) -> None:
     shown = _texts(admin.get(CONTEXT, chat_id="chat_1"))
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref, agent_id="agt_a")
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref, agent_id="agt_a")
     world.drain()
     prompt = world.app.run_views.get(TENANT, world.runs()[-1].id).prompt
     assert prompt is not None

@@ -159,7 +159,7 @@ def texted(world: World, text: str = "Hi") -> Message:
 
 def inbound(world: World, body: str, sid: str) -> Message:
     sms = {"account_sid": "AC1", "message_sid": sid, "sender": PHONE, "recipient": LINE}
-    posted = world.app.ingest.receive(InboundSms.model_validate({**sms, "body": body}))
+    posted = world.app.sms_receiver.receive(InboundSms.model_validate({**sms, "body": body}))
     assert posted is not None
     return posted.message
 

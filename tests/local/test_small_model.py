@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from local.model_server import MODEL_NAME, MOST_WAITING, SLOTS, make_server
-from local.small_model import SILENCE, Continuation, SmallModel
+from local.small_model import NO_REPLY, Continuation, SmallModel
 from skein.adapters.openai_model import OpenAIModel
 from skein.models.runs.completion import ModelMessage, ModelRequest
 from skein.services.memory.extraction import SCHEMA as MEMORY_SCHEMA
@@ -64,7 +64,7 @@ def test_agent_that_speaks_by_tools_sends_its_answer_and_is_then_done() -> None:
 
 def test_run_without_a_message_to_answer_is_silent() -> None:
     messages = [{"role": "assistant", "content": "Bye"}]
-    assert message_of(model().complete({"messages": messages}))["content"] == SILENCE
+    assert message_of(model().complete({"messages": messages}))["content"] == NO_REPLY
     assert not PROMPTS
 
 

@@ -89,8 +89,12 @@ def test_queues_come_with_their_times_and_dead_letters(template: Template) -> No
 
 def test_references_become_what_they_stand_for_here(template: Template) -> None:
     names = {"Jobs": "http://queue", "Jobs.Arn": "arn:jobs"}
-    resolved = template.resolve(dict(template.functions[0].environment), names)
-    assert resolved == {"COMMON": "http://queue", "OWN": "dev-arn:jobs-${literal}", "LIVE": "n-o"}
+    effective_settings = template.resolve(dict(template.functions[0].environment), names)
+    assert effective_settings == {
+        "COMMON": "http://queue",
+        "OWN": "dev-arn:jobs-${literal}",
+        "LIVE": "n-o",
+    }
 
 
 def test_a_reference_to_nothing_here_is_an_error(template: Template) -> None:

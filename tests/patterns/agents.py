@@ -181,25 +181,25 @@ def _link_free(meter: Meter) -> None:
     world = on_a_line(known=False)
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
     with meter(world):
-        world.app.numbers.link(TENANT, HUSAM.id, PHONE)
+        world.app.phone_links.link(TENANT, HUSAM.id, PHONE)
 
 
 @patterns.named("link a number whose caller turns out to be known")
 def _link_caller(meter: Meter) -> None:
     world = on_a_line(known=False)
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
-    world.app.ingest.receive(text_message())
+    world.app.sms_receiver.receive(text_message())
     with meter(world):
-        world.app.numbers.link(TENANT, HUSAM.id, PHONE)
+        world.app.phone_links.link(TENANT, HUSAM.id, PHONE)
 
 
 @patterns.named("take a number away")
 def _unlink(meter: Meter) -> None:
     world = on_a_line(known=False)
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name, phones=(PHONE,)))
-    world.app.ingest.receive(text_message())
+    world.app.sms_receiver.receive(text_message())
     with meter(world):
-        world.app.numbers.unlink(TENANT, HUSAM.id, PHONE)
+        world.app.phone_links.unlink(TENANT, HUSAM.id, PHONE)
 
 
 @patterns.named("make a document")

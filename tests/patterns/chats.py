@@ -29,7 +29,7 @@ def on_a_line(*, known: bool) -> World:
     world.agent()
     world.line()
     if known:
-        world.app.ingest.receive(text_message(sid="SM0"))
+        world.app.sms_receiver.receive(text_message(sid="SM0"))
         world.drain()
     return world
 
@@ -75,14 +75,14 @@ def _post_to_a_phone(meter: Meter) -> None:
 def _known_phone(meter: Meter) -> None:
     world = on_a_line(known=True)
     with meter(world):
-        world.app.ingest.receive(text_message())
+        world.app.sms_receiver.receive(text_message())
 
 
 @patterns.named("take in a first text")
 def _first_contact(meter: Meter) -> None:
     world = on_a_line(known=False)
     with meter(world):
-        world.app.ingest.receive(text_message())
+        world.app.sms_receiver.receive(text_message())
 
 
 @patterns.named("take in a message of the app")
@@ -92,7 +92,7 @@ def _take_in_from_the_app(meter: Meter) -> None:
         tenant=TENANT, chat_id="chat_1", sender=HUSAM.ref, text="Hi", client_id="1"
     )
     with meter(world):
-        world.app.posting.post(message)
+        world.app.app_messages.post(message)
 
 
 @patterns.named("let a person's message in")
@@ -116,16 +116,16 @@ def _over_the_limit(meter: Meter) -> None:
     world = on_a_line(known=True)
     _use_up(world)
     with meter(world):
-        world.app.ingest.receive(text_message())
+        world.app.sms_receiver.receive(text_message())
 
 
 @patterns.named("take in another text over a limit")
 def _detach(meter: Meter) -> None:
     world = on_a_line(known=True)
     _use_up(world)
-    world.app.ingest.receive(text_message(sid="SM2"))
+    world.app.sms_receiver.receive(text_message(sid="SM2"))
     with meter(world):
-        world.app.ingest.receive(text_message())
+        world.app.sms_receiver.receive(text_message())
 
 
 def _use_up(world: World) -> None:
@@ -141,7 +141,7 @@ def _use_up(world: World) -> None:
 def _respond_now(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+        world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
 
 
 @patterns.named("take in a service's webhook")

@@ -1,6 +1,6 @@
 """Runs, their waits, and what repairs them."""
 
-from skein.agent.reading.fallback import read_alone
+from skein.agent.reading.fallback import read_degraded
 from skein.agent.reading.prefetch import prefetch_keys
 from skein.models.chats.chat import SmsAddress
 from skein.models.common.audience import OPEN
@@ -8,11 +8,11 @@ from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.config.overrides import TenantOverrides
 from skein.models.runs.completion import TokenUsage
-from skein.models.runs.run import Held
+from skein.models.runs.run import HeldContent
 from skein.models.runs.step import Step, ToolResult
 from skein.models.runs.trigger import Trigger
 from skein.services.chats.post_message import NewMessage
-from skein.services.replies.user_notices import PATIENT_PUT_OFFS
+from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY
 from skein.services.runs.activations import recording
 from skein.services.runs.background_runs import agent_run
 from skein.services.runs.claim import Claim
@@ -40,9 +40,9 @@ def step(claim: Claim, text: str = "Hello!", n: int = 1) -> Step:
 
 
 def ask(world: World, claim: Claim, chat_id: str = "chat_1") -> None:
-    held = Held(chat_id=claim.run.chat_id, readers=OPEN, audience=OPEN)
+    held = HeldContent(chat_id=claim.run.chat_id, readers=OPEN, audience=OPEN)
     new = question(claim, chat_id)
-    asked = world.app.tool_services.asking.ask(
+    asked = world.app.tool_services.questions.ask(
         claim.with_run(held=held), new, audience=OPEN, sent=()
     )
     assert asked.waiting
@@ -129,7 +129,7 @@ def _read_alone(meter: Meter) -> None:
     claim = claimed(world)
     now, settings = world.clock.now(), world.settings
     with meter(world):
-        read_alone(world.table, claim.run, claim.chat, claim.member, now=now, settings=settings)
+        read_degraded(world.table, claim.run, claim.chat, claim.member, now=now, settings=settings)
 
 
 @patterns.named("record an answer")
@@ -180,7 +180,7 @@ def _end_chain(meter: Meter) -> None:
     world.agent()
     world.agent("agt_b", "Analyst")
     world.chat(HUSAM, COACH, ANALYST)
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     claim = world.app.leases.claim(job_of(world), lease_until=NOON + INVOCATION)
     assert claim is not None
     with meter(world):
@@ -228,7 +228,7 @@ def _apologise(meter: Meter) -> None:
     claim = world.app.leases.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
     assert claim is not None
     with meter(world):
-        world.app.apologies.late(claim.with_run(put_offs=PATIENT_PUT_OFFS))
+        world.app.apologies.late(claim.with_run(put_offs=DEFERRALS_BEFORE_APOLOGY))
     assert world.texts()[-1] == world.settings.apology_text
 
 

@@ -30,7 +30,7 @@ from skein.models.outbox.jobs import (
 )
 from skein.models.runs.run import Run
 from skein.services.chat_state.closed_memberships import read_membership
-from skein.services.chats.post_message import NewMessage, Posted
+from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.settings import Settings
 from tests.fakes.sms import MemorySms, MemoryVerifier
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
@@ -139,7 +139,7 @@ class World:
 
     def post(
         self, text: str, sender: MemberRef, *, client_id: str | None = None, **fields: Any
-    ) -> Posted:
+    ) -> PostedMessage:
         return self.app.chats.post_message(
             NewMessage(
                 tenant=TENANT,

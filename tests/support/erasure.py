@@ -88,7 +88,7 @@ def world_of(*script: Any) -> World:
 def text(world: World, body: str, sid: str = "SM1") -> str:
     """Zoë texts; returns the chat."""
     sms = InboundSms(account_sid="AC1", message_sid=sid, sender=NUMBER, recipient=LINE, body=body)
-    posted = world.app.ingest.receive(sms)
+    posted = world.app.sms_receiver.receive(sms)
     assert posted is not None
     return posted.message.chat_id
 

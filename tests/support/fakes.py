@@ -154,9 +154,9 @@ class MeanwhileTable(MemoryTable):
         super().transact(writes)
 
 
-def in_turn(work: Callable[[A], B], over: Sequence[A]) -> list[B]:
+def in_turn(function: Callable[[A], B], over: Sequence[A]) -> list[B]:
     """An `ParallelMap` of one thread, which is quicker where no call takes any time."""
-    return [work(one) for one in over]
+    return [function(one) for one in over]
 
 
 class Killed(BaseException):

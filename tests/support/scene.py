@@ -6,7 +6,7 @@ from typing import Any
 
 from skein.agent.reading.reading import Reading
 from skein.agent.tools import enabled
-from skein.models.chats.borrowed import Borrowed, BorrowedMessage
+from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import OPEN, Audience, Origin
 from skein.models.common.base import MemberRef
@@ -167,7 +167,7 @@ class Scene:
             BorrowedMessage(author=message.sender.name, text=message.text)
             for message in self.world.messages(ONE_TO_ONE)
         ]
-        borrowed = Borrowed(
+        borrowed = BorrowedContext(
             tenant=TENANT,
             chat_id=ALPHA,
             agent_id=ANALYST.id,

@@ -21,7 +21,7 @@ from skein.bootstrap.tick import build_tick
 from skein.bootstrap.upkeep_worker import build_upkeep
 from skein.services.chats.post_message import Chats
 from skein.services.delivery.sender import SmsSender
-from skein.services.inbound.sms import Ingest
+from skein.services.inbound.sms import SmsReceiver
 from skein.services.memory.consolidation_worker import Consolidator
 from skein.services.memory.finder import MemoryFinder
 from skein.services.memory.reflection_worker import Reflection
@@ -121,7 +121,7 @@ class AllServices(App, ApiServices):
         return self.get(build_eraser)
 
     @property
-    def ingest(self) -> Ingest:
+    def sms_receiver(self) -> SmsReceiver:
         return self.get(build_ingest)
 
     @property

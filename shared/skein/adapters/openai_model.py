@@ -149,14 +149,14 @@ class OpenAIModel:
             )
         )
 
-    def _call(self, connection: _Connection, work: Callable[[OpenAI], T], seconds: float) -> T:
+    def _call(self, connection: _Connection, function: Callable[[OpenAI], T], seconds: float) -> T:
         """Call the SDK with a time-out, and map its errors."""
         import openai
 
         attempt_seconds = max((seconds - PAUSE_SECONDS) / (SDK_RETRIES + 1), 1.0)
         client = connection.client.with_options(timeout=attempt_seconds)
         try:
-            return done_within(seconds, lambda: work(client))
+            return done_within(seconds, lambda: function(client))
         except TimeoutError as error:  # the SDK's time-out is per phase, not for the whole call
             raise Unavailable("the model's answer took too long") from error
         except openai.APIError as error:

@@ -15,17 +15,17 @@ from skein.ports import Clock
 T = TypeVar("T")
 
 
-def done_within(seconds: float, work: Callable[[], T]) -> T:
-    """Run `work` with a time-out in real seconds; see `skein.ports.Clock`.
+def done_within(seconds: float, function: Callable[[], T]) -> T:
+    """Run `function` with a time-out in real seconds; see `skein.ports.Clock`.
 
-    `work` runs in its own daemon thread, which does not keep the process alive. The thread has the
-    caller's context variables, so its log lines have the correlation id.
+    `function` runs in its own daemon thread, which does not keep the process alive. The thread has
+    the caller's context variables, so its log lines have the correlation id.
     """
     context, done = copy_context(), Future[T]()
 
     def do() -> None:
         try:
-            done.set_result(context.run(work))
+            done.set_result(context.run(function))
         except BaseException as error:
             done.set_exception(error)
 
@@ -44,9 +44,9 @@ class SystemClock:
         """See `skein.ports.Clock`."""
         time.sleep(seconds)
 
-    def within(self, seconds: float, work: Callable[[], T]) -> T:
+    def within(self, seconds: float, function: Callable[[], T]) -> T:
         """See `skein.ports.Clock`."""
-        return done_within(seconds, work)
+        return done_within(seconds, function)
 
 
 class UlidIds:

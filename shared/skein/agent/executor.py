@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Actor:
+class ToolExecutor:
     """Executor of the tool calls of an agent."""
 
     tool_services: ToolServices
@@ -72,7 +72,7 @@ class Actor:
                 result = self._carry_out_one(activation, step, position, reading, may_wait=may_wait)
                 results[position] = _cut(result, bytes_left)
 
-        asked = _Asked.of(step, reading)
+        asked = _CallPositions.of(step, reading)
         looking_at = (activation.run.active_chat_id, activation.enter_chat_failed)
         for position in asked.first:
             if position == asked.waits:
@@ -125,7 +125,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _CallPositions:
     """The positions of a step's calls.
 
     Attributes:
@@ -140,7 +140,7 @@ class _Asked:
     ends: int | None
 
     @classmethod
-    def of(cls, step: Step, reading: Reading) -> "_Asked":
+    def of(cls, step: Step, reading: Reading) -> "_CallPositions":
         enabled = reading.agent.enabled_tools
         calls = [call if call.name in enabled else None for call in step.tool_calls[:MAX_CALLS]]
         ends = next((n for n, call in enumerate(calls) if _ends(call)), None)

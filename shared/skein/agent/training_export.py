@@ -25,7 +25,7 @@ Message = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
+class TrainingExport:
     """Exporter of threads in the chat-messages format of fine-tuning APIs.
 
     A run may work in several chats, so an export consists of activations. It includes an

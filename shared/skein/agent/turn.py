@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from skein.agent.executor import Actor
+from skein.agent.executor import ToolExecutor
 from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.reading.held_content import held_by
 from skein.agent.reading.loader import ContextLoader
@@ -44,7 +44,7 @@ from skein.masking import in_our_words
 from skein.models.chats.chat import Chat
 from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
-from skein.models.runs.run import MAX_STEPS, Run, RunStatus, Shown
+from skein.models.runs.run import MAX_STEPS, Run, RunStatus, ShownHistory
 from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
@@ -86,7 +86,7 @@ class Turns:
     concurrency_limit: ConcurrencyLimit
     context_loader: ContextLoader
     prompt_builder: PromptBuilder
-    actor: Actor
+    tool_executor: ToolExecutor
     answers: Answers
     final_messages: FinalMessages
     apologies: Apologies
@@ -271,7 +271,7 @@ class Turns:
         return not activation.ended
 
     def _answer_reset(
-        self, activation: Activation, steps: Sequence[Step], reading: Reading, shown: Shown
+        self, activation: Activation, steps: Sequence[Step], reading: Reading, shown: ShownHistory
     ) -> None:
         """Answer a reset with the fixed answer, and end the run."""
         if steps:
@@ -330,7 +330,7 @@ class Turns:
     def _act(self, activation: Activation, step: Step, reading: Reading) -> Step:
         """Carry out the tool calls of a step, and record their results."""
         activation.sent.clear()
-        results = self.actor.carry_out(activation, step, reading)
+        results = self.tool_executor.carry_out(activation, step, reading)
         if activation.over or activation.run.activation != step.activation:
             return step
         activation.claim = self.activations.keep_results(

@@ -21,7 +21,7 @@ from skein.models.chats.chat import MAX_TEXT
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.models.runs.recordable import MAX_ANSWER_BYTES, recordable_calls, recordable_text
-from skein.models.runs.run import Run, Shown
+from skein.models.runs.run import Run, ShownHistory
 from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
@@ -132,7 +132,7 @@ class Answers:
         return recording(
             activation.claim,
             step.model_copy(update={"prompt": prompt.packed(step.prompt_bytes_left)}),
-            shown=Shown(chat_id=chat.id, seq=reading.history.shown_seq) if chat else None,
+            shown=ShownHistory(chat_id=chat.id, seq=reading.history.shown_seq) if chat else None,
             held=held_by(reading, activation.run),
             borrowed=borrowed.shown if borrowed is not None else None,
             marks=prompt.marks,
@@ -146,14 +146,14 @@ class Answers:
 NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_model",))
 
 
-def reset_to_answer(run: Run, reading: Reading) -> Shown | None:
+def reset_to_answer(run: Run, reading: Reading) -> ShownHistory | None:
     """Return the chat and seq of the reset that a run answers, if any."""
     if reading.chat is None or reading.chat.id != run.chat_id:
         return None
     seq = current_seq(run, reading.chat)
     if seq is None or not any(one.seq == seq and one.resets for one in reading.history.messages):
         return None
-    return Shown(chat_id=reading.chat.id, seq=seq)
+    return ShownHistory(chat_id=reading.chat.id, seq=seq)
 
 
 def fixed_step(run: Run, now: datetime) -> Step:

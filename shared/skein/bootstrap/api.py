@@ -14,11 +14,11 @@ from skein.bootstrap.lazy import lazy
 
 if TYPE_CHECKING:
     from skein.agent.preview import Preview
-    from skein.agent.training_export import Training
+    from skein.agent.training_export import TrainingExport
     from skein.bootstrap.ports import Ports
-    from skein.services.account_linking.phone_links import Numbers
+    from skein.services.account_linking.phone_links import PhoneLinks
     from skein.services.chats.administration import ChatAdministration
-    from skein.services.chats.app_messages import Posting
+    from skein.services.chats.app_messages import AppMessages
     from skein.services.chats.message_reasons import ReasonViews
     from skein.services.chats.views import ChatViews
     from skein.services.config.tenant_settings import TenantSettingsService
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from skein.services.privacy.export import Exports
     from skein.services.quotas.rate_limits import RateLimiter
     from skein.services.quotas.usage import UsageCounters
-    from skein.services.runs.manual_trigger import Respond
+    from skein.services.runs.manual_trigger import ManualTrigger
     from skein.services.runs.queries import RunViews
     from skein.services.workspace.documents import Documents
     from skein.services.workspace.pinning import Pins
@@ -173,11 +173,13 @@ class ApiServices:
         return Memories(table=self.ports.table, clock=self.ports.clock, ids=self.ports.ids)
 
     @lazy
-    def numbers(self) -> Numbers:
+    def phone_links(self) -> PhoneLinks:
         """The service that links phone numbers to users."""
-        from skein.services.account_linking.phone_links import Numbers
+        from skein.services.account_linking.phone_links import PhoneLinks
 
-        return Numbers(table=self.ports.table, clock=self.ports.clock, settings=self.ports.settings)
+        return PhoneLinks(
+            table=self.ports.table, clock=self.ports.clock, settings=self.ports.settings
+        )
 
     @lazy
     def pins(self) -> Pins:
@@ -194,9 +196,9 @@ class ApiServices:
         return Plans(table=self.ports.table, clock=self.ports.clock, settings=self.ports.settings)
 
     @lazy
-    def posting(self) -> Posting:
+    def app_messages(self) -> AppMessages:
         """The service for messages that people post in the app."""
-        from skein.services.chats.app_messages import Posting
+        from skein.services.chats.app_messages import AppMessages
         from skein.services.chats.post_message import Chats
 
         chats = Chats(
@@ -206,7 +208,7 @@ class ApiServices:
             dispatch=self.dispatch,
             settings=self.ports.settings,
         )
-        return Posting(table=self.ports.table, chats=chats, rate_limiter=self.rate_limiter)
+        return AppMessages(table=self.ports.table, chats=chats, rate_limiter=self.rate_limiter)
 
     @lazy
     def preview(self) -> Preview:
@@ -230,11 +232,11 @@ class ApiServices:
         return ReflectionViews(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
-    def respond(self) -> Respond:
+    def manual_trigger(self) -> ManualTrigger:
         """The service that starts runs on a person's request."""
-        from skein.services.runs.manual_trigger import Respond
+        from skein.services.runs.manual_trigger import ManualTrigger
 
-        return Respond(
+        return ManualTrigger(
             table=self.ports.table,
             clock=self.ports.clock,
             ids=self.ports.ids,
@@ -298,11 +300,11 @@ class ApiServices:
         )
 
     @lazy
-    def training(self) -> Training:
+    def training_export(self) -> TrainingExport:
         """The export of completed threads as training units."""
-        from skein.agent.training_export import Training
+        from skein.agent.training_export import TrainingExport
 
-        return Training(threads=self.threads, run_views=self.run_views)
+        return TrainingExport(threads=self.threads, run_views=self.run_views)
 
     @lazy
     def usage(self) -> UsageCounters:

@@ -1,6 +1,6 @@
 """Composition of the run worker: runs, prompts and tools."""
 
-from skein.agent.executor import Actor
+from skein.agent.executor import ToolExecutor
 from skein.agent.tools.context import ToolServices
 from skein.agent.turn import Turns
 from skein.agent.turn_steps import Answers
@@ -17,7 +17,7 @@ from skein.services.planning.plans import Plans
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.quotas.token_budget import TokenBudgets
 from skein.services.quotas.usage import UsageCounters
-from skein.services.replies.ask_and_wait import Asking
+from skein.services.replies.ask_and_wait import Questions
 from skein.services.replies.final_message import FinalMessages
 from skein.services.replies.user_notices import Apologies, Notices
 from skein.services.runs.activations import Activations
@@ -77,7 +77,7 @@ class RunWorker:
             clock=clock,
             chats=self.chats,
             own_chats=OwnChats(table=table),
-            asking=Asking(
+            questions=Questions(
                 table=table,
                 clock=clock,
                 chats=self.chats,
@@ -104,7 +104,7 @@ class RunWorker:
             concurrency_limit=ConcurrencyLimit(table=table, clock=clock),
             context_loader=self.prompting.context_loader,
             prompt_builder=self.prompting.prompt_builder,
-            actor=Actor(self.tool_services),
+            tool_executor=ToolExecutor(self.tool_services),
             answers=Answers(model=ports.model, clock=clock, metrics=metrics, settings=settings),
             final_messages=FinalMessages(chats=self.chats, completion=self.completion),
             apologies=self.apologies,

@@ -1,7 +1,7 @@
 """Composition of the tick."""
 
 from skein.bootstrap.ports import Ports
-from skein.services.account_linking.phone_links import Numbers
+from skein.services.account_linking.phone_links import PhoneLinks
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import DueScanner
 from skein.services.outbox.tick import Tick
@@ -24,6 +24,6 @@ def build_tick(ports: Ports) -> Tick:
         metrics=metrics,
         firing={
             "plan": Firing(table=table, metrics=metrics, settings=settings).fire,
-            "merge": Numbers(table=table, clock=clock, settings=settings).carry_on,
+            "merge": PhoneLinks(table=table, clock=clock, settings=settings).carry_on,
         },
     )

@@ -9,7 +9,7 @@ import pytest
 
 from skein.errors import Conflict, NotFound
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.chats.borrowed import Borrowed, BorrowedMessage
+from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Membership, SmsAddress
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef, NamedMember
@@ -26,7 +26,7 @@ from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.summaries.summary import PinnedSummary, Summary
 from skein.models.workspace.document import DocumentReach, Folder
-from skein.services.chats.post_message import Posted
+from skein.services.chats.post_message import PostedMessage
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
 from tests.support.agents import rival, settle
@@ -52,23 +52,25 @@ def called(**fields: Any) -> World:
     return world
 
 
-def text(world: World, body: str = "Hi", *, phone: str = PHONE, line: str = LINE) -> Posted:
+def text(world: World, body: str = "Hi", *, phone: str = PHONE, line: str = LINE) -> PostedMessage:
     return again(world, body, f"SM{world.ids.ulid()}", phone=phone, line=line)
 
 
-def again(world: World, body: str, sid: str, *, phone: str = PHONE, line: str = LINE) -> Posted:
+def again(
+    world: World, body: str, sid: str, *, phone: str = PHONE, line: str = LINE
+) -> PostedMessage:
     sms = InboundSms(account_sid=ACCOUNT, message_sid=sid, sender=phone, recipient=line, body=body)
-    posted = world.app.ingest.receive(sms)
+    posted = world.app.sms_receiver.receive(sms)
     assert posted is not None
     return posted
 
 
 def link(world: World, phone: str = PHONE, who: NamedMember = ANN) -> User:
-    return world.app.numbers.link(TENANT, who.id, phone)
+    return world.app.phone_links.link(TENANT, who.id, phone)
 
 
 def unlink(world: World, phone: str = PHONE) -> User:
-    return world.app.numbers.unlink(TENANT, ANN.id, phone)
+    return world.app.phone_links.unlink(TENANT, ANN.id, phone)
 
 
 def owner(world: World, phone: str = PHONE) -> str | None:
@@ -156,7 +158,7 @@ def test_link_phone_merges_two_callers_into_one_user() -> None:
     first, second = text(world, phone=PHONE).message, text(world, phone=SECOND).message
     answered(world)
     link(world, PHONE, second.sender)
-    world.app.numbers.unlink(TENANT, second.sender.id, SECOND)
+    world.app.phone_links.unlink(TENANT, second.sender.id, SECOND)
     user = link(world)
     assert user.former_ids == (first.sender.id, second.sender.id)
     chat = world.stored_chat(first.chat_id)
@@ -265,9 +267,9 @@ def test_a_person_has_twenty_numbers_at_most() -> None:
 def test_link_phone_of_unknown_user_is_not_found(tenant: str, user_id: str) -> None:
     world = called()
     with pytest.raises(NotFound):
-        world.app.numbers.link(tenant, user_id, PHONE)
+        world.app.phone_links.link(tenant, user_id, PHONE)
     with pytest.raises(NotFound):
-        world.app.numbers.unlink(tenant, user_id, PHONE)
+        world.app.phone_links.unlink(tenant, user_id, PHONE)
 
 
 # ---------------------------------------------------------------------- what goes along
@@ -357,7 +359,7 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
     audience = Audience(open=False, people=(caller.id,))
     summary = Summary(text="She runs.", from_seq=1, seq=2, audience=audience, at=NOON)
     pinned = PinnedSummary(text="She ran.", seq=1, start=2, from_seq=1, audience=audience)
-    borrowed = Borrowed(
+    borrowed = BorrowedContext(
         tenant=TENANT,
         chat_id=chat_id,
         agent_id=COACH.id,
@@ -864,12 +866,12 @@ def test_texts_and_links_all_at_once_lose_and_double_nothing() -> None:
     chat_id = text(world, "0").message.chat_id
     answered(world)
 
-    def act(n: int) -> Posted | User:
+    def act(n: int) -> PostedMessage | User:
         return link(world) if n == 4 else again(world, str(n), f"SM_n{n // 2}")
 
     with ThreadPoolExecutor(8) as pool:
         done = list(pool.map(act, range(1, 16)))
-    posted = [each for each in done if isinstance(each, Posted)]
+    posted = [each for each in done if isinstance(each, PostedMessage)]
     assert {each.message.chat_id for each in posted} == {chat_id}
     assert len({each.message.id for each in posted}) == 8
     answered(world)

@@ -30,7 +30,7 @@ def a_good_table() -> tuple[list[Item], StoredState]:
     for sid, body in (("SM-1", "one"), ("SM-2", "two"), ("SM-3", "three")):
         if sid == "SM-3":
             world.drain()
-        posted = world.app.ingest.receive(
+        posted = world.app.sms_receiver.receive(
             InboundSms(account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body=body)
         )
         assert posted is not None

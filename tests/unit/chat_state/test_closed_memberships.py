@@ -252,7 +252,7 @@ def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left
         sms = InboundSms(
             account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body="Hi"
         )
-        posted = world.app.ingest.receive(sms)
+        posted = world.app.sms_receiver.receive(sms)
         assert posted is not None
         return posted.message.sender
 
@@ -267,7 +267,7 @@ def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left
         chat = world.stored_chat("chat_2")
         roster = [m.model_dump(mode="json") for m in chat.roster if m.ref != AHMAD.ref]
         world.table.write(Update(chat.key, set={"roster": roster}))
-    world.app.numbers.link(TENANT, AHMAD.id, PHONE)
+    world.app.phone_links.link(TENANT, AHMAD.id, PHONE)
     membership = world.membership(AHMAD, "chat_2")
     assert (membership.active, membership.formerly) == (True, (caller.id,))
     assert not world.membership(caller, "chat_2").active

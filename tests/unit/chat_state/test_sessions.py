@@ -158,7 +158,7 @@ def test_a_text_brings_along_what_is_said_of_settings_too() -> None:
 
 def _text(world: World, body: str, sid: str) -> str:
     sms = {"account_sid": "AC1", "message_sid": sid, "sender": PHONE, "recipient": LINE}
-    posted = world.app.ingest.receive(InboundSms.model_validate(sms | {"body": body}))
+    posted = world.app.sms_receiver.receive(InboundSms.model_validate(sms | {"body": body}))
     assert posted is not None
     return posted.message.chat_id
 

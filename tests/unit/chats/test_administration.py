@@ -56,7 +56,11 @@ def test_defaults_follow_the_kind(kind: str, visibility: str, consolidate: bool)
     world = World()
     world.agent()
     chat = create(world, group(asked("agent", "agt_a"), kind=kind))
-    assert (chat.visibility, chat.consolidate, chat.respond) == (visibility, consolidate, "every")
+    assert (chat.visibility, chat.consolidate, chat.respond) == (
+        visibility,
+        consolidate,
+        "every",
+    )
 
 
 def test_given_options_of_a_chat_override_the_defaults() -> None:

@@ -151,7 +151,7 @@ def test_coming_back_opens_the_old_place_afresh() -> None:
 def test_the_wish_for_all_to_respond_survives_the_first_one_leaving() -> None:
     world = World()
     world.chat(HUSAM, COACH, bot("agt_b", "Designer"), bot("agt_c", "Analyst"), respond="manual")
-    first = world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    first = world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
 
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
 

@@ -10,7 +10,7 @@ from skein.models.api.base import MemberRequest, NewChat
 from skein.models.chats.chat import Chat
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_id
-from skein.services.chats.administration import Opened
+from skein.services.chats.administration import OpenedChat
 from tests.support.agents import rival
 from tests.support.api_client import Client
 from tests.support.builders import TENANT, World, bot, person
@@ -34,7 +34,7 @@ def world() -> World:
     return world
 
 
-def create(world: World, by: NamedMember = HUSAM, **changes: Any) -> Opened:
+def create(world: World, by: NamedMember = HUSAM, **changes: Any) -> OpenedChat:
     return world.app.chat_admin.create(TENANT, by, NewChat.model_validate(BODY | changes))
 
 
@@ -80,7 +80,7 @@ def test_open_chat_again_after_leaving_reveals_nothing(world: World) -> None:
 
 def test_concurrent_open_returns_the_chat_that_was_stored_first(world: World) -> None:
     table = rival(world)
-    others: list[Opened] = []
+    others: list[OpenedChat] = []
     table.before = ("META", lambda: others.append(create(world)))
     mine = create(world)
     assert [mine.created, others[0].created] == [False, True]

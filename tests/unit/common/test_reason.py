@@ -6,7 +6,7 @@ import pytest
 
 from skein.models.chats.chat import Message
 from skein.models.common.base import NamedMember
-from skein.models.common.reason import MAX_REASONS, Reason, ReasonAt, with_reason
+from skein.models.common.reason import MAX_REASONS, Reason, RecordedReason, with_reason
 from skein.models.delivery.delivery import Delivery
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
@@ -43,7 +43,7 @@ def test_with_reason_when_recorded_before_keeps_the_latest_time_once() -> None:
 
 
 def test_with_reason_when_full_drops_the_oldest() -> None:
-    kept: tuple[ReasonAt, ...] = ()
+    kept: tuple[RecordedReason, ...] = ()
     reasons = [*Reason][: MAX_REASONS + 1]
     for reason in reasons:
         kept = with_reason(kept, reason, NOON)

@@ -21,7 +21,7 @@ from skein.models.config.overrides import (
 )
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
-from skein.services.config.resolution import read_overrides, resolved
+from skein.services.config.resolution import effective_settings, read_overrides
 from skein.services.config.tenant_settings import TenantSettingsService
 from skein.settings import BadSettings, Settings
 from tests.fakes.system import FixedClock
@@ -53,7 +53,7 @@ def _line(**said: Any) -> Line:
 def test_the_agents_word_goes_before_the_lines_the_tenants_and_the_environments(
     agent: int | None, line: int | None, tenant: int | None
 ) -> None:
-    found = resolved(
+    found = effective_settings(
         _agent(conversation_gap_minutes=agent),
         _line(conversation_gap_minutes=line),
         TenantOverrides(conversation_gap_minutes=tenant),
@@ -65,7 +65,7 @@ def test_the_agents_word_goes_before_the_lines_the_tenants_and_the_environments(
 
 
 def test_what_is_said_may_be_no_or_nothing_and_still_counts() -> None:
-    found = resolved(
+    found = effective_settings(
         _agent(auto_summary=False, context_reset_phrases=(), reply_debounce_seconds=0),
         _line(auto_summary=True, context_reset_phrases=("anew",), reply_debounce_seconds=5),
         None,
@@ -78,7 +78,7 @@ def test_what_is_said_may_be_no_or_nothing_and_still_counts() -> None:
 
 
 def test_each_setting_is_decided_by_itself() -> None:
-    found = resolved(
+    found = effective_settings(
         _agent(max_context_tokens=500),
         _line(apology=False),
         TenantOverrides(tokenizer_model="gpt-4"),
@@ -93,7 +93,10 @@ def test_a_chat_on_a_line_has_the_seeds_defaults_and_others_keep_theirs() -> Non
     on_line = world.chat(chat_id="chat_1", kind="direct", visibility="private", line=LINE)
     direct = world.chat(chat_id="chat_2", kind="direct", visibility="private")
     group = world.chat(chat_id="chat_3")
-    found = [resolved(None, None, None, Settings(), chat=chat) for chat in (on_line, direct, group)]
+    found = [
+        effective_settings(None, None, None, Settings(), chat=chat)
+        for chat in (on_line, direct, group)
+    ]
     assert [one.message_history_limit for one in found] == [5, 20, 50]
     assert [one.max_context_tokens for one in found] == [1_000, 12_000, 12_000]
     for one in found:

@@ -123,7 +123,7 @@ def test_texts_go_with_their_deliveries() -> None:
     sms = InboundSms(
         account_sid="AC1", message_sid="SM1", sender=PHONE, recipient=LINE, body="Hello"
     )
-    posted = world.app.ingest.receive(sms)
+    posted = world.app.sms_receiver.receive(sms)
     assert posted is not None
     world.clock.advance(5)
     settle(world)

@@ -171,7 +171,7 @@ def test_reading_without_context_holds_no_memory() -> None:
     world.post("What should I do?", HUSAM)
     [run] = world.runs()
     reading = world.app.context_loader.fresh(run, world.stored_chat(), world.membership(COACH))
-    assert reading.mark == "context_off"
+    assert reading.prompt_mark == "context_off"
     assert reading.items == AgentItems()
     assert reading.other_chats == OtherChats()
 
@@ -209,7 +209,7 @@ def test_in_groups_context_is_always_there() -> None:
 def test_who_was_asked_to_respond_by_hand_answers_the_newest_words() -> None:
     world = direct(context_enabled=False)
     talk(world, "My back hurts", "Since Monday")
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
     said = [content for role, content in words(world) if role == "user"]
     assert said[0] == "[Husam (human)] Since Monday"

@@ -183,7 +183,7 @@ def test_stop_between_two_parts_keeps_the_second_back() -> None:
 
 
 def unlinked(world: World) -> None:
-    world.app.numbers.unlink(TENANT, person().id, PHONE)
+    world.app.phone_links.unlink(TENANT, person().id, PHONE)
 
 
 def patched(world: World) -> None:
@@ -237,7 +237,7 @@ def test_deliver_parts_while_caller_is_linked_to_person_sends_the_rest_once() ->
     def linked(_: World) -> None:
         key = User.key_of(TENANT, person().id)
         world.table.write(Update(key, set={"by_phone": True}))
-        world.app.numbers.link(TENANT, ann.id, PHONE)
+        world.app.phone_links.link(TENANT, ann.id, PHONE)
 
     delivery = between_two_parts(world, linked)
     world.drain()

@@ -13,7 +13,7 @@ from skein.models.delivery.sms import InboundSms
 from skein.models.directory.line import Line
 from skein.models.directory.phone import PhoneChat, PhoneOwner
 from skein.models.directory.user import User
-from skein.services.chats.post_message import Posted
+from skein.services.chats.post_message import PostedMessage
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, statuses
 
 ACCOUNT = "AC00000000000000000000000000000001"
@@ -31,13 +31,13 @@ def text(body: str = "hi", *, sid: str = "SM1", **fields: Any) -> InboundSms:
     return InboundSms.model_validate(given | {"body": body} | fields)
 
 
-def receive(in_: World, body: str = "hi", *, sid: str = "SM1", **fields: Any) -> Posted:
-    posted = in_.app.ingest.receive(text(body, sid=sid, **fields))
+def receive(in_: World, body: str = "hi", *, sid: str = "SM1", **fields: Any) -> PostedMessage:
+    posted = in_.app.sms_receiver.receive(text(body, sid=sid, **fields))
     assert posted is not None
     return posted
 
 
-def membership_of(in_: World, posted: Posted) -> Membership:
+def membership_of(in_: World, posted: PostedMessage) -> Membership:
     return in_.membership(posted.message.sender.ref, posted.message.chat_id)
 
 
@@ -162,7 +162,7 @@ def test_concurrent_open_finds_the_chat_of_the_first_sms(
         receive(here)
         here.agent("agt_b", "Tutor")
         here.line(agent_id="agt_b")
-    transact, quicker = here.table.transact, list[Posted]()
+    transact, quicker = here.table.transact, list[PostedMessage]()
 
     def overtaken(writes: Sequence[Write]) -> None:
         monkeypatch.setattr(here.table, "transact", transact)
@@ -199,7 +199,7 @@ def test_a_repeat_after_the_chat_was_discarded_is_still_the_same_message() -> No
     before = receive(here, sid="SM1")
     here.app.chat_admin.discard(TENANT, before.message.chat_id, before.message.sender.ref)
     again = receive(here, sid="SM1")
-    assert again == Posted(before.message, created=False)
+    assert again == PostedMessage(before.message, created=False)
 
 
 def test_a_number_that_came_to_be_somebody_elses_gets_a_chat_of_its_own() -> None:
@@ -253,7 +253,7 @@ def test_media_are_kept_as_references() -> None:
 @pytest.mark.parametrize("body", ["", " \n"])
 def test_an_empty_text_leaves_no_trace(body: str) -> None:
     here = world()
-    assert here.app.ingest.receive(text(body)) is None
+    assert here.app.sms_receiver.receive(text(body)) is None
     assert here.table.get(PhoneOwner.key_of(TENANT, PHONE)) is None
 
 

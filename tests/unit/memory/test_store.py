@@ -9,12 +9,12 @@ import pytest
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Page, Put, Query
-from skein.models.memory.consolidation import Kept
+from skein.models.memory.consolidation import KeptCounts
 from skein.models.memory.memory import Memory, revision_key
 from skein.services.memory import store as remembering
 from skein.services.memory.search import MemorySearch
 from skein.services.memory.store import core_in_budget, live_memories, searchable_memories
-from skein.services.memory.writes import Entry, Remembered, remember
+from skein.services.memory.writes import MemoryDraft, MemoryWrites, remember
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, tokens
 
@@ -25,20 +25,20 @@ PRIVATE = OWNER.model_copy(update={"scope": "chat:chat_1", "audience": ANN_AND_B
 REACH = Reach(tenant=TENANT, agent_id="agt_a", scopes=(None, "chat:chat_1"), readers=ANN_AND_BEN)
 
 
-def core(text: str, replaces: str | None = None) -> Entry:
-    return Entry("core", text, replaces)
+def core(text: str, replaces: str | None = None) -> MemoryDraft:
+    return MemoryDraft("core", text, replaces)
 
 
-def journal(text: str) -> Entry:
-    return Entry("journal", text)
+def journal(text: str) -> MemoryDraft:
+    return MemoryDraft("journal", text)
 
 
 def keep(
     world: World,
-    *entries: Entry,
+    *entries: MemoryDraft,
     owner: Owner = OWNER,
     reach: Reach | None = None,
-) -> Remembered:
+) -> MemoryWrites:
     done = remember(
         owner,
         entries,
@@ -63,7 +63,7 @@ def texts(memories: Sequence[Memory]) -> list[str]:
 
 def test_stored_memory_names_its_source_messages() -> None:
     world = World()
-    assert keep(world, journal("Ann is away"), core("Ann likes tea")).kept == Kept(
+    assert keep(world, journal("Ann is away"), core("Ann likes tea")).kept == KeptCounts(
         core=1, journal=1
     )
     tea, away = live(world)
@@ -73,26 +73,28 @@ def test_stored_memory_names_its_source_messages() -> None:
 
 
 def test_nothing_is_written_for_nothing() -> None:
-    assert keep(World()) == Remembered()
+    assert keep(World()) == MemoryWrites()
 
 
 def test_duplicate_memory_is_counted_and_not_stored() -> None:
     world = World()
     keep(world, core("Ann likes tea"), journal("Ann is away"))
     again = keep(world, core("ann likes TEA."), journal("Ann likes tea"), journal("Ann is away!"))
-    assert again == Remembered((), Kept(doubles=3))
+    assert again == MemoryWrites((), KeptCounts(doubles=3))
 
 
 def test_the_same_twice_in_one_go_is_stored_once() -> None:
     world = World()
-    assert keep(world, core("Tea"), core("tea"), journal("TEA")).kept == Kept(core=1, doubles=2)
+    assert keep(world, core("Tea"), core("tea"), journal("TEA")).kept == KeptCounts(
+        core=1, doubles=2
+    )
 
 
 def test_a_core_memory_takes_the_place_of_the_same_journal_entry() -> None:
     world = World()
     keep(world, journal("Ann likes tea"))
     [note] = live(world)
-    assert keep(world, core("Ann likes tea")).kept == Kept(core=1, superseded=1)
+    assert keep(world, core("Ann likes tea")).kept == KeptCounts(core=1, superseded=1)
     [memory] = live(world)
     assert memory.kind == "core"
     assert world.app.memories.get(OWNER.reach, note.id).superseded_by == memory.id
@@ -102,7 +104,9 @@ def test_the_replaced_gives_way_and_stays_on_record() -> None:
     world = World()
     keep(world, core("Ann likes tea"))
     [old] = live(world)
-    assert keep(world, core("Ann likes coffee now", old.id)).kept == Kept(core=1, superseded=1)
+    assert keep(world, core("Ann likes coffee now", old.id)).kept == KeptCounts(
+        core=1, superseded=1
+    )
     assert texts(live(world)) == ["Ann likes coffee now"]
     kept = world.app.memories.get(OWNER.reach, old.id)
     assert (kept.text, kept.live, kept.version) == ("Ann likes tea", False, 2)
@@ -113,7 +117,7 @@ def test_what_is_known_already_takes_the_place_of_what_it_replaces() -> None:
     keep(world, core("Ann is the treasurer"), core("Ben is the treasurer"))
     ann, ben = sorted(live(world), key=lambda memory: memory.text)
     done = keep(world, core("ben is the TREASURER", ann.id))
-    assert done.kept == Kept(doubles=1, superseded=1)
+    assert done.kept == KeptCounts(doubles=1, superseded=1)
     assert texts(live(world)) == ["Ben is the treasurer"]
     assert world.app.memories.get(OWNER.reach, ann.id).superseded_by == ben.id
 
@@ -130,7 +134,7 @@ def test_the_same_in_its_own_place_changes_nothing() -> None:
     world = World()
     keep(world, core("Ann likes tea"))
     [tea] = live(world)
-    assert keep(world, core("ann likes tea!", tea.id)) == Remembered(kept=Kept(doubles=1))
+    assert keep(world, core("ann likes tea!", tea.id)) == MemoryWrites(kept=KeptCounts(doubles=1))
 
 
 def test_two_that_replace_the_same_one_are_both_kept() -> None:
@@ -138,13 +142,13 @@ def test_two_that_replace_the_same_one_are_both_kept() -> None:
     keep(world, core("Ann likes hot drinks"))
     [old] = live(world)
     both = keep(world, core("Ann likes tea", old.id), core("Ann likes coffee", old.id))
-    assert both.kept == Kept(core=2, superseded=1)
+    assert both.kept == KeptCounts(core=2, superseded=1)
 
 
 def test_a_constitutional_one_never_gives_way() -> None:
     world = World()
     law = world.app.memories.add(OWNER, "Be kind", "core", made_by="api", constitutional=True)
-    assert keep(world, core("Be rude", law.memory.id)).kept == Kept(core=1)
+    assert keep(world, core("Be rude", law.memory.id)).kept == KeptCounts(core=1)
     assert sorted(texts(live(world))) == ["Be kind", "Be rude"]
 
 
@@ -167,7 +171,7 @@ def test_remember_for_fewer_people_keeps_the_memory_of_all(told: Audience, super
     [old] = live(world, PRIVATE.reach)
     newer = PRIVATE.model_copy(update={"audience": told})
     done = keep(world, core("Ann likes gin", old.id), owner=newer)
-    assert done.kept == Kept(core=1, superseded=superseded)
+    assert done.kept == KeptCounts(core=1, superseded=superseded)
 
 
 def test_every_change_raises_the_revision_of_its_partition() -> None:
@@ -230,7 +234,7 @@ def test_what_one_reading_does_not_hold_is_known_all_the_same() -> None:
     known = searchable_memories(table, OWNER.reach, now=world.clock.now())
     assert remember(
         OWNER, [core("CORE 1")], known, span=(3, 9), now=NOON, ids=world.ids
-    ) == Remembered(kept=Kept(doubles=1))
+    ) == MemoryWrites(kept=KeptCounts(doubles=1))
     search = MemorySearch(table=table, clock=world.clock)
     found = search.search(OWNER.reach, "core 0", limit=1)
     assert texts(found) == ["Core 0"]

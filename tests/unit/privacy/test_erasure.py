@@ -171,7 +171,7 @@ def test_while_they_are_erased_nobody_can_bring_them_into_a_chat(planted: World)
     with pytest.raises(Conflict):
         planted.app.chat_admin.add_member(TENANT, ELSEWHERE, BEN, MemberRef(kind="user", id=ZOE.id))
     with pytest.raises(NotFound):
-        planted.app.numbers.link(TENANT, ZOE.id, "+15005550188")
+        planted.app.phone_links.link(TENANT, ZOE.id, "+15005550188")
 
 
 def test_chats_that_they_have_left_are_emptied_too() -> None:
@@ -187,14 +187,14 @@ def test_numbers_and_ids_that_were_theirs_before_go_too() -> None:
     world = world_of()
     text(world, f"First {MARK}")
     settle(world)
-    world.app.numbers.unlink(TENANT, ZOE.id, NUMBER)
+    world.app.phone_links.unlink(TENANT, ZOE.id, NUMBER)
     other = "+15005550178"
     sms = InboundSms(account_sid="AC1", message_sid="SM2", sender=other, recipient=LINE, body=MARK)
-    posted = world.app.ingest.receive(sms)
+    posted = world.app.sms_receiver.receive(sms)
     assert posted is not None
     former = posted.message.sender.id
     settle(world)
-    world.app.numbers.link(TENANT, ZOE.id, other)
+    world.app.phone_links.link(TENANT, ZOE.id, other)
     world.clock.advance(2_000)
     world.tick()
     assert traces(world, former, "5005550178")

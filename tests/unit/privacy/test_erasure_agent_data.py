@@ -75,11 +75,11 @@ def test_the_export_of_a_thread_holds_nothing_of_them_any_more() -> None:
         settle(world)
     done = changes.ended("completed", world.clock.now(), evidence="Signed")
     ended = world.app.threads.change(owner.reach, thread.id, done)
-    assert MARK in world.app.training.unit(ended)
+    assert MARK in world.app.training_export.unit(ended)
     erase(world)
     kept = world.app.threads.get(owner.reach, thread.id)
-    assert MARK not in world.app.training.unit(kept)
-    assert world.app.training.unit(kept).endswith('"content":"Signed"}]}')
+    assert MARK not in world.app.training_export.unit(kept)
+    assert world.app.training_export.unit(kept).endswith('"content":"Signed"}]}')
 
 
 def pinned(world: World, scope: str | None) -> Folder:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS, Entry, fit, total
+from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS, HistoryEntry, fit, total
 from skein.agent.prompt.token_cache import RememberedTokens
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience
@@ -27,9 +27,9 @@ WORDS = st.text(
 ) | st.integers(1, 120).map(lambda n: "all work and no play " * n)
 
 
-def _entries(texts: list[str], current: int | None) -> list[Entry]:
+def _entries(texts: list[str], current: int | None) -> list[HistoryEntry]:
     return [
-        Entry(seq, text, tokens().count(text), own=seq % 2 == 0, current=seq == current)
+        HistoryEntry(seq, text, tokens().count(text), own=seq % 2 == 0, current=seq == current)
         for seq, text in enumerate(texts, start=1)
     ]
 

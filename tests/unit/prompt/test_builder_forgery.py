@@ -16,7 +16,7 @@ from skein.agent.reading.history import History
 from skein.agent.reading.other_chats import OtherChats, OwnChat
 from skein.agent.reading.reading import AgentItems, Configuration, Reading
 from skein.agent.reading.trigger import ShownTrigger
-from skein.models.chats.borrowed import Borrowed, BorrowedMessage
+from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Media, Membership, Message
 from skein.models.common.audience import OPEN, Origin
 from skein.models.common.base import MemberKind, NamedMember
@@ -31,7 +31,7 @@ from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
 from skein.models.summaries.summary import PinnedSummary, Summary
 from skein.prompts import render
 from skein.services.common.quoting import quoted
-from skein.services.config.resolution import resolved
+from skein.services.config.resolution import effective_settings
 from skein.services.summaries.model import ask_chat
 from skein.settings import Settings
 from tests.support import timeline_parser as grammar
@@ -149,7 +149,7 @@ def _reading(
         scope=None,
         now=NOON,
         config=Configuration(
-            effective=resolved(agent, None, None, ROOMY, chat=chat),
+            effective=effective_settings(agent, None, None, ROOMY, chat=chat),
             tenant=TenantOverrides(),
             stack=StackOverrides(),
         ),
@@ -484,9 +484,9 @@ def _pinned(text: str) -> PinnedSummary:
     return PinnedSummary(text=text, seq=5, start=6, from_seq=1, audience=OPEN)
 
 
-def _borrowed(title: str, chat_id: str, said: Sequence[tuple[str, str]]) -> Borrowed:
+def _borrowed(title: str, chat_id: str, said: Sequence[tuple[str, str]]) -> BorrowedContext:
     messages = (BorrowedMessage(author=author, text=text) for author, text in said)
-    return Borrowed(
+    return BorrowedContext(
         tenant=TENANT,
         chat_id="chat_1",
         agent_id="agt_a",

@@ -121,7 +121,7 @@ def _text(world: World, phone: str, body: str) -> str:
     """Somebody texts; returns their chat."""
     sid = f"SM{world.ids.ulid()}"
     sms = InboundSms(account_sid="AC1", message_sid=sid, sender=phone, recipient=LINE, body=body)
-    world.app.ingest.receive(sms)
+    world.app.sms_receiver.receive(sms)
     item = world.table.get(PhoneChat.key_of(TENANT, phone, LINE))
     assert item is not None
     return PhoneChat.from_item(item).chat_id

@@ -18,15 +18,15 @@ MESSAGE = "How far shall I run today, and how fast?"
 
 
 @dataclass
-class Counted:
+class CounterWrites:
     """Counts by length, and how often it was asked."""
 
     asked: list[str] = field(default_factory=list)
     encoding: str = "by length"
     cuts: list[int] = field(default_factory=list)
 
-    def for_model(self, model: str) -> "Counted":
-        return self if model == "length" else Counted(self.asked, model)
+    def for_model(self, model: str) -> "CounterWrites":
+        return self if model == "length" else CounterWrites(self.asked, model)
 
     def count(self, text: str) -> int:
         self.asked.append(text)
@@ -46,7 +46,7 @@ def test_a_remembered_count_is_the_count(texts: list[str], room: int) -> None:
 
 
 def test_a_text_is_counted_once_while_it_is_among_those_asked_for_last() -> None:
-    counter = Counted()
+    counter = CounterWrites()
     remembered = RememberedTokens(counter, 2 * ENTRY_BYTES)
     for text in ("one", "two", "one", "one", "three", "one", "two"):
         assert remembered.count(text) == 1_000 + len(text)
@@ -56,7 +56,7 @@ def test_a_text_is_counted_once_while_it_is_among_those_asked_for_last() -> None
 def test_token_cache_stays_within_its_memory() -> None:
     limit = 8_000_000
     tracemalloc.start()
-    remembered = RememberedTokens(Counted(), limit)
+    remembered = RememberedTokens(CounterWrites(), limit)
     try:
         for n in range(3 * limit // ENTRY_BYTES):
             remembered.count(f"{n} " * 100)
@@ -71,21 +71,21 @@ def test_token_cache_stays_within_its_memory() -> None:
 
 
 def test_several_threads_may_count_at_once() -> None:
-    remembered = RememberedTokens(Counted(), 50 * ENTRY_BYTES)
+    remembered = RememberedTokens(CounterWrites(), 50 * ENTRY_BYTES)
     texts = [str(n % 100) * (n % 7) for n in range(20_000)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(remembered.count, texts)) == [1_000 + len(text) for text in texts]
 
 
 def test_token_cache_without_memory_counts_every_text_again() -> None:
-    counter = Counted()
+    counter = CounterWrites()
     remembered = RememberedTokens(counter, 0)
     assert remembered.count("one") == remembered.count("one") == 1_003
     assert counter.asked == ["one", "one"]
 
 
 def test_next_prompt_counts_only_new_texts() -> None:
-    counter = Counted()
+    counter = CounterWrites()
     world = World(overrides={"tokens": counter})
     world.agent(history_format="timeline")
     world.chat(person(), bot())
@@ -102,7 +102,7 @@ def test_next_prompt_counts_only_new_texts() -> None:
 
 def test_a_cut_is_remembered_too_and_is_the_cut() -> None:
     text = "How far shall I run, and how fast? " * 50
-    counter = Counted()
+    counter = CounterWrites()
     remembered = RememberedTokens(counter, 50 * ENTRY_BYTES)
     for size in (10, 20, 10, 20):
         assert remembered.cut(text, size) == text[:size]
@@ -121,13 +121,13 @@ def test_cached_cut_equals_the_counters_cut(text: str, size: int, room: int) -> 
 
 
 def test_cut_to_no_tokens_of_a_counted_text_is_empty() -> None:
-    remembered = RememberedTokens(Counted(), 50 * ENTRY_BYTES)
+    remembered = RememberedTokens(CounterWrites(), 50 * ENTRY_BYTES)
     assert remembered.count("one") == 1_003
     assert remembered.cut("one", 0) == ""
 
 
 def test_counter_of_another_model_shares_the_memory_and_counts_by_itself() -> None:
-    counter = Counted()
+    counter = CounterWrites()
     remembered = RememberedTokens(counter, 2 * ENTRY_BYTES)
     assert remembered.count("one") == 1_003
     other = remembered.for_model("other")
@@ -160,7 +160,7 @@ def test_models_are_counted_as_tiktoken_says_and_unknown_ones_by_the_newest() ->
 
 
 def test_counts_of_two_encodings_are_not_taken_for_each_other() -> None:
-    counter = Counted()
+    counter = CounterWrites()
     remembered = RememberedTokens(counter, 50 * ENTRY_BYTES)
     assert remembered.for_model("length") is remembered
     for _ in range(2):

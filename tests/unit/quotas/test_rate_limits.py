@@ -17,7 +17,7 @@ from skein.models.delivery.sms import InboundSms
 from skein.models.quotas.limit import DAY, MINUTE, Allowance, Rate, owner_of_shard, owner_of_user
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
-from skein.services.chats.post_message import NewMessage, Posted
+from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.quotas.rate_limits import Rates
 from skein.services.replies.user_notices import in_words
 from skein.settings import Settings
@@ -235,7 +235,7 @@ def test_a_large_tenant_is_counted_in_several_items_that_share_its_limit() -> No
 
 
 def text(world: World, body: str = "Hi", sid: str | None = None) -> Message:
-    posted = world.app.ingest.receive(
+    posted = world.app.sms_receiver.receive(
         InboundSms(
             account_sid="AC1",
             message_sid=sid or f"SM{world.ids.ulid()}",
@@ -343,8 +343,8 @@ def test_message_that_the_app_sends_again_takes_nothing_from_the_limit() -> None
     world.agent()
     world.chat(HUSAM, COACH)
 
-    def post(client_id: str) -> Posted:
-        return world.app.posting.post(
+    def post(client_id: str) -> PostedMessage:
+        return world.app.app_messages.post(
             NewMessage(
                 tenant=TENANT, chat_id="chat_1", sender=HUSAM.ref, text="Hi", client_id=client_id
             )

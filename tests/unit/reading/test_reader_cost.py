@@ -11,7 +11,7 @@ import pytest
 
 from skein.agent.reading.reading import Reading
 from skein.agent.tools import enabled
-from skein.models.chats.borrowed import Borrowed, BorrowedMessage
+from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Membership, Message
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import MemberRef, NamedMember
@@ -149,7 +149,7 @@ class Crowded:
     def _borrowed(self, audience: Audience) -> None:
         said = BorrowedMessage(author="Somebody", text="How far shall I run today? " * 70)
         self._put(
-            Borrowed(
+            BorrowedContext(
                 tenant=TENANT,
                 chat_id="chat_1",
                 agent_id=COACH.id,
@@ -226,7 +226,7 @@ class Crowded:
     def _ended(self, count: int, scope: str | None, audience: Audience) -> None:
         owned = {"tenant": TENANT, "agent_id": COACH.id, "scope": scope, "audience": audience}
         for n in range(count):
-            goal = {"id": f"goal_e{n:03d}", "text": "Over", "status": "completed"}
+            goal = {"id": f"goal_e{n:03d}", "text": "ExceededLimit", "status": "completed"}
             self._put(Goal(**owned, **goal, created_at=NOON))
             plan = {"id": f"plan_e{n:03d}", "name": f"Over {n}", "instruction": "Over."}
             self._put(Plan(**owned, **plan, run_after="1 day", status="done", created_at=NOON))

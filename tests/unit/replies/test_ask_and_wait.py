@@ -259,7 +259,7 @@ def test_a_run_waits_at_most_ten_times() -> None:
 
 def test_only_one_run_of_an_agent_waits_in_a_chat() -> None:
     world = waiting_here(ASK, END)
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     settle(world)
     first, second = world.runs()
     assert (first.status, second.status) == ("waiting", "done")
@@ -271,9 +271,9 @@ def test_one_message_resumes_two_agents_that_wait_in_one_chat() -> None:
     world = stage(ASK, ASK, END, END)
     actor(world, DESIGNER)
     world.chat(HUSAM, COACH, DESIGNER, respond="manual")
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref, agent_id=COACH.id)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref, agent_id=COACH.id)
     settle(world)
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref, agent_id=DESIGNER.id)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref, agent_id=DESIGNER.id)
     settle(world)
     assert sorted(statuses(world.runs())) == ["done", "waiting"]
     world.post("Yes", HUSAM)

@@ -127,7 +127,7 @@ def test_each_of_a_chain_answers_though_its_words_wake_the_next() -> None:
     world.agent()
     world.agent("agt_b", "Analyst")
     world.chat(HUSAM, COACH, ANALYST)
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
     first, second = world.messages()[:2]
     assert [first.sender.id, second.sender.id] == ["agt_a", "agt_b"]

@@ -44,7 +44,7 @@ def test_message_at_last_depth_starts_no_run_but_answers_a_wait() -> None:
     world = stage(ASK, says("I see"), END)
     actor(world, DESIGNER)
     world.chat(HUSAM, COACH, DESIGNER, respond="manual")
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref, agent_id=COACH.id)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref, agent_id=COACH.id)
     settle(world)
     world.table.write(Update(world.stored_chat().key, set={"respond": "every"}))
     world.post("Yes", DESIGNER, depth=5)

@@ -11,10 +11,10 @@ from skein.models.runs.run import SentMessage
 from skein.services.runs.claim import (
     MAX_SENT,
     Claim,
-    place_elsewhere,
-    place_in,
+    membership_elsewhere,
+    membership_in,
     read_claim,
-    shown_place,
+    shown_membership,
     with_results,
     write_claimed,
 )
@@ -68,7 +68,7 @@ def test_claim_of_job_takes_one_read() -> None:
 def test_claim_holds_further_items_with_none_for_missing_ones() -> None:
     world = asked()
     there, missing = Chat.key_of(TENANT, "chat_1"), Key("acme#X", "X")
-    claim = read_claim(world.table, job_of(world), beside=[there, missing])
+    claim = read_claim(world.table, job_of(world), also_read=[there, missing])
     assert claim is not None
     assert set(claim.found) == {there, missing}
     assert claim.found[missing] is None
@@ -150,10 +150,10 @@ def in_second_chat(world: World) -> None:
 def test_membership_elsewhere_is_found_with_its_chat() -> None:
     world = asked()
     in_second_chat(world)
-    chat, member = place_elsewhere(world.table, claim_of(world), "chat_2")
+    chat, member = membership_elsewhere(world.table, claim_of(world), "chat_2")
     assert chat == world.stored_chat("chat_2")
     assert member == world.membership(COACH, "chat_2")
-    assert place_in(world.table, claim_of(world), "chat_2") == member
+    assert membership_in(world.table, claim_of(world), "chat_2") == member
 
 
 @pytest.mark.parametrize("gone", ["chat", "membership", "both"])
@@ -165,7 +165,7 @@ def test_membership_elsewhere_with_missing_item_is_none(gone: str) -> None:
         del world.table._items[Chat.key_of(TENANT, "chat_2")]
     if gone != "chat":
         del world.table._items[Membership.key_of(TENANT, "chat_2", COACH)]
-    assert place_elsewhere(world.table, claim, "chat_2") == (None, None)
+    assert membership_elsewhere(world.table, claim, "chat_2") == (None, None)
 
 
 def test_membership_elsewhere_that_is_closed_is_none() -> None:
@@ -173,22 +173,22 @@ def test_membership_elsewhere_that_is_closed_is_none() -> None:
     in_second_chat(world)
     claim = claim_of(world)
     world.table.write(Update(Membership.key_of(TENANT, "chat_2", COACH), set={"left_seq": 0}))
-    assert place_elsewhere(world.table, claim, "chat_2") == (None, None)
-    assert place_in(world.table, claim, "chat_2") is None
-    assert place_in(world.table, claim, None) is None
+    assert membership_elsewhere(world.table, claim, "chat_2") == (None, None)
+    assert membership_in(world.table, claim, "chat_2") is None
+    assert membership_in(world.table, claim, None) is None
 
 
 def test_queued_run_shows_its_active_chat() -> None:
     world = asked()
     in_second_chat(world)
     claim = claim_of(world)
-    assert shown_place(world.table, claim) is claim.member
+    assert shown_membership(world.table, claim) is claim.member
     elsewhere = claim.with_run(active_chat_id="chat_2")
-    assert shown_place(world.table, elsewhere) == world.membership(COACH, "chat_2")
+    assert shown_membership(world.table, elsewhere) == world.membership(COACH, "chat_2")
 
 
 def test_run_at_work_shows_the_chat_it_was_read_with() -> None:
     world = asked()
     in_second_chat(world)
     claim = claim_of(world).with_run(active_chat_id="chat_2", status="running")
-    assert shown_place(world.table, claim) is claim.member
+    assert shown_membership(world.table, claim) is claim.member

@@ -38,7 +38,7 @@ def on_a_line(**settings: int) -> World:
 
 def text(world: World, body: str) -> str:
     """Let the phone send a text; returns the chat it belongs to."""
-    posted = world.app.ingest.receive(
+    posted = world.app.sms_receiver.receive(
         InboundSms(
             account_sid="AC1",
             message_sid=f"SM{world.ids.ulid()}",

@@ -12,7 +12,7 @@ HUSAM = person()
 
 def test_everyone_responds_one_after_another_and_sees_the_answers_before() -> None:
     world = _trio()
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
     assert world.texts() == ["I am agt_a", "I am agt_b", "I am agt_c"]
     seen_by_last = [message.content for message in world.model.requests[-1].messages]
@@ -22,7 +22,7 @@ def test_everyone_responds_one_after_another_and_sees_the_answers_before() -> No
 def test_respond_now_joins_a_run_that_is_queued_already() -> None:
     world = _trio()
     world.post("@A please", HUSAM)
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
     assert world.texts() == ["@A please", "I am agt_a", "I am agt_b", "I am agt_c"]
 
@@ -30,7 +30,7 @@ def test_respond_now_joins_a_run_that_is_queued_already() -> None:
 def test_chain_continues_after_a_failed_run_and_an_agent_that_left() -> None:
     world = _trio()
     world.model.script.append(ModelRejected("no"))
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.table.write(Update(world.membership(bot("agt_b", "B")).key, set={"left_seq": 0}))
     world.drain()
     assert world.texts() == ["I am agt_c"]
@@ -44,7 +44,7 @@ def test_a_chain_passes_over_an_agent_that_leaves_at_that_very_moment() -> None:
         "MEMBER#agent#agt_b",
         lambda: world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, leaves),
     )
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
     assert world.texts() == ["I am agt_a", "I am agt_c"]
     assert statuses(world.runs()) == ["done", "done"]

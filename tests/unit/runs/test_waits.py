@@ -105,7 +105,7 @@ def test_message_of_the_waiting_agent_is_not_a_reply() -> None:
 def test_member_who_cannot_start_runs_can_answer_a_wait() -> None:
     world = stage(ASK, END)
     world.chat(HUSAM, COACH, respond="manual")
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     settle(world)
     world.post("Yes", HUSAM)
     settle(world)

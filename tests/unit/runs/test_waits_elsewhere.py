@@ -235,7 +235,7 @@ def test_chain_continues_after_a_waiting_agent_left() -> None:
     world = stage(ASK)
     actor(world, DESIGNER)
     world.chat(HUSAM, COACH, DESIGNER, respond="manual")
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     settle(world)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
     settle(world)

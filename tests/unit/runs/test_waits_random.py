@@ -71,7 +71,7 @@ class Life:
 
     def respond(self) -> None:
         with suppress(Unprocessable):  # there may be no agent left
-            self.world.app.respond.now(TENANT, self.chance.choice(CHATS), HUSAM.ref)
+            self.world.app.manual_trigger.now(TENANT, self.chance.choice(CHATS), HUSAM.ref)
 
     def wait(self) -> None:
         self.world.clock.advance(self.chance.choice([1, 5, 70, 310]))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skein.errors import ModelRejected
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Media
 from skein.models.common.audience import Audience
 from skein.models.common.reason import Reason
@@ -55,9 +55,9 @@ def _ask(world: World, text: str = "What do they say?") -> None:
     settle(world)
 
 
-def _staged(world: World, chat_id: str = "chat_1") -> Borrowed | None:
-    item = world.table.get(Borrowed.key_of(TENANT, chat_id, COACH.id))
-    return Borrowed.from_item(item) if item else None
+def _staged(world: World, chat_id: str = "chat_1") -> BorrowedContext | None:
+    item = world.table.get(BorrowedContext.key_of(TENANT, chat_id, COACH.id))
+    return BorrowedContext.from_item(item) if item else None
 
 
 def _result(world: World) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owned, Owner, Reach
+from skein.models.common.ownership import OwnedItem, Owner, Reach
 from skein.models.common.storage import Query
 from skein.models.memory.memory import Memory
 from skein.models.planning.goal import Goal
@@ -40,7 +40,7 @@ PLAN_RUN = Trigger(
     type="plan",
     plan=PlanTrigger(id="plan_1", name="Note", instruction="Note it", scheduled_at=NOON),
 )
-Asked = Callable[..., tuple[World, list[tuple[str, str]]]]
+QuestionOutcome = Callable[..., tuple[World, list[tuple[str, str]]]]
 CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
     "complete a goal": ("complete_goal", {"goal_id": "goal_1"}),
     "abandon a goal": ("abandon_goal", {"goal_id": "goal_1"}),
@@ -111,7 +111,9 @@ def asked_by_plan(*did: tuple[str, dict[str, Any]]) -> tuple[World, list[tuple[s
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("asked", [asked_in_private, asked_by_plan])
-def test_change_of_open_thing_from_private_run_is_refused(asked: Asked, change: str) -> None:
+def test_change_of_open_thing_from_private_run_is_refused(
+    asked: QuestionOutcome, change: str
+) -> None:
     world, results = asked(CHANGES[change])
     assert [(status, "not changed" in told) for status, told in results] == [("failed", True)]
     assert {each.version for each in kept(world, OPEN_OWNER)} == {1}
@@ -168,7 +170,7 @@ def test_things_made_by_plan_set_in_private_are_kept_for_its_person() -> None:
     )
     goals, plans = world.app.goals.active(own), world.app.plans.active(own)
     index = ThreadIndex.from_optional(world.table.get(ThreadIndex.key_of(TENANT, COACH.id, DIRECT)))
-    made: list[Owned | Document] = [*goals, *plans, *world.memories(scope=DIRECT), mango]
+    made: list[OwnedItem | Document] = [*goals, *plans, *world.memories(scope=DIRECT), mango]
     made += index.threads
     assert len(made) == 5
     assert {each.audience for each in made} == {ALONE}

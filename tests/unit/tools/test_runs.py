@@ -77,7 +77,7 @@ def test_stopping_a_waiting_run_frees_its_wait(where: str) -> None:
     assert waiting.status == "waiting"
     world.model.script.clear()
     world.model.script.append(calls(("stop_run", {"run_id": waiting.id})))
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     settle(world)
     assert stored(world, waiting).status == "canceled"
     assert (slots(world), slots(world, chat_id="chat_2")) == (FREE, FREE)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.common.storage import Query, Update
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import MAX_STEPS
@@ -160,7 +160,7 @@ def test_nothing_is_borrowed_for_a_chat_that_the_agent_was_about_to_leave() -> N
     world.post("Hello", HUSAM)
     world.drain()
     assert [status for status, _ in _told(world)[:2]] == ["failed", "correctable"]
-    staged = Borrowed.key_of(TENANT, "chat_1", COACH.id)
+    staged = BorrowedContext.key_of(TENANT, "chat_1", COACH.id)
     assert world.table.get(staged) is None
 
 
@@ -239,7 +239,7 @@ def test_results_fit_into_their_step_however_much_is_read() -> None:
     world.chat(HUSAM, COACH, respond="manual")
     for _ in range(60):
         world.post("\U0001f3b8" * 3_000, HUSAM)
-    world.app.respond.now(TENANT, "chat_1", HUSAM.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
     [first, *_] = results = results_of(world, the_run(world))
     assert the_run(world).status == "done"

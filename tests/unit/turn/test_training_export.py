@@ -47,7 +47,7 @@ def exported(world: World, owner: Owner = OPEN_OWNER) -> str:
     """The export of the thread once it is completed, without what came of it."""
     end = changes.ended("completed", NOON, evidence="Done")
     ended = world.app.threads.change(owner.reach, "thr_1", end)
-    return json.dumps(json.loads(world.app.training.unit(ended))["messages"][:-2])
+    return json.dumps(json.loads(world.app.training_export.unit(ended))["messages"][:-2])
 
 
 def test_activation_that_continues_in_private_chat_is_left_out() -> None:

@@ -219,7 +219,7 @@ def test_a_last_word_posted_before_someone_joined_is_not_said_twice(
     world = _private("Relax.", "Again.", reply_mode="text")
     actor(world, DESIGNER)
     world.chat(ALICE, COACH, DESIGNER, respond="manual", **PRIVATE)
-    world.app.respond.now(TENANT, "chat_1", ALICE.ref)
+    world.app.manual_trigger.now(TENANT, "chat_1", ALICE.ref)
 
     def dies(*_: Any, **__: Any) -> None:
         raise Killed

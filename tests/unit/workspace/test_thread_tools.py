@@ -224,7 +224,7 @@ def test_item_attached_to_the_active_thread_is_shown_at_once() -> None:
 
 def test_another_threads_document_is_glanced_at_without_taking_that_thread_up() -> None:
     world = on_stage()
-    thread = begin(world, "Numbers", documents=["q4.csv"])
+    thread = begin(world, "PhoneLinks", documents=["q4.csv"])
     glance = [(thread.id, "q4.csv"), (thread.id, "plan.md"), ("thr_nowhere", "q4.csv")]
     peeks = [("peek_document", {"thread_id": each, "name": name}) for each, name in glance]
     world.model.script.extend([calls(*peeks), END])
@@ -441,7 +441,7 @@ def test_a_completed_thread_is_one_line_of_what_was_shown_done_and_found() -> No
     asked(world)
     asked(world)
     ended = world.app.threads.get(OWNER.reach, thread.id)
-    line = world.app.training.unit(ended)
+    line = world.app.training_export.unit(ended)
     assert "\n" not in line
     unit = json.loads(line)
     roles = [message["role"] for message in unit["messages"]]

@@ -19,7 +19,7 @@ Frame = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """One message of the history, as the prompt shows it.
 
     Attributes:
@@ -60,19 +60,19 @@ def counted(
     own: bool = False,
     current: bool = False,
     overhead: int = MESSAGE_OVERHEAD_TOKENS,
-) -> Entry:
+) -> HistoryEntry:
     """Make an entry and count its tokens."""
-    return Entry(seq, text, counter.count(frame(text)), frame, own, current, overhead)
+    return HistoryEntry(seq, text, counter.count(frame(text)), frame, own, current, overhead)
 
 
-def total(entries: Sequence[Entry]) -> int:
+def total(entries: Sequence[HistoryEntry]) -> int:
     """Return the tokens of all entries, with their overheads."""
     return sum(entry.cost for entry in entries)
 
 
 def fit(
-    entries: Sequence[Entry], limit: int, counter: TokenCounter, *, block: int = 1
-) -> tuple[Entry, ...]:
+    entries: Sequence[HistoryEntry], limit: int, counter: TokenCounter, *, block: int = 1
+) -> tuple[HistoryEntry, ...]:
     """Cut a history down to `limit` tokens. The function is idempotent.
 
     Args:
@@ -101,7 +101,7 @@ def fit(
     return tuple(shorter[entry.seq] for entry in kept)
 
 
-def left_out(entries: Sequence[Entry], shown: Sequence[Entry]) -> int:
+def left_out(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> int:
     """Return the seq of the newest dropped entry; 0 if all entries are shown."""
     kept = {entry.seq for entry in shown}
     return max((entry.seq for entry in entries if entry.seq not in kept), default=0)
@@ -128,7 +128,7 @@ def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter) -> str
     return shown if counter.count(frame(shown)) <= limit else ""
 
 
-def _without_oldest(entries: Sequence[Entry], limit: int, block: int) -> list[Entry]:
+def _without_oldest(entries: Sequence[HistoryEntry], limit: int, block: int) -> list[HistoryEntry]:
     """Drop the oldest entries until the rest fits.
 
     The last two entries and the current one are never dropped. Entries are dropped in blocks, so
@@ -138,7 +138,7 @@ def _without_oldest(entries: Sequence[Entry], limit: int, block: int) -> list[En
     size = total(entries)
     if size <= limit:
         return list(entries)
-    kept: list[Entry] = []
+    kept: list[HistoryEntry] = []
     for step in _halves(block):
         kept = _from_start(entries, limit, step)
         if total(kept) * 2 >= limit:
@@ -153,7 +153,7 @@ def _halves(block: int) -> Iterator[int]:
     yield 1
 
 
-def _from_start(entries: Sequence[Entry], limit: int, step: int) -> list[Entry]:
+def _from_start(entries: Sequence[HistoryEntry], limit: int, step: int) -> list[HistoryEntry]:
     """Drop entries up to the first multiple of `step` that suffices for `limit`."""
     staying = {entry.seq for entry in entries[-LAST_THAT_STAY:]}
     staying |= {entry.seq for entry in entries if entry.current}
@@ -169,7 +169,9 @@ def _from_start(entries: Sequence[Entry], limit: int, step: int) -> list[Entry]:
     return [entry for entry in entries if entry.seq > start or entry.seq in staying]
 
 
-def _capped(entries: Sequence[Entry], tokens_left: int, counter: TokenCounter) -> list[Entry]:
+def _capped(
+    entries: Sequence[HistoryEntry], tokens_left: int, counter: TokenCounter
+) -> list[HistoryEntry]:
     """Cut the longest entries to one common size, so that all fit into `tokens_left`."""
     left, cap = tokens_left, 0
     for position, tokens in enumerate(sorted(entry.tokens for entry in entries)):
@@ -182,7 +184,7 @@ def _capped(entries: Sequence[Entry], tokens_left: int, counter: TokenCounter) -
     return [_cut(entry, cap, counter) if entry.tokens > cap else entry for entry in entries]
 
 
-def _cut(entry: Entry, tokens: int, counter: TokenCounter) -> Entry:
+def _cut(entry: HistoryEntry, tokens: int, counter: TokenCounter) -> HistoryEntry:
     """Cut an entry to at most `tokens` tokens, with a visible mark."""
     if entry.tokens <= tokens:
         return entry

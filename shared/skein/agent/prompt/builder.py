@@ -12,7 +12,14 @@ from skein.agent.prompt import memories as memory_sections
 from skein.agent.prompt import other_chats as elsewhere
 from skein.agent.prompt import sections
 from skein.agent.prompt import user_profile as people
-from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS, Entry, counted, fit, left_out, total
+from skein.agent.prompt.budget import (
+    MESSAGE_OVERHEAD_TOKENS,
+    HistoryEntry,
+    counted,
+    fit,
+    left_out,
+    total,
+)
 from skein.agent.prompt.documents import global_documents
 from skein.agent.prompt.section import SEPARATOR, Section, arranged, closing
 from skein.agent.prompt.sections import kept
@@ -176,7 +183,7 @@ class PromptBuilder:
         self,
         run: Run,
         reading: Reading,
-        entries: Sequence[Entry],
+        entries: Sequence[HistoryEntry],
         manner: Manner,
         tokens_left: int,
     ) -> list[Section]:
@@ -187,7 +194,7 @@ class PromptBuilder:
         current = next((one.seq for one in entries if one.current), None)
         follows = manner.history_format == "roles" and message is not None and home is chat
         found = [
-            None if reading.mark else self._so_far(run, reading),
+            None if reading.prompt_mark else self._so_far(run, reading),
             None if others.complete else self._your_chats(reading, tokens_left),
             elsewhere.other_conversations(
                 others.elsewhere,
@@ -215,7 +222,7 @@ class PromptBuilder:
         ]
         return [part for part in found if part is not None]
 
-    def _entries(self, run: Run, reading: Reading, *, roles: bool) -> list[Entry]:
+    def _entries(self, run: Run, reading: Reading, *, roles: bool) -> list[HistoryEntry]:
         """Return the history entries of the prompt.
 
         Keywords and notices are left out, unless the effective settings include them.
@@ -236,7 +243,7 @@ class PromptBuilder:
             if message.kind == "text" or reading.config.effective.include_system_messages
         ]
 
-    def _timeline(self, head: str, entries: Sequence[Entry]) -> Section:
+    def _timeline(self, head: str, entries: Sequence[HistoryEntry]) -> Section:
         """Render the history as one section.
 
         The sum of the lines' counts is exact, because no token spans the end of an entry's line.
@@ -249,7 +256,10 @@ class PromptBuilder:
         return Section(HISTORY, head + lines, size + self.tokens.count(last + SEPARATOR))
 
     def _as_roles(
-        self, stable: Sequence[Section], entries: Sequence[Entry], volatile: Sequence[Section]
+        self,
+        stable: Sequence[Section],
+        entries: Sequence[HistoryEntry],
+        volatile: Sequence[Section],
     ) -> PromptRecord:
         """Render the history as messages, with the volatile sections before the current message.
 
@@ -316,7 +326,7 @@ def _history_head(chat: Chat | None) -> str:
 
 
 def _marked(record: PromptRecord, reading: Reading) -> PromptRecord:
-    marks = (*record.marks, reading.mark) if reading.mark else record.marks
+    marks = (*record.marks, reading.prompt_mark) if reading.prompt_mark else record.marks
     return record.model_copy(update={"marks": marks})
 
 
@@ -325,5 +335,5 @@ def _record(parts: Sequence[Section], *, nudge: str) -> PromptRecord:
         sections=tuple(PromptSection(name=p.name, tokens=p.tokens, text=p.text) for p in parts),
         total_tokens=sum(part.tokens for part in parts),
         nudge=nudge,
-        marks=tuple(mark for part in parts for mark in part.marks),
+        marks=tuple(prompt_mark for part in parts for prompt_mark in part.marks),
     )

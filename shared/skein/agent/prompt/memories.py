@@ -24,8 +24,8 @@ def core_memories(memories: Sequence[Memory], limit: int, counter: TokenCounter)
         counter: The exact token counter.
     """
     core = [memory for memory in memories if memory.kind == "core"]
-    mark: PromptMark = "core_memories_over_budget"
-    return remembered("CORE MEMORIES", core, limit, counter, CORE_GIVES_WAY, (mark,))
+    prompt_mark: PromptMark = "core_memories_over_budget"
+    return remembered("CORE MEMORIES", core, limit, counter, CORE_GIVES_WAY, (prompt_mark,))
 
 
 def journal(memories: Sequence[Memory], limit: int, counter: TokenCounter) -> Section | None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing
 from skein.agent.prompt.sections import chat_name
 from skein.agent.reading.other_chats import OwnChat
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience, may_show
 from skein.models.summaries.summary import PinnedSummary
@@ -79,7 +79,7 @@ def other_conversations(
 
 
 def borrowed_context(
-    borrowed: Borrowed | None, limit: int, counter: TokenCounter
+    borrowed: BorrowedContext | None, limit: int, counter: TokenCounter
 ) -> Section | None:
     """Render the borrowed context of this activation; None if there is none.
 

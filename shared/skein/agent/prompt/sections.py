@@ -66,8 +66,8 @@ def active_chat(chat: Chat | None, run: Run, counter: TokenCounter) -> Section:
     if chat is None:
         text = "ACTIVE CHAT: none (call enter_chat to enter a chat first)"
     else:
-        mark = "  [auto-set from trigger]" if chat.id == run.chat_id else ""
-        text = f"ACTIVE CHAT: {chat_name(chat)}{mark}"
+        suffix = "  [auto-set from trigger]" if chat.id == run.chat_id else ""
+        text = f"ACTIVE CHAT: {chat_name(chat)}{suffix}"
     return Section("ACTIVE CHAT", text, counter.count(text + SEPARATOR))
 
 
@@ -115,11 +115,11 @@ def your_chats(
     """Render the agent's chats with up to 20 members each; None if there are none."""
     lines = []
     for own in chats:
-        mark = " [ACTIVE]" if active is not None and own.chat.id == active.id else ""
+        suffix = " [ACTIVE]" if active is not None and own.chat.id == active.id else ""
         named = [_in_roster(member, agent) for member in own.chat.roster[:NAMED_MEMBERS]]
         if len(own.chat.roster) > NAMED_MEMBERS:
             named.append(f"and {len(own.chat.roster) - NAMED_MEMBERS} more")
-        lines.append(f"  - {chat_name(own.chat)}{mark} \u2014 {', '.join(named)}")
+        lines.append(f"  - {chat_name(own.chat)}{suffix} \u2014 {', '.join(named)}")
     return listing("YOUR CHATS", lines, limit, counter, priority=CHATS_GIVE_WAY) if lines else None
 
 
@@ -219,9 +219,9 @@ def kept(sections: Sequence[Section], run: Run, reading: Reading) -> list[Sectio
     A full reading keeps all sections. A reading without context keeps IDENTITY and INSTRUCTIONS. A
     degraded context also keeps NOW and, without a current message, TRIGGER.
     """
-    if reading.mark is None:
+    if reading.prompt_mark is None:
         return list(sections)
     names = set(PLAIN)
-    if reading.mark == "context_unavailable":
+    if reading.prompt_mark == "context_unavailable":
         names |= {"NOW"} if current_seq(run, reading.chat) is not None else {"NOW", "TRIGGER"}
     return [section for section in sections if section.name in names]

@@ -46,8 +46,8 @@ def thread_text(
     if thread.skill_tags:
         facts.append(f"tags: {', '.join(map(quoted, thread.skill_tags))}")
     facts.append(f"started: {time_of(thread.started_at)}")
-    mark = " [pinned to this chat]" if pinned else ""
-    lines = [f"ACTIVE THREAD: {quoted_id(thread.id)}{mark}", f"  ({', '.join(facts)})"]
+    suffix = " [pinned to this chat]" if pinned else ""
+    lines = [f"ACTIVE THREAD: {quoted_id(thread.id)}{suffix}", f"  ({', '.join(facts)})"]
     lines += [f"  {name}: {quoted(text)}" for name in SAID if (text := getattr(thread, name))]
     return lambda characters: "\n".join([*lines, *texts_of(documents, characters)])
 

@@ -27,7 +27,7 @@ ITEM_BYTES = 80  # per item, without its own text
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CacheEntry:
     """Cached items, as they were read.
 
     Attributes:
@@ -62,7 +62,7 @@ class ContextCache:
     def __init__(self, *, clock: Clock, metrics: Metrics, max_bytes: int) -> None:
         self._metrics = metrics
         self._lock = Lock()  # every lookup changes the order of the entries
-        self._entries: TLRUCache[str, Entry] = TLRUCache(
+        self._entries: TLRUCache[str, CacheEntry] = TLRUCache(
             max_bytes,
             ttu=lambda _, entry, now: now + entry.seconds,
             timer=lambda: clock.now().timestamp(),
@@ -75,14 +75,14 @@ class ContextCache:
         with self._lock:
             return int(self._entries.currsize)
 
-    def get(self, name: str) -> Entry | None:
+    def get(self, name: str) -> CacheEntry | None:
         """Return the entry of a name, without checking its state."""
         with self._lock:
             return self._entries.get(name)
 
     def put(self, name: str, state: object, items: Sequence[Item], *, seconds: int) -> None:
         """Cache items for `seconds`, unless they are larger than the whole cache."""
-        entry = Entry(state, tuple(_packed(items)), seconds)
+        entry = CacheEntry(state, tuple(_packed(items)), seconds)
         with self._lock:
             self._entries.pop(name, None)
             if entry.size <= self._entries.maxsize:

@@ -31,14 +31,14 @@ MAX_BETWEEN = 20  # messages that are read to find how far SEEN may move
 SPEAKING_TRIGGERS = frozenset({"plan", "service"})  # their text is stored in the run itself
 
 
-def can_do_alone(run: Run, chat: Chat | None) -> bool:
+def can_degrade(run: Run, chat: Chat | None) -> bool:
     """Return whether a run has a current message or a trigger text to answer alone."""
     if current_seq(run, chat) is not None:
         return True
     return chat is None and run.trigger.type in SPEAKING_TRIGGERS
 
 
-def read_alone(
+def read_degraded(
     table: Table,
     run: Run,
     chat: Chat | None,
@@ -51,7 +51,7 @@ def read_alone(
 
     Args:
         table: The table.
-        run: A run for which `can_do_alone` is true.
+        run: A run for which `can_degrade` is true.
         chat: The active chat.
         member: The agent's membership in the active chat.
         now: The current time.
@@ -89,7 +89,7 @@ def read_alone(
             message=shown[-1] if home and shown else None,
             may_be_shown=chat is None or home is not None or may_show(run.audience, destination),
         ),
-        mark="context_unavailable",
+        prompt_mark="context_unavailable",
     )
 
 
@@ -113,7 +113,7 @@ def without_context(run: Run, reading: Reading) -> Reading:
         other_chats=OtherChats(),
         items=AgentItems(),
         person=None,
-        mark="context_off",
+        prompt_mark="context_off",
     )
 
 

@@ -6,15 +6,15 @@ from skein.agent.reading.reading import Reading
 from skein.agent.reading.workspace import Workspace
 from skein.models.chats.chat import Message
 from skein.models.common.audience import Audience, may_show
-from skein.models.runs.run import Held, Run
+from skein.models.runs.run import HeldContent, Run
 from skein.models.workspace.thread import Thread
 
 
-def held_by(reading: Reading, run: Run) -> Held:
+def held_by(reading: Reading, run: Run) -> HeldContent:
     """Return the held content of a prompt that is made from a reading."""
     may_be_shown, borrowed = reading.trigger.may_be_shown, reading.other_chats.borrowed
     audience = reading.audience.narrowed(run.audience) if may_be_shown else reading.audience
-    return Held(
+    return HeldContent(
         chat_id=reading.chat.id if reading.chat is not None else None,
         readers=reading.destination,
         audience=audience,

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from skein.agent.reading.fallback import can_do_alone, read_alone, without_context
+from skein.agent.reading.fallback import can_degrade, read_degraded, without_context
 from skein.agent.reading.reader import NOTHING, Reader
 from skein.agent.reading.reading import Reading, person_at
 from skein.errors import Rejected, Unavailable
@@ -61,7 +61,7 @@ class ContextLoader:
             Transient: There is no current message that can be answered alone, or reading that
                 message failed, too.
         """
-        return self._limited(run, self._whole_or_alone(run, chat, member, prefetched))
+        return self._limited(run, self._whole_or_degraded(run, chat, member, prefetched))
 
     def whole(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
         """Read the data for a prompt in full, without a time limit, for an operator.
@@ -72,7 +72,7 @@ class ContextLoader:
         """
         return self._limited(run, self.reader.read(run, chat, member))
 
-    def _whole_or_alone(
+    def _whole_or_degraded(
         self,
         run: Run,
         chat: Chat | None,
@@ -84,9 +84,9 @@ class ContextLoader:
         except Rejected:
             raise
         except Exception as error:
-            if not can_do_alone(run, chat):
+            if not can_degrade(run, chat):
                 raise
-            reading = read_alone(
+            reading = read_degraded(
                 self.table, run, chat, member, now=self.clock.now(), settings=self.settings
             )
             logger.warning("failed to read the context", extra={"run_id": run.id}, exc_info=error)

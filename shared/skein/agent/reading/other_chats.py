@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.storage import Item, Key
@@ -57,7 +57,7 @@ class OtherChats:
     complete: bool = False
     elsewhere: tuple[OwnChat, ...] = ()
     live_runs: tuple[LiveRun, ...] = ()
-    borrowed: Borrowed | None = None
+    borrowed: BorrowedContext | None = None
 
 
 def found_other_chats(
@@ -87,7 +87,7 @@ def found_other_chats(
         for item in owned
         if LIVE_RUN.holds(item) and may_show(Audience.model_validate(item["audience"]), readers)
     ]
-    borrowed = Borrowed.from_item(staged) if staged is not None else None
+    borrowed = BorrowedContext.from_item(staged) if staged is not None else None
     return OtherChats(
         listed=listed,
         complete=complete,

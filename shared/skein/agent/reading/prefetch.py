@@ -1,6 +1,6 @@
 """Prefetch of a reading's items, which the claim reads together with the run."""
 
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Key
@@ -35,7 +35,7 @@ def prefetch_keys(job: RunJob) -> list[Key]:
     home = Run.home_of(job.run_id)
     in_chat = home.startswith("chat_")
     if in_chat:
-        keys.append(Borrowed.key_of(tenant, home, agent_id))
+        keys.append(BorrowedContext.key_of(tenant, home, agent_id))
     if job.user_id is not None:
         keys.append(User.key_of(tenant, job.user_id))
         keys.append(Allowance.key_of(tenant, owner_of_user(job.user_id)))

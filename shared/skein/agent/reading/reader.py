@@ -28,7 +28,7 @@ from skein.agent.reading.reading import (
 )
 from skein.agent.reading.trigger import found_trigger, keys_of_trigger, shown_trigger
 from skein.agent.reading.workspace import open_threads, workspace_keys
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat, Membership, Message, member_relation
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import scopes_at
@@ -135,7 +135,7 @@ class Reader:
         messages = self._windowed(first.newest, chat)
         threads = open_threads(run, chat, member, own_scope, first.owned, destination)
         workspace = workspace_keys(run.tenant, run.agent_id, scope, chat, first.owned, threads)
-        borrowed_keys = [Borrowed.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
+        borrowed_keys = [BorrowedContext.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
         person_keys = keys_of_person(chat)
         named = [
             *keys_of_configuration(run, chat),

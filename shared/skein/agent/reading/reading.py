@@ -30,9 +30,9 @@ from skein.services.chat_state.audience import destination_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import (
     EffectiveSettings,
+    effective_settings,
     found_settings,
     keys_of_settings,
-    resolved,
 )
 from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.settings import Settings
@@ -91,7 +91,7 @@ class Reading:
         workspace: Documents, threads and skills.
         person: The user record of a direct chat's person, if it may be shown.
         snapshot: The snapshot of a direct chat, so that an answer need not read it again.
-        mark: The mark on a prompt that is made from an incomplete reading.
+        prompt_mark: The mark on a prompt that is made from an incomplete reading.
     """
 
     agent: Agent
@@ -109,7 +109,7 @@ class Reading:
     workspace: Workspace = field(default_factory=Workspace)
     person: User | None = None
     snapshot: ChatSnapshot | None = None
-    mark: PromptMark | None = None
+    prompt_mark: PromptMark | None = None
 
 
 def keys_of_configuration(run: Run, chat: Chat | None) -> list[Key]:
@@ -142,7 +142,7 @@ def found_configuration(
     agent = Agent.from_item(item)
     line, tenant = found_settings(run.tenant, chat, found)
     return agent, Configuration(
-        effective=resolved(agent, line, tenant, settings, chat=chat),
+        effective=effective_settings(agent, line, tenant, settings, chat=chat),
         tenant=tenant,
         stack=StackSettings.from_optional(found.get(StackSettings.key_for(run.id))),
         allowances=found_allowances(run, found),

@@ -11,7 +11,12 @@ from skein.agent.tools.base import tool
 from skein.agent.tools.chats import own_chat
 from skein.agent.tools.context import ToolContext
 from skein.errors import Correctable, Failed
-from skein.models.chats.borrowed import MAX_CHARACTERS, MAX_MESSAGES, Borrowed, BorrowedMessage
+from skein.models.chats.borrowed import (
+    MAX_CHARACTERS,
+    MAX_MESSAGES,
+    BorrowedContext,
+    BorrowedMessage,
+)
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import effect_id
 from skein.services.chat_state.audience import destination_of
@@ -39,7 +44,7 @@ def borrow_context(
     call.activation.add_held(audience, by_others=said_by_others(messages, audience))
     if not messages:
         raise Failed("that chat has no messages yet")
-    borrowed = Borrowed(
+    borrowed = BorrowedContext(
         tenant=run.tenant,
         chat_id=here,
         agent_id=run.agent_id,

@@ -25,7 +25,7 @@ from skein.services.memory.memories import Memories
 from skein.services.memory.search import MemorySearch
 from skein.services.planning.goals import Goals
 from skein.services.planning.plans import Plans
-from skein.services.replies.ask_and_wait import Asking
+from skein.services.replies.ask_and_wait import Questions
 from skein.services.runs.claim import Claim
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.queries import OwnRuns
@@ -42,7 +42,7 @@ class ToolServices:
     clock: Clock
     chats: Chats
     own_chats: OwnChats
-    asking: Asking
+    questions: Questions
     completion: RunCompletion
     own_runs: OwnRuns
     goals: Goals

@@ -65,8 +65,8 @@ def end_run(call: ToolContext) -> str:
 
 
 def _line(run: Run, *, this: str) -> str:
-    mark = " (this run)" if run.id == this else ""
-    lines = [f"- {run.id}{mark}: {run.status}, {run.trigger.type}, {rfc3339(run.created_at)}"]
+    suffix = " (this run)" if run.id == this else ""
+    lines = [f"- {run.id}{suffix}: {run.status}, {run.trigger.type}, {rfc3339(run.created_at)}"]
     if run.tools:
         lines.append(f"    tools: {', '.join(run.tools)}")
     lines += [f"    sent msg:{s.seq} in {s.chat_id}: {quoted(s.preview)}" for s in run.sent]

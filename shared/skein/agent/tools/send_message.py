@@ -100,7 +100,7 @@ def _say(call: ToolContext, new: NewMessage) -> str:
 
 
 def _ask(call: ToolContext, new: NewMessage) -> str:
-    asked = call.tool_services.asking.ask(
+    asked = call.tool_services.questions.ask(
         call.activation.claim,
         new,
         audience=_made_for(call),

@@ -13,10 +13,10 @@ from skein.models.chats.chat import (
     Chat,
     ChatKind,
     LastMessage,
+    ManualTrigger,
     Media,
     Message,
     MessageKind,
-    Respond,
     Visibility,
 )
 from skein.models.common.audience import may_show
@@ -111,7 +111,8 @@ class NewChat(Request):
         ),
     ] = None
     respond: Annotated[
-        Respond, Field(description="Whether agents answer `every` message, a `mention`, or none.")
+        ManualTrigger,
+        Field(description="Whether agents answer `every` message, a `mention`, or none."),
     ] = "every"
     consolidate: Annotated[
         JsonBool | None,
@@ -131,7 +132,7 @@ class ChatChange(Request):
     clearable = frozenset({"title"})
 
     title: Annotated[Name | None, Field(description="Null removes the title.")] = None
-    respond: Respond | None = None
+    respond: ManualTrigger | None = None
     consolidate: JsonBool | None = None
 
 
@@ -193,7 +194,7 @@ class ChatResource(Resource):
     title: str | None
     kind: ChatKind
     visibility: Visibility
-    respond: Respond
+    respond: ManualTrigger
     consolidate: bool
     summary: Annotated[
         str | None, Field(description="The chat summary; null if the chat has none.")

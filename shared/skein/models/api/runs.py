@@ -6,7 +6,7 @@ from pydantic import Field
 
 from skein.models.api.base import Resource
 from skein.models.common.base import Instant
-from skein.models.common.reason import Reason, ReasonAt
+from skein.models.common.reason import Reason, RecordedReason
 from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.run import PromptMark, Run, RunStatus
 from skein.models.runs.step import PromptRecord, PromptSection, Step, ToolResult
@@ -79,7 +79,7 @@ class RunResource(Resource):
     ]
     meaning: Annotated[str | None, Field(description="The reason in one sentence.")]
     reasons: Annotated[
-        tuple[ReasonAt, ...],
+        tuple[RecordedReason, ...],
         Field(description="The newest reasons that the run has recorded, oldest first."),
     ]
     merged_into: Annotated[

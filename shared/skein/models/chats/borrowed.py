@@ -21,7 +21,7 @@ class BorrowedMessage(Value):
     text: Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 
-class Borrowed(Stored):
+class BorrowedContext(Stored):
     """The borrowed context of an agent in this chat; at most one, the newest.
 
     Attributes:
@@ -45,7 +45,7 @@ class Borrowed(Stored):
     @staticmethod
     def key_of(tenant: str, chat_id: str, agent_id: str) -> Key:
         """Return the key of an agent's borrowed context in a chat."""
-        return Key(chat_partition(tenant, chat_id), f"{Borrowed.PREFIX}{key_part(agent_id)}")
+        return Key(chat_partition(tenant, chat_id), f"{BorrowedContext.PREFIX}{key_part(agent_id)}")
 
     @property
     def key(self) -> Key:

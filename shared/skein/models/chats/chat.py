@@ -29,7 +29,7 @@ from skein.models.summaries.summary import PinnedSummary, Summary, SummaryState
 
 ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]
-Respond = Literal["every", "mention", "manual"]
+ManualTrigger = Literal["every", "mention", "manual"]
 MessageKind = Literal["text", "keyword", "notice", "erased"]
 
 MAX_AGENTS = 20
@@ -99,7 +99,7 @@ class Chat(Stored):
     line: E164 | None = None
     kind: ChatKind
     visibility: Visibility
-    respond: Respond = "every"
+    respond: ManualTrigger = "every"
     consolidate: bool = False
     record: Summary | None = None
     record_state: SummaryState | None = None

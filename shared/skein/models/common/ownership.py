@@ -50,7 +50,7 @@ def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> 
 class Owner(Value):
     """The scope, audience and source of an item that an agent is about to make.
 
-    The fields are those of `Owned`.
+    The fields are those of `OwnedItem`.
     """
 
     tenant: Tenant
@@ -82,17 +82,17 @@ class Reach(Value):
     readers: Audience | None = None
     content: Audience | None = None
 
-    def shows(self, thing: "Owned") -> bool:
+    def shows(self, thing: "OwnedItem") -> bool:
         """Tell whether `thing` may be shown to the readers."""
         return self.readers is None or may_show(thing.audience, self.readers)
 
-    def changes(self, thing: "Owned") -> bool:
+    def changes(self, thing: "OwnedItem") -> bool:
         """Tell whether the caller may change or end `thing`."""
         content = self.content or self.readers
         return content is None or may_change(content, thing.audience)
 
 
-class Owned(Stored):
+class OwnedItem(Stored):
     """An item of an agent, with its scope, audience and source.
 
     Attributes:

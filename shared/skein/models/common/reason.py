@@ -179,7 +179,7 @@ StoredReason = Annotated[Reason, BeforeValidator(known_reason)]
 """A reason in an item, which a newer version may have stored."""
 
 
-class ReasonAt(Value):
+class RecordedReason(Value):
     """A reason, and when it was recorded last."""
 
     reason: StoredReason
@@ -187,7 +187,7 @@ class ReasonAt(Value):
 
 
 def reason_attributes(
-    reason: Reason, at: datetime, known: Iterable[ReasonAt] = ()
+    reason: Reason, at: datetime, known: Iterable[RecordedReason] = ()
 ) -> dict[str, Any]:
     """Return the attributes that record a reason on a run, for a write that is made anyway."""
     reasons = with_reason(known, reason, at)
@@ -195,7 +195,9 @@ def reason_attributes(
     return {"reason": reason.value, "reasons": entries}
 
 
-def with_reason(known: Iterable[ReasonAt], reason: Reason, at: datetime) -> tuple[ReasonAt, ...]:
+def with_reason(
+    known: Iterable[RecordedReason], reason: Reason, at: datetime
+) -> tuple[RecordedReason, ...]:
     """Add a reason to the recorded ones; each reason is kept once, newest last, eight in all."""
     others = [entry for entry in known if entry.reason != reason]
-    return (*others, ReasonAt(reason=reason, at=at))[-MAX_REASONS:]
+    return (*others, RecordedReason(reason=reason, at=at))[-MAX_REASONS:]

@@ -50,7 +50,7 @@ class Consolidation(Stored):
         return self.attributes() | self.due(at)
 
 
-class Kept(Value):
+class KeptCounts(Value):
     """Counts of the memories that a chunk gave.
 
     Attributes:
@@ -86,7 +86,7 @@ class ConsolidationRecord(Stored):
     from_seq: int
     to_seq: int
     messages: int
-    kept: Kept = Kept()
+    kept: KeptCounts = KeptCounts()
     usage: TokenUsage = TokenUsage()
     passed_over: bool = False
     failure: str | None = None

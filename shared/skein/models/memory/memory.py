@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from skein.models.common.base import Identifier, Instant, key_part
-from skein.models.common.ownership import Owned, owned_partition
+from skein.models.common.ownership import OwnedItem, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix, Update
 from skein.models.outbox.due import due_pointer
 
@@ -26,7 +26,7 @@ REVISION = "OWNED#REVISION"  # sorts between goals and plans, so that their quer
 OLD_REVISION = "REVISION"  # the sort key in older versions
 
 
-class Memory(Owned):
+class Memory(OwnedItem):
     """A fact that an agent has learnt, with the audience of its sources.
 
     Live memories have the prefix `FACT#`. A query from the end reads the most important ones first:

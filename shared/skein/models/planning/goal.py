@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from skein.models.common.base import Identifier, Instant, key_part
-from skein.models.common.ownership import Owned, owned_partition
+from skein.models.common.ownership import OwnedItem, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 
 GoalStatus = Literal["active", "completed", "abandoned"]
@@ -15,7 +15,7 @@ GoalPriority = Annotated[int, Field(ge=1, le=5)]
 MAX_GOALS = 100  # active goals that may be shown to the same readers
 
 
-class Goal(Owned):
+class Goal(OwnedItem):
     """An aim of an agent.
 
     Attributes:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from skein.models.common.base import Identifier, Instant, key_part
-from skein.models.common.ownership import Owned, effect_id, owned_partition
+from skein.models.common.ownership import OwnedItem, effect_id, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
 
@@ -19,7 +19,7 @@ PlanInstruction = Annotated[
 MAX_PLANS = 100  # active plans that may be shown to the same readers
 
 
-class Plan(Owned):
+class Plan(OwnedItem):
     """A future trigger of an agent: after a delay, at a time, or by cron.
 
     Exactly one of `run_after`, `scheduled_at` and `cron` is given.

@@ -48,7 +48,7 @@ class Rate(NamedTuple):
         return max(self.after(full_at, wanted, now) - self.window - now, timedelta(0))
 
 
-class Over(Value):
+class ExceededLimit(Value):
     """The state of a person who exceeded a limit and gets one notice.
 
     Attributes:
@@ -79,7 +79,7 @@ class Allowance(Stored):
     messages_full_at: Instant | None = None
     tokens_full_at: Instant | None = None
     changes_full_at: Instant | None = None
-    over: Over | None = None
+    over: ExceededLimit | None = None
 
     @staticmethod
     def key_of(tenant: str, owner: str) -> Key:
@@ -129,6 +129,6 @@ def owner_of_shard(shard: int) -> str:
     return f"all:{shard}"
 
 
-def notice_id(over: Over) -> str:
+def notice_id(over: ExceededLimit) -> str:
     """Return the `client_id` of the notice, which makes posting it idempotent."""
     return f"limit:{rfc3339(over.since)}"

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from skein.models.common.audience import NOBODY, OPEN, Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
-from skein.models.common.reason import Reason, ReasonAt, StoredReason, reason_attributes
+from skein.models.common.reason import Reason, RecordedReason, StoredReason, reason_attributes
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RunJob
@@ -43,7 +43,7 @@ class SentMessage(Value):
     audience: Audience = NOBODY
 
 
-class Shown(Value):
+class ShownHistory(Value):
     """The chat that the newest prompt showed, and the highest message that it held."""
 
     chat_id: Identifier
@@ -64,7 +64,7 @@ class ShownStaging(Value):
     staging: str
 
 
-class Held(Value):
+class HeldContent(Value):
     """The held content of an activation, which decides in which chats the agent may post.
 
     Attributes:
@@ -81,7 +81,7 @@ class Held(Value):
     alone: bool = False
     borrowed: ShownStaging | None = None
 
-    def with_shown(self, audience: Audience, *, by_others: bool = False) -> "Held":
+    def with_shown(self, audience: Audience, *, by_others: bool = False) -> "HeldContent":
         """Return the held content after a tool has shown more content.
 
         Args:
@@ -157,8 +157,8 @@ class Run(Stored):
     activation: int = 0
     active_chat_id: Identifier | None = None
     active_thread_id: Identifier | None = None
-    shown: Shown | None = None
-    held: Held | None = None
+    shown: ShownHistory | None = None
+    held: HeldContent | None = None
     rebuilds: Annotated[int, Field(exclude_if=lambda times: not times)] = 0
     borrowed: Annotated[tuple[ShownStaging, ...], Field(exclude_if=lambda held: not held)] = ()
     wait: Wait | None = None
@@ -172,7 +172,9 @@ class Run(Stored):
     usage: TokenUsage = TokenUsage()
     final_message: FinalMessage | None = None
     reason: StoredReason | None = None
-    reasons: Annotated[tuple[ReasonAt, ...], Field(exclude_if=lambda reasons: not reasons)] = ()
+    reasons: Annotated[
+        tuple[RecordedReason, ...], Field(exclude_if=lambda reasons: not reasons)
+    ] = ()
     merged_into: Identifier | None = None
     error: str | None = None
     correlation_id: str | None = None

@@ -192,7 +192,7 @@ class PinnedDocuments(Stored):
         return cls() if item is None else cls.from_item(item)
 
 
-class Renamed(Stored):
+class RenamedDocument(Stored):
     """The record of a renamed document, stored until lists of documents are updated.
 
     Attributes:

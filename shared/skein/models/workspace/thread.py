@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 
 from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, Stored, key_part
-from skein.models.common.ownership import Owned, owned_partition
+from skein.models.common.ownership import OwnedItem, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.workspace.document import ALWAYS, DocumentName, Folder
 from skein.models.workspace.skill import SkillLabel, SkillLabels, SkillName
@@ -34,7 +34,7 @@ ThreadDocuments = Annotated[tuple[DocumentName, ...], Field(max_length=MAX_THREA
 BoundSkills = Annotated[tuple[SkillName, ...], Field(max_length=MAX_THREAD_SKILLS)]
 
 
-class Thread(Owned):
+class Thread(OwnedItem):
     """A unit of work of an agent, with its documents, skills and progress.
 
     Attributes:

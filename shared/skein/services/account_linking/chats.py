@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from skein.errors import ConditionFailed, Conflict
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat, Membership, chat_partition
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.storage import Absent, Is, Item, Missing, Put, Query, Update, Write, all_of
@@ -145,7 +145,7 @@ def _borrowed_with(
     table: Table, snapshot: ChatSnapshot, old: MemberRef, new: NamedMember
 ) -> list[Write]:
     keys = [
-        Borrowed.key_of(snapshot.chat.tenant, snapshot.chat.id, agent.member.id)
+        BorrowedContext.key_of(snapshot.chat.tenant, snapshot.chat.id, agent.member.id)
         for agent in snapshot.agents
     ]
     found = table.get_many(keys) if keys else {}
@@ -155,7 +155,7 @@ def _borrowed_with(
             set={"audience": staged.audience.renamed(old.id, new.id).model_dump(mode="json")},
             condition=Is("staging", staged.staging),
         )
-        for staged in map(Borrowed.from_item, found.values())
+        for staged in map(BorrowedContext.from_item, found.values())
     ]
 
 

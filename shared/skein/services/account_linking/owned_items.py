@@ -35,7 +35,7 @@ from skein.models.workspace.document import (
     Document,
     Folder,
     PinnedDocuments,
-    Renamed,
+    RenamedDocument,
     listed_with,
 )
 from skein.models.workspace.thread import (
@@ -179,7 +179,7 @@ def _move_documents(
         if Document.PREFIX.holds(item):
             documents.append(item)
         elif RENAMED.holds(item):
-            names |= Renamed.from_item(item).by_old
+            names |= RenamedDocument.from_item(item).by_old
     for item in documents:
         names |= _move_document(table, item, folder, old, new)
     return names
@@ -205,7 +205,7 @@ def _move_document(table: Table, item: Item, folder: Folder, old: str, new: str)
         Delete(document.key, as_read),
         touched(folder.tenant, folder.agent_id or "", folder.scope),
     ]
-    renamed = Renamed(old=document.name, new=moved.name)
+    renamed = RenamedDocument(old=document.name, new=moved.name)
     if renamed.old != renamed.new:
         writes.append(Put(document.folder.renamed_key(renamed.old), renamed.attributes()))
     if moved.on_show:

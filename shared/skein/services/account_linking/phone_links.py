@@ -52,7 +52,7 @@ _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
+class PhoneLinks:
     """Links between phone numbers and users."""
 
     table: Table

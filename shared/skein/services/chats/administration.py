@@ -33,7 +33,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.chain import next_in_chain
 from skein.services.runs.slots import (
-    Enqueued,
+    EnqueuedRun,
     canceled_queued_run,
     log_canceled,
     slots_unchanged,
@@ -44,14 +44,14 @@ from skein.settings import Settings
 DIRECT_MEMBERS = 2
 
 
-class Opened(NamedTuple):
+class OpenedChat(NamedTuple):
     """A chat, and whether this call created it."""
 
     chat: Chat
     created: bool
 
 
-class Earlier(NamedTuple):
+class EarlierChat(NamedTuple):
     """The chat that a person created under a `client_id` before, if any.
 
     Attributes:
@@ -75,7 +75,7 @@ class ChatAdministration:
     rate_limiter: RateLimiter
     settings: Settings
 
-    def create(self, tenant: str, by: NamedMember, new: NewChat) -> Opened:
+    def create(self, tenant: str, by: NamedMember, new: NewChat) -> OpenedChat:
         """Create a chat whose first member is `by`.
 
         The call is idempotent if `new` has a `client_id`. By default, a group is `open` and
@@ -93,13 +93,13 @@ class ChatAdministration:
         fresh_id, own = f"chat_{self.ids.ulid()}", new.client_id
         admit = self._admission(tenant, by)
 
-        def attempt() -> Opened:
-            earlier = opened_before(table, tenant, by.ref, own) if own else Earlier(None, None)
+        def attempt() -> OpenedChat:
+            earlier = opened_before(table, tenant, by.ref, own) if own else EarlierChat(None, None)
             if earlier.chat is not None:
-                return Opened(earlier.chat, created=False)
-            chat_id, mark = earlier.chat_id or fresh_id, None
+                return OpenedChat(earlier.chat, created=False)
+            chat_id, record = earlier.chat_id or fresh_id, None
             if own and earlier.chat_id is None:
-                mark = OpeningRecord(tenant=tenant, user_id=by.id, client_id=own, chat_id=chat_id)
+                record = OpeningRecord(tenant=tenant, user_id=by.id, client_id=own, chat_id=chat_id)
             now = self.clock.now()
             chat = open_chat(
                 table,
@@ -108,11 +108,11 @@ class ChatAdministration:
                 by=by,
                 new=new,
                 refs=refs,
-                mark=mark,
+                record=record,
                 admit=admit,
                 now=now,
             )
-            return Opened(chat, created=True)
+            return OpenedChat(chat, created=True)
 
         return optimistic(self.clock, attempt)
 
@@ -134,12 +134,14 @@ class ChatAdministration:
                 return snapshot.chat
             chat, write = revise(snapshot.chat, change.given)
             now = self.clock.now()
-            mark = consolidation_due(snapshot._replace(chat=chat), now=now, settings=self.settings)
-            if mark is None:
+            due_change = consolidation_due(
+                snapshot._replace(chat=chat), now=now, settings=self.settings
+            )
+            if due_change is None:
                 self.table.write(write)
             else:
-                due = replace(write, set={**write.set, **mark.change})
-                self.table.transact([due, mark.write])
+                due = replace(write, set={**write.set, **due_change.change})
+                self.table.transact([due, due_change.write])
             return chat
 
         return optimistic(self.clock, attempt)
@@ -341,7 +343,7 @@ class ChatAdministration:
             log_canceled(membership.queued_run.run_id, Reason.AGENT_LEFT)
         return jobs
 
-    def _following(self, membership: Membership, now: datetime) -> Enqueued | None:
+    def _following(self, membership: Membership, now: datetime) -> EnqueuedRun | None:
         """Queue a run of the next agent in the chain of a canceled run.
 
         A person starts such a chain with "respond now, then these agents".
@@ -380,7 +382,7 @@ def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
     return refs
 
 
-def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> Earlier:
+def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> EarlierChat:
     """Find the chat that a person created under a `client_id`.
 
     Raises:
@@ -394,11 +396,11 @@ def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> E
         chat_id = OpeningRecord.from_item(found[record_key]).chat_id
         item = table.get(Chat.key_of(tenant, chat_id))
     if item is None:
-        return Earlier(None, chat_id)
+        return EarlierChat(None, chat_id)
     chat = Chat.from_item(item)
     if all(member.ref != by for member in chat.roster):
         raise Conflict("this client_id belongs to a chat that the caller has left")
-    return Earlier(chat, chat.id)
+    return EarlierChat(chat, chat.id)
 
 
 def _former_chat_id(creator_id: str, client_id: str) -> str:
@@ -417,7 +419,7 @@ def open_chat(
     by: NamedMember,
     new: NewChat,
     refs: Sequence[MemberRef],
-    mark: OpeningRecord | None,
+    record: OpeningRecord | None,
     admit: Callable[[], None],
     now: datetime,
 ) -> Chat:
@@ -430,8 +432,8 @@ def open_chat(
         by: The person who creates the chat.
         new: The request.
         refs: All members; see `members_of`.
-        mark: The idempotency record of the `client_id`; None if there is no `client_id`, or if the
-            record exists already.
+        record: The idempotency record of the `client_id`; None if there is no `client_id`, or if
+            the record exists already.
         admit: Charges the rate limit; called after all members were found.
         now: The current time.
 
@@ -463,21 +465,21 @@ def open_chat(
         created_at=now,
     )
     memberships = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]
-    writes: list[Write] = [Put(mark.key, mark.to_item(), Missing())] if mark else []
+    writes: list[Write] = [Put(record.key, record.to_item(), Missing())] if record else []
     writes.extend(
         Put(membership.key, membership.to_item(chat), Missing()) for membership in memberships
     )
     writes.append(Put(chat.key, chat.to_item(), Missing()))
-    # A full chat with its members and its mark exceeds one transaction by two items. The first
-    # transaction writes the mark and the creator's membership, which are invisible until the chat's
-    # item exists. Without a mark to write, the membership may exist already, left by a worker that
-    # died. The second transaction decides which call creates the chat.
+    # A full chat with its members and its record exceeds one transaction by two items. The first
+    # transaction writes the record and the creator's membership, which are invisible until the
+    # chat's item exists. Without a record to write, the membership may exist already, left by a
+    # worker that died. The second transaction decides which call creates the chat.
     early = max(len(writes) - MAX_TRANSACTION_ITEMS, 0)
     if early:
         try:
             table.transact(writes[:early])
         except ConditionFailed:
-            if mark is not None:  # another call has just written the mark
+            if record is not None:  # another call has just written the record
                 raise
     table.transact(writes[early:])
     return chat

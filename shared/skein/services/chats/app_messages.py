@@ -4,20 +4,20 @@ from dataclasses import dataclass
 
 from skein.ports import Table
 from skein.services.chat_state.snapshot import read_snapshot
-from skein.services.chats.post_message import Chats, NewMessage, Posted, record_keys_of
+from skein.services.chats.post_message import Chats, NewMessage, PostedMessage, record_keys_of
 from skein.services.config.resolution import found_overrides, keys_of_overrides
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Posting:
+class AppMessages:
     """The service that posts messages from the app."""
 
     table: Table
     chats: Chats
     rate_limiter: RateLimiter
 
-    def post(self, new: NewMessage) -> Posted:
+    def post(self, new: NewMessage) -> PostedMessage:
         """Post a person's message, if the limits of the person and the tenant allow it.
 
         A message that was posted before is returned unchanged, without charging any limit. The

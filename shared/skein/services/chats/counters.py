@@ -18,7 +18,7 @@ from skein.settings import Settings
 SUMMARIES = ("record", "record_state", "pinned")
 
 
-class Counted(NamedTuple):
+class CounterWrites(NamedTuple):
     """The writes that count a message, and the jobs that follow the commit."""
 
     writes: tuple[Write, ...]
@@ -27,7 +27,7 @@ class Counted(NamedTuple):
 
 def counted(
     snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids, settings: Settings
-) -> Counted:
+) -> CounterWrites:
     """Count a message in its chat, and schedule upkeep and consolidation.
 
     - Upkeep: the due pointer only moves to an earlier time here. Only upkeep itself removes it.
@@ -70,7 +70,7 @@ def counted(
             change |= due.change
             further_writes.append(due.write)
     write = Update(chat.key, set=change, condition=Is("version", chat.version))
-    return Counted((write, *further_writes), tuple(jobs))
+    return CounterWrites((write, *further_writes), tuple(jobs))
 
 
 def _with(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from skein.errors import ConditionFailed, Conflict, Forbidden, LostLease, NotFound
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat, Membership, Message, chat_partition
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
@@ -85,7 +85,7 @@ class OwnChats:
             )
         return messages, audience
 
-    def stage(self, borrowed: Borrowed, claim: Claim) -> None:
+    def stage(self, borrowed: BorrowedContext, claim: Claim) -> None:
         """Stage borrowed context for the agent's next prompt in a chat.
 
         Raises:

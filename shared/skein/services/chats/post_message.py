@@ -47,7 +47,7 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
 from skein.services.common.optimistic import known_first, optimistic
 from skein.services.config.retention import kept_until, message_days
-from skein.services.delivery.enqueue import Outgoing, outgoing, undelivered
+from skein.services.delivery.enqueue import QueuedDelivery, outgoing, undelivered
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.debounce import burst_with, debounce_in
 from skein.services.runs.slots import enqueue, slots_unchanged
@@ -65,7 +65,7 @@ class NewMessage(Value):
         client_id: The sender's own id of the message, which makes a retry harmless.
         sms: The numbers of an SMS, to which answers then go; None for a message from the app.
         opted_out: True after STOP, False after START; None keeps the stored opt-out.
-        silenced: Why the message starts and resumes no run, if its sender is over a limit.
+        no_run_reason: Why the message starts and resumes no run, if its sender is over a limit.
         overrides: The settings of the agent, the line and the tenant, if the caller has read them.
             None reads them, for a person's message in a direct chat.
         depth: The chain depth: 0 from a person, plus 1 for each agent in between.
@@ -85,7 +85,7 @@ class NewMessage(Value):
     reply_to: int | None = None
     sms: SmsAddress | None = None
     opted_out: bool | None = None
-    silenced: Reason | None = None
+    no_run_reason: Reason | None = None
     overrides: ChatOverrides | None = None
     depth: int = 0
     run_id: Identifier | None = None
@@ -94,7 +94,7 @@ class NewMessage(Value):
     origin: Origin | None = None
 
 
-class Posted(NamedTuple):
+class PostedMessage(NamedTuple):
     """A message in its chat, and whether this call created it."""
 
     message: Message
@@ -125,7 +125,7 @@ class Commit:
     undelivered: tuple[Reason, ...] = ()
     delivery_ids: list[str] = field(default_factory=list)
 
-    def deliver(self, texts: Iterable[Outgoing]) -> None:
+    def deliver(self, texts: Iterable[QueuedDelivery]) -> None:
         """Add deliveries of the message to phones."""
         for text in texts:
             self.delivery_ids.append(text.delivery_id)
@@ -187,7 +187,7 @@ class Chats:
         *,
         extra_writes: ExtraWrites | None = None,
         known: ChatSnapshot | None = None,
-    ) -> Posted:
+    ) -> PostedMessage:
         """Post a message into a chat, and queue runs of the agents it wakes.
 
         When this returns, the message, its runs and its deliveries are committed. The call is
@@ -224,10 +224,10 @@ class Chats:
         message_id: str,
         extra_writes: ExtraWrites | None,
         snapshot: ChatSnapshot,
-    ) -> Posted:
+    ) -> PostedMessage:
         sender = snapshot.member(new.sender)
         if sender is None or snapshot.chat.discarded_at is not None:
-            return Posted(self._posted_while_open(new, sender), created=False)
+            return PostedMessage(self._posted_while_open(new, sender), created=False)
         if new.reply_to is not None and not 1 <= new.reply_to <= snapshot.chat.last_seq:
             raise Unprocessable("reply_to is not a message of this chat")
 
@@ -242,12 +242,12 @@ class Chats:
         if earlier is not None:
             if earlier.id != message_id:
                 _log_repeated(earlier)
-            return Posted(earlier, created=earlier.id == message_id)
+            return PostedMessage(earlier, created=earlier.id == message_id)
         commit.log(message)
         debounce = debounce_in(snapshot.chat, self.settings)
         self.dispatch.send(commit.replies, delay_seconds=debounce.first_seconds)
         self.dispatch.send(commit.others)
-        return Posted(message, created=True)
+        return PostedMessage(message, created=True)
 
     def _posted_while_open(self, new: NewMessage, sender: Membership | None) -> Message:
         """Find the same message, posted while the chat was open to its sender.
@@ -286,9 +286,9 @@ class Chats:
         commit.others.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
         limit = self.settings.max_chain_depth
-        nobody = new.silenced or why_nobody(message, snapshot.chat, max_chain_depth=limit)
+        nobody = new.no_run_reason or why_nobody(message, snapshot.chat, max_chain_depth=limit)
         others = [agent for agent in snapshot.agents if agent.member.ref != message.sender.ref]
-        if new.silenced is not None or message.kind != "text":
+        if new.no_run_reason is not None or message.kind != "text":
             commit.reasons |= {agent.member.id: nobody for agent in others if nobody is not None}
         else:
             self._wake(commit, snapshot, message, now, nobody, texted=new.sms is not None)

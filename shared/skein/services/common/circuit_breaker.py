@@ -66,20 +66,20 @@ class CircuitBreaker:
         with self._lock:
             return self._state(self._clock.now())
 
-    def call(self, work: Callable[[], T]) -> T:
-        """Call `work`, unless the breaker is open.
+    def call(self, function: Callable[[], T]) -> T:
+        """Call `function`, unless the breaker is open.
 
-        Exceptions of `work` propagate. `Unavailable`, `Ambiguous` and `Throttled` count as
+        Exceptions of `function` propagate. `Unavailable`, `Ambiguous` and `Throttled` count as
         failures. Any other `SkeinError` is an answer of the dependency and counts as a success.
         Other exceptions say nothing about the dependency and do not count.
 
         Raises:
-            CircuitOpen: The breaker is open; `work` was not called.
+            CircuitOpen: The breaker is open; `function` was not called.
         """
         began = self._clock.now()
         probes = self._enter(began)
         try:
-            result = work()
+            result = function()
         except FAILURES:
             self._fail(probes=probes)
             raise

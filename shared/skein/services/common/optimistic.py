@@ -19,7 +19,7 @@ from tenacity import (
 
 from skein.errors import ConditionFailed, Conflict, Contention, LostLease, Unprocessable
 from skein.models.chats.chat import Chat
-from skein.models.common.ownership import Owned, Reach
+from skein.models.common.ownership import OwnedItem, Reach
 from skein.models.common.storage import Check, Is, Update, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import Agent
@@ -101,7 +101,7 @@ def revise(
     return revised, write
 
 
-def check_change(reach: Reach, thing: Owned) -> None:
+def check_change(reach: Reach, thing: OwnedItem) -> None:
     """Check that an item may be changed by a caller with this reach.
 
     Raises:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, StringConstraints
 
 from skein.errors import Conflict, Invalid
 from skein.models.common.base import Stored, Value
-from skein.models.common.ownership import MAX_KEPT, Owned, Reach, owned_partition
+from skein.models.common.ownership import MAX_KEPT, OwnedItem, Reach, owned_partition
 from skein.models.common.storage import HIGHEST_KEY, Item, Key, Page, Query
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
@@ -235,7 +235,7 @@ def check_limit(
     table: Table,
     reach: Reach,
     prefix: str,
-    read: Callable[[Item], Owned],
+    read: Callable[[Item], OwnedItem],
     *,
     most: int,
     message: str,

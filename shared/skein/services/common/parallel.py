@@ -13,8 +13,8 @@ THREADS = 16  # fewer than the connections in the pool of the table's client
 class ParallelMap(Protocol):
     """A parallel map: calls a function with each of several arguments."""
 
-    def __call__(self, work: Callable[[A], B], over: Sequence[A]) -> list[B]:
-        """Return the results of `work` in the order of `over`.
+    def __call__(self, function: Callable[[A], B], over: Sequence[A]) -> list[B]:
+        """Return the results of `function` in the order of `over`.
 
         The calls start in the same order. If calls raise, the first of their exceptions is raised
         after all calls have ended.
@@ -22,10 +22,10 @@ class ParallelMap(Protocol):
         ...
 
 
-def map_threads(work: Callable[[A], B], over: Sequence[A]) -> list[B]:
+def map_threads(function: Callable[[A], B], over: Sequence[A]) -> list[B]:
     """Map with threads, at most 16 at the same time; see `ParallelMap`."""
     if len(over) <= 1:
-        return [work(one) for one in over]
+        return [function(one) for one in over]
     with ThreadPoolExecutor(min(THREADS, len(over))) as pool:
-        doing = [pool.submit(work, one) for one in over]
+        doing = [pool.submit(function, one) for one in over]
     return [one.result() for one in doing]

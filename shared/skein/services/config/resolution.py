@@ -41,7 +41,7 @@ class EffectiveSettings(Value):
     apology: bool
 
 
-def resolved(
+def effective_settings(
     agent: Agent | None,
     line: Line | None,
     tenant: TenantOverrides | None,
@@ -58,10 +58,10 @@ def resolved(
         settings: The deployment's settings, some of which are separate for chats on a line.
         chat: The chat; None for a run that has entered none.
     """
-    return _filled(said_by(agent, line, tenant), chat, settings)
+    return _filled(merged_overrides(agent, line, tenant), chat, settings)
 
 
-def said_by(
+def merged_overrides(
     agent: Agent | None, line: Line | None, tenant: TenantOverrides | None
 ) -> ChatOverrides:
     """Merge the settings of agent, line and tenant, in this order of precedence."""
@@ -102,7 +102,7 @@ def keys_of_overrides(chat: Chat) -> list[Key]:
 def found_overrides(chat: Chat, found: Mapping[Key, Item]) -> ChatOverrides:
     """Merge the settings of a direct chat from items under `keys_of_overrides`."""
     agents = (Agent.from_item(found[key]) for key in _agent_keys(chat) if key in found)
-    return said_by(next(agents, None), *found_settings(chat.tenant, chat, found))
+    return merged_overrides(next(agents, None), *found_settings(chat.tenant, chat, found))
 
 
 def read_overrides(table: Table, chat: Chat) -> ChatOverrides:

@@ -25,7 +25,7 @@ def why_no_sms(person: Membership) -> Reason | None:
     return Reason.OPTED_OUT if person.sms_opted_out_at is not None else None
 
 
-class Outgoing(NamedTuple):
+class QueuedDelivery(NamedTuple):
     """A queued delivery: its writes, for the transaction of its message, and its job."""
 
     delivery_id: str
@@ -35,7 +35,7 @@ class Outgoing(NamedTuple):
 
 def outgoing(
     snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids, settings: Settings
-) -> Iterator[Outgoing]:
+) -> Iterator[QueuedDelivery]:
     """Yield the deliveries of an agent's message in a direct chat, one per person.
 
     Only people who are active members, are on SMS and have not opted out get a delivery.
@@ -69,7 +69,7 @@ def outgoing(
         following = Update(
             person.key, set={"last_delivery": delivery.id}, condition=_as_read(person)
         )
-        yield Outgoing(
+        yield QueuedDelivery(
             delivery.id,
             (Put(delivery.key, delivery.to_item(due_at), Missing()), following),
             DeliveryJob(tenant=delivery.tenant, chat_id=delivery.chat_id, delivery_id=delivery.id),

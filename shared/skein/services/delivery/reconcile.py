@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lookup:
+class DeliveryLookup:
     """Look-up of posts whose outcome is unclear."""
 
     store: DeliveryStore

@@ -33,7 +33,7 @@ from skein.services.delivery.policy import (
     time_for_another_post,
     waits_for,
 )
-from skein.services.delivery.reconcile import Lookup, outgoing
+from skein.services.delivery.reconcile import DeliveryLookup, outgoing
 from skein.services.delivery.state import (
     answered,
     intended,
@@ -90,7 +90,7 @@ class SmsSender:
         self._metrics = metrics
         self._settings = settings
         self._store = DeliveryStore(table=table, clock=clock, metrics=metrics, settings=settings)
-        self._lookup = Lookup(store=self._store, clock=clock, sms=sms, settings=settings)
+        self._lookup = DeliveryLookup(store=self._store, clock=clock, sms=sms, settings=settings)
 
     @correlated()
     def deliver(self, job: DeliveryJob, *, deadline: datetime) -> None:

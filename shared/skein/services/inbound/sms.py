@@ -24,12 +24,12 @@ from skein.models.directory.line import Line
 from skein.models.directory.phone import PhoneChat, PhoneOwner, caller_name
 from skein.models.directory.phone_number import e164
 from skein.models.directory.user import User
-from skein.models.quotas.limit import Over
+from skein.models.quotas.limit import ExceededLimit
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import membership_keys, read_membership
-from skein.services.chats.post_message import Chats, NewMessage, Posted
+from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.common.optimistic import optimistic
-from skein.services.config.resolution import said_by
+from skein.services.config.resolution import merged_overrides
 from skein.services.config.retention import retention_of
 from skein.services.inbound.sms_keywords import Keyword, could_start, keyword_in
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
@@ -65,7 +65,7 @@ class _NumberLookup(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ingest:
+class SmsReceiver:
     """Receiver of inbound SMS."""
 
     table: Table
@@ -76,7 +76,7 @@ class Ingest:
     notices: Notices
     metrics: Metrics
 
-    def receive(self, sms: InboundSms) -> Posted | None:
+    def receive(self, sms: InboundSms) -> PostedMessage | None:
         """Post an SMS to the direct chat of its sender and the line's agent.
 
         The first contact creates the sender and the chat. A new chat is also created if the line
@@ -101,7 +101,9 @@ class Ingest:
         line = self._line(address.line)
         return optimistic(self.clock, lambda: self._receive_once(line, address, sms))
 
-    def _receive_once(self, line: Line, address: SmsAddress, sms: InboundSms) -> Posted | None:
+    def _receive_once(
+        self, line: Line, address: SmsAddress, sms: InboundSms
+    ) -> PostedMessage | None:
         """Post the SMS, on condition that the number still belongs to the same user.
 
         Raises:
@@ -124,7 +126,7 @@ class Ingest:
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
 
-    def _admitted(self, line: Line, direct: _DirectChat, sms: InboundSms) -> Over | None:
+    def _admitted(self, line: Line, direct: _DirectChat, sms: InboundSms) -> ExceededLimit | None:
         """Charge an SMS to its sender's rate limits; a redelivered SMS costs nothing."""
         sender = MemberRef(kind="user", id=direct.user_id)
         tenant, chat_id, sid = line.tenant, direct.chat_id, _client_id(sms)
@@ -162,8 +164,8 @@ class Ingest:
         direct: _DirectChat,
         sms: InboundSms,
         keyword: Keyword | None,
-        over: Over | None,
-    ) -> Posted:
+        over: ExceededLimit | None,
+    ) -> PostedMessage:
         """Post an SMS and, if its sender is over a limit, a notice.
 
         The notice says why nobody answers. An SMS that was stored before the sender went over the
@@ -181,7 +183,7 @@ class Ingest:
                 kind="keyword" if keyword else "text",
                 media=sms.media,
                 sms=address,
-                silenced=reason_of_limit(over.what) if over is not None else None,
+                no_run_reason=reason_of_limit(over.what) if over is not None else None,
                 overrides=direct.said,
                 opted_out={"stop": True, "start": False}.get(keyword or ""),
             ),
@@ -216,7 +218,7 @@ class Ingest:
         return _NumberLookup(
             PhoneOwner.from_item(owner) if owner else None,
             PhoneChat.from_item(chat) if chat else None,
-            said_by(Agent.from_item(agent) if agent else None, line, tenant),
+            merged_overrides(Agent.from_item(agent) if agent else None, line, tenant),
             retention_of(tenant),
             is_line=sender_key in found,
         )

@@ -21,7 +21,7 @@ from skein.services.memory.chunking import Chunk, HistoryPosition, chunks, halve
 from skein.services.memory.consolidation_schedule import MAX_FAILURES
 from skein.services.memory.extraction import MODEL_SECONDS, ExtractionFailed, Extractor, TooMuch
 from skein.services.memory.store import core_in_budget, live_memories
-from skein.services.memory.transcript import ConsolidationTarget, Zones, joins_of, reach_of
+from skein.services.memory.transcript import ConsolidationTarget, TimeZones, joins_of, reach_of
 from skein.services.quotas.usage import Budget
 from skein.settings import Settings
 
@@ -31,7 +31,7 @@ MARGIN = timedelta(seconds=MODEL_SECONDS + 20)
 logger = logging.getLogger(__name__)
 
 
-class TimeLeft:
+class QuestionTime:
     """Time limit on an invocation's questions; the first question is always allowed.
 
     Args:
@@ -63,7 +63,9 @@ class AgentConsolidation:
     committer: ChunkCommitter
     settings: Settings
 
-    def remember(self, chat: Chat, membership: Membership, *, until: int, time: TimeLeft) -> bool:
+    def remember(
+        self, chat: Chat, membership: Membership, *, until: int, time: QuestionTime
+    ) -> bool:
         """Make memories from an agent's new messages of a chat, up to message `until`.
 
         Args:
@@ -82,7 +84,7 @@ class AgentConsolidation:
         if agent is None:
             self.committer.pass_over(membership, since, HistoryPosition(until))
             return True
-        target = ConsolidationTarget(chat, agent, membership, Zones(self.table, agent))
+        target = ConsolidationTarget(chat, agent, membership, TimeZones(self.table, agent))
         at = since
         for whole in self._chunks(target, since, until):
             left, spent = [whole], TokenUsage()

@@ -25,17 +25,17 @@ from skein.models.common.storage import (
     all_of,
     any_of,
 )
-from skein.models.memory.consolidation import ConsolidationRecord, Kept
+from skein.models.memory.consolidation import ConsolidationRecord, KeptCounts
 from skein.models.memory.memory import revision_key
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.memory.chunking import Chunk, HistoryPosition
 from skein.services.memory.consolidation_schedule import MAX_FAILURES, after_failure
-from skein.services.memory.extraction import Extracted, TooMuch
+from skein.services.memory.extraction import Extraction, TooMuch
 from skein.services.memory.store import searchable_memories
 from skein.services.memory.transcript import ConsolidationTarget, reach_of
-from skein.services.memory.writes import Remembered, remember
+from skein.services.memory.writes import MemoryWrites, remember
 
 MAX_WRITES = 95
 MAX_BYTES = 3_000_000
@@ -62,7 +62,7 @@ class ChunkCommitter:
         since: HistoryPosition,
         chunk: Chunk,
         owner: Owner,
-        extracted: Extracted | None,
+        extracted: Extraction | None,
         usage: TokenUsage,
     ) -> None:
         """Store a chunk's memories together with the new watermark.
@@ -81,14 +81,14 @@ class ChunkCommitter:
         """
         unclear = False
 
-        def attempt() -> Kept:
+        def attempt() -> KeptCounts:
             nonlocal unclear
             membership, revision = self._read(target.membership, owner)
             if unclear and position_of(membership) == chunk.position:
-                return Kept()
+                return KeptCounts()
             if not membership.active or position_of(membership) != since:
                 raise Overtaken(str(membership.key))
-            kept = Remembered()
+            kept = MemoryWrites()
             if extracted is not None and extracted.entries:
                 live = searchable_memories(self.table, reach_of(owner), now=self.clock.now())
                 kept = remember(

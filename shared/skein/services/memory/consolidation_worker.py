@@ -19,7 +19,7 @@ from skein.models.outbox.jobs import ConsolidationJob
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic
-from skein.services.memory.agent_consolidation import AgentConsolidation, TimeLeft
+from skein.services.memory.agent_consolidation import AgentConsolidation, QuestionTime
 from skein.services.memory.consolidation_schedule import (
     due_change,
     idle_at,
@@ -76,7 +76,7 @@ class Consolidator:
             return
         if claim is None:
             return
-        time, not_before = TimeLeft(self.clock, deadline), None
+        time, not_before = QuestionTime(self.clock, deadline), None
         try:
             for membership in self._whose_turn(claim):
                 until = claim.until or 0

@@ -13,7 +13,7 @@ from skein.ports import LanguageModel
 from skein.prompts import render
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import quoted
-from skein.services.memory.writes import Entry
+from skein.services.memory.writes import MemoryDraft
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
@@ -57,10 +57,10 @@ class TooMuch(ExtractionFailed):
     """A chunk yields more memories than one transaction or one answer holds."""
 
 
-class Extracted(NamedTuple):
+class Extraction(NamedTuple):
     """Entries to store as memories, with the tokens of the answer."""
 
-    entries: list[Entry]
+    entries: list[MemoryDraft]
     usage: TokenUsage
 
 
@@ -74,7 +74,7 @@ class Extractor:
 
     def extract(
         self, agent: Agent, chat: Chat, core: Sequence[Memory], transcript: str
-    ) -> Extracted:
+    ) -> Extraction:
         """Ask the agent's model once about a transcript; see `question`.
 
         Raises:
@@ -100,7 +100,7 @@ class Extractor:
             raise ExtractionFailed("the answer could not be parsed", answer.usage)
         if len(entries) > MAX_ENTRIES:
             raise TooMuch(f"the answer has {len(entries)} entries", answer.usage)
-        return Extracted(entries, answer.usage)
+        return Extraction(entries, answer.usage)
 
 
 def question(
@@ -129,7 +129,7 @@ def question(
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
 
-def entries_in(answer: str, core: Sequence[Memory]) -> list[Entry] | None:
+def entries_in(answer: str, core: Sequence[Memory]) -> list[MemoryDraft] | None:
     """Parse the entries of an answer.
 
     Entries without a letter or digit are dropped; long entries are cut to 10,000 characters.
@@ -144,7 +144,7 @@ def entries_in(answer: str, core: Sequence[Memory]) -> list[Entry] | None:
     found = json_object_in(answer, {"journal", "core"})
     if found is None:
         return None
-    entries: list[Entry] = []
+    entries: list[MemoryDraft] = []
     kinds: tuple[MemoryKind, ...] = ("journal", "core")
     for kind in kinds:
         given = found.get(kind) or []
@@ -158,7 +158,7 @@ def entries_in(answer: str, core: Sequence[Memory]) -> list[Entry] | None:
             if any(character.isalnum() for character in text):
                 # A journal entry fades, so it must not supersede a core memory.
                 replaced = _numbered(core, number) if kind == "core" else None
-                entries.append(Entry(kind, text, replaced))
+                entries.append(MemoryDraft(kind, text, replaced))
     return entries
 
 

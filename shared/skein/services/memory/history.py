@@ -25,7 +25,7 @@ from skein.services.memory.consolidation_schedule import wanted
 from skein.services.outbox.dispatch import Dispatch
 
 
-class Requested(Value):
+class RequestedConsolidation(Value):
     """Requested consolidation of a chat.
 
     Attributes:
@@ -46,7 +46,7 @@ class ConsolidationRequests:
     clock: Clock
     dispatch: Dispatch
 
-    def request(self, tenant: str, chat_id: str) -> Requested:
+    def request(self, tenant: str, chat_id: str) -> RequestedConsolidation:
         """Request the consolidation of a chat's messages now.
 
         The request also holds for a chat that is busy, or that is not consolidated automatically.
@@ -60,7 +60,7 @@ class ConsolidationRequests:
             self.dispatch.send([ConsolidationJob(tenant=tenant, chat_id=chat_id)])
         return requested
 
-    def _request_once(self, tenant: str, chat_id: str) -> Requested:
+    def _request_once(self, tenant: str, chat_id: str) -> RequestedConsolidation:
         snapshot = read_snapshot(self.table, tenant, chat_id)
         chat, now = snapshot.chat, self.clock.now()
         if chat.discarded_at is not None:
@@ -77,7 +77,7 @@ class ConsolidationRequests:
                     Update(consolidation.key, set=consolidation.to_item(now)),
                 ]
             )
-        return Requested(chat_id=chat_id, to_seq=chat.last_seq, agents=agents)
+        return RequestedConsolidation(chat_id=chat_id, to_seq=chat.last_seq, agents=agents)
 
     def history(
         self, tenant: str, chat_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None

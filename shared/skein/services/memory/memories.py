@@ -22,7 +22,7 @@ from skein.services.memory.writes import double_of, gives_way, made, moved, norm
 MemoryState = Literal["live", "ended"]
 
 
-class Added(NamedTuple):
+class AddedMemory(NamedTuple):
     """Result of adding a memory.
 
     Attributes:
@@ -67,7 +67,7 @@ class Memories:
         memory_id: str | None = None,
         span: tuple[int, int] | None = None,
         guard: Check | None = None,
-    ) -> Added:
+    ) -> AddedMemory:
         """Add a memory (idempotent with the same `memory_id`).
 
         A memory with the same words as a live one is not stored again. With the same words, a core
@@ -107,18 +107,18 @@ class Memories:
             raise unfit(error) from None
         return optimistic(self.clock, lambda: self._add_once(memory, reach or owner.reach, guard))
 
-    def _add_once(self, memory: Memory, reach: Reach, guard: Check | None) -> Added:
+    def _add_once(self, memory: Memory, reach: Reach, guard: Check | None) -> AddedMemory:
         own = Reach(tenant=memory.tenant, agent_id=memory.agent_id, scopes=(memory.scope,))
         revision = revision_key(memory.tenant, memory.agent_id, memory.scope)
         keys = _keys(own, memory.id)
         found = self.table.get_many([*keys, revision])
         stored = next((Memory.from_item(found[key]) for key in keys if key in found), None)
         if stored is not None:
-            return Added(stored, known=False)
+            return AddedMemory(stored, known=False)
         live = self.live(reach)
         double = double_of(memory.kind, memory.text, live)
         if double is not None and (double.constitutional or not memory.constitutional):
-            return Added(double, known=True)
+            return AddedMemory(double, known=True)
         ended = memory.model_copy(update={"deleted_at": memory.created_at}).key
         writes: list[Write] = [Put(memory.key, memory.to_item(), Missing())]
         for old in live:
@@ -129,7 +129,7 @@ class Memories:
         as_read = found.get(revision, {}).get("revision")
         raised = Update(revision, add={"revision": 1}, condition=Is("revision", as_read))
         transact_guarded(self.table, [*writes, Check(ended, Missing()), raised], guard)
-        return Added(memory, known=False)
+        return AddedMemory(memory, known=False)
 
     def forget(self, reach: Reach, memory_id: str, *, guard: Check | None = None) -> Memory:
         """Remove a memory on behalf of its agent (idempotent).

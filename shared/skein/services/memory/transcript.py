@@ -22,7 +22,7 @@ from skein.services.common.schedule import zone_of
 from skein.services.memory.chunking import Chunk
 
 
-class Zones:
+class TimeZones:
     """Time zones of the senders: a person's own if known, else the agent's, else UTC.
 
     Args:
@@ -99,7 +99,7 @@ class ConsolidationTarget:
     chat: Chat
     agent: Agent
     membership: Membership
-    zones: Zones
+    zones: TimeZones
 
     def line(self, message: Message, start: int, end: int) -> str:
         """Format a message, or a part of it, as one line of the transcript."""

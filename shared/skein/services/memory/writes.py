@@ -12,7 +12,7 @@ from typing import NamedTuple
 from skein.models.common.audience import may_change
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Delete, Is, Missing, Put, Write
-from skein.models.memory.consolidation import Kept
+from skein.models.memory.consolidation import KeptCounts
 from skein.models.memory.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind, touched
 from skein.ports import Ids
 
@@ -21,7 +21,7 @@ _MEANT = frozenset("#%&@*/\\?\u061f\u00a7\u2030")
 _APOSTROPHES = str.maketrans("\u2019\u02bc", "''")
 
 
-class Entry(NamedTuple):
+class MemoryDraft(NamedTuple):
     """Content of a memory that is to be stored.
 
     Attributes:
@@ -33,11 +33,11 @@ class Entry(NamedTuple):
     replaces: str | None = None
 
 
-class Remembered(NamedTuple):
+class MemoryWrites(NamedTuple):
     """Writes for some new memories, with counts of the changes."""
 
     writes: tuple[Write, ...] = ()
-    kept: Kept = Kept()
+    kept: KeptCounts = KeptCounts()
 
 
 def made(
@@ -106,14 +106,14 @@ def double_of(kind: MemoryKind, text: str, live: Sequence[Memory]) -> Memory | N
 
 def remember(
     owner: Owner,
-    entries: Sequence[Entry],
+    entries: Sequence[MemoryDraft],
     live: Sequence[Memory],
     *,
     span: tuple[int, int],
     now: datetime,
     ids: Ids,
     made_by: MadeBy = "consolidation",
-) -> Remembered:
+) -> MemoryWrites:
     """Build the writes that store `entries` as memories, for one transaction.
 
     A duplicate is not stored again. If a duplicate entry replaces a memory, the existing memory
@@ -165,13 +165,13 @@ def remember(
         writes += superseded(by_id[old_id], by)
     if writes:
         writes.append(touched(owner.tenant, owner.agent_id, owner.scope))
-    kept = Kept(
+    kept = KeptCounts(
         core=sum(memory.kind == "core" for memory in new),
         journal=sum(memory.kind == "journal" for memory in new),
         superseded=len(ended),
         doubles=doubles,
     )
-    return Remembered(tuple(writes), kept)
+    return MemoryWrites(tuple(writes), kept)
 
 
 def normalised(text: str) -> str:

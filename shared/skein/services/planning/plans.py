@@ -114,7 +114,7 @@ def moved(plan: Plan, revised: Plan) -> list[Write]:
     return [Update(plan.key, set=NOT_DUE | change, condition=as_read(plan))]
 
 
-class _Found(NamedTuple):
+class _PlanItems(NamedTuple):
     """The items of a plan in one partition.
 
     Attributes:
@@ -281,7 +281,7 @@ class Plans:
         return optimistic(self.clock, attempt)
 
     def _cancel_once(
-        self, reach: Reach, found: list[_Found], effect: str | None, guard: Check | None
+        self, reach: Reach, found: list[_PlanItems], effect: str | None, guard: Check | None
     ) -> Plan:
         done = next((each.done for each in found if each.done is not None), None)
         if done is not None:
@@ -295,26 +295,26 @@ class Plans:
         transact_guarded(self.table, writes, guard)
         return canceled
 
-    def _of_id(self, reach: Reach, plan_id: str) -> list[_Found]:
+    def _of_id(self, reach: Reach, plan_id: str) -> list[_PlanItems]:
         """Read the plans with one id, in each partition within reach."""
-        wanted = [(scope, _Found(plan_id)) for scope in reach.scopes]
+        wanted = [(scope, _PlanItems(plan_id)) for scope in reach.scopes]
         return self._read(reach, wanted, None)
 
     def _named(
         self, reach: Reach, scope: str | None, name: str, effect: str | None
-    ) -> list[_Found]:
+    ) -> list[_PlanItems]:
         """Read the plans of one name in a partition, up to the first unused generation."""
-        found: list[_Found] = []
+        found: list[_PlanItems] = []
         while not found or found[-1].plan is not None:
             numbers = range(len(found), len(found) + GENERATIONS)
             ids = [(n, Plan.id_of(reach.agent_id, scope, name, n)) for n in numbers]
-            wanted = [(scope, _Found(plan_id, n)) for n, plan_id in ids]
+            wanted = [(scope, _PlanItems(plan_id, n)) for n, plan_id in ids]
             found += self._read(reach, wanted, effect)
         return found
 
     def _read(
-        self, reach: Reach, wanted: list[tuple[str | None, _Found]], effect: str | None
-    ) -> list[_Found]:
+        self, reach: Reach, wanted: list[tuple[str | None, _PlanItems]], effect: str | None
+    ) -> list[_PlanItems]:
         """Read the items of some plans, each in its partition, in one batch."""
         keys: list[tuple[Key, ...]] = []
         for scope, each in wanted:
@@ -324,7 +324,7 @@ class Plans:
         found = self.table.get_many(list(dict.fromkeys(key for of_one in keys for key in of_one)))
         plans = {key: Plan.from_item(item) for key, item in found.items()}
         return [
-            _Found(each.id, each.generation, *(plans.get(key) for key in of_one))
+            _PlanItems(each.id, each.generation, *(plans.get(key) for key in of_one))
             for (_, each), of_one in zip(wanted, keys, strict=True)
         ]
 
@@ -372,7 +372,7 @@ class Plans:
         return list_by_status(self.table, reach, Plan, status, limit=limit, cursor=cursor)
 
 
-def _shown(reach: Reach, found: list[_Found]) -> Plan:
+def _shown(reach: Reach, found: list[_PlanItems]) -> Plan:
     """Return the first active plan within reach, else the first that has ended.
 
     A plan that may be changed from there comes before one that may not.
@@ -387,7 +387,7 @@ def _shown(reach: Reach, found: list[_Found]) -> Plan:
     return min(shown, key=lambda plan: (plan.status != "active", not reach.changes(plan)))
 
 
-def _replaced(reach: Reach, found: list[_Found]) -> _Found:
+def _replaced(reach: Reach, found: list[_PlanItems]) -> _PlanItems:
     """Return the generation at which to set a plan of this name.
 
     An active plan within reach that may be changed comes first, then an ended one, then the first

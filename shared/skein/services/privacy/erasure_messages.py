@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from skein.errors import ConditionFailed
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Message, chat_partition
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
@@ -27,7 +27,7 @@ class ChatEraser:
         self._table = table
         self._runs = runs
         self._kinds: dict[str, Callable[[Sweep, str, Item], None]] = {
-            Borrowed.PREFIX.kind: self._borrowed,
+            BorrowedContext.PREFIX.kind: self._borrowed,
             IdempotencyRecord.PREFIX.kind: self._idempotency_record,
             Delivery.PREFIX.kind: self._delivery,
             Message.PREFIX.kind: self._message,
@@ -115,7 +115,7 @@ class ChatEraser:
             sweep.unsaved.counts["deliveries"] += 1
 
     def _borrowed(self, sweep: Sweep, chat_id: str, item: Item) -> None:
-        staged = Borrowed.from_item(item)
+        staged = BorrowedContext.from_item(item)
         erased: ErasedChat = sweep.chats[chat_id]
         if erased.private and sweep.suspect(staged.created_at):
             try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skein.errors import ConditionFailed, Conflict
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import (
     Message,
 )
@@ -68,9 +68,9 @@ class RunEraser:
 
         Such context comes from one of the person's chats, or names the person.
         """
-        key = Borrowed.key_of(sweep.tenant, chat_id, agent_id)
+        key = BorrowedContext.key_of(sweep.tenant, chat_id, agent_id)
         item = self.table.get(key)
-        staged = Borrowed.from_item(item) if item else None
+        staged = BorrowedContext.from_item(item) if item else None
         if staged is None or not (
             staged.source_chat_id in sweep.chats or sweep.mentions_them(staged.attributes())
         ):

@@ -79,7 +79,7 @@ class Eraser:
         try:
             erasure = self._claim(job, deadline)
             if erasure is not None:
-                self._work(erasure, job, deadline)
+                self._carry_out(erasure, job, deadline)
         except (ConditionFailed, LostLease):
             logger.info(
                 "erasure taken over by another worker", extra={"erasure_id": job.erasure_id}
@@ -124,7 +124,7 @@ class Eraser:
 
     # ------------------------------------------------------------------ working
 
-    def _work(self, erasure: Erasure, job: ErasureJob, deadline: datetime) -> None:
+    def _carry_out(self, erasure: Erasure, job: ErasureJob, deadline: datetime) -> None:
         subject = self._subject(erasure)
         if subject is None:
             return

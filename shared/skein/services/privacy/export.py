@@ -70,7 +70,7 @@ class OwnMembership(NamedTuple):
     membership: Membership
 
 
-class Kept(NamedTuple):
+class KeptItem(NamedTuple):
     """An item that an agent stores for the person alone."""
 
     agent_id: str
@@ -85,11 +85,11 @@ class Export(NamedTuple):
     chats: list[OwnMembership]
     messages: list[Message]
     deliveries: list[Delivery]
-    kept: list[Kept]
+    kept: list[KeptItem]
     next_cursor: str | None
 
 
-Thing = OwnMembership | Message | Delivery | Kept | None
+Thing = OwnMembership | Message | Delivery | KeptItem | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,14 +203,14 @@ class Exports:
                     agents |= {member.id for member in chat.roster if member.kind == "agent"}
         return sorted(agents)
 
-    def _kept(self, user: User, agent_id: str) -> Iterator[tuple[str, Kept]]:
+    def _kept(self, user: User, agent_id: str) -> Iterator[tuple[str, KeptItem]]:
         for number, user_id in enumerate((user.id, *user.former_ids)):
             pk = owned_partition(user.tenant, agent_id, f"user:{user_id}")
             for item in items_under(self.table, pk, ""):
                 if not item["sk"].startswith(BOOKKEEPING):
                     yield (
                         f"{number:04d} {item['sk']}",
-                        Kept(agent_id, _kind(item["sk"]), _shown_attributes(item)),
+                        KeptItem(agent_id, _kind(item["sk"]), _shown_attributes(item)),
                     )
 
 
@@ -263,5 +263,5 @@ def _put(page: Export, thing: Thing) -> None:
         page.messages.append(thing)
     elif isinstance(thing, Delivery):
         page.deliveries.append(thing)
-    elif isinstance(thing, Kept):
+    elif isinstance(thing, KeptItem):
         page.kept.append(thing)

@@ -25,7 +25,7 @@ from skein.models.quotas.limit import (
     HOUR,
     MINUTE,
     Allowance,
-    Over,
+    ExceededLimit,
     Rate,
     What,
     owner_of_shard,
@@ -198,7 +198,7 @@ class RateLimiter:
 
     def admit_sms(
         self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None
-    ) -> Over | None:
+    ) -> ExceededLimit | None:
         """Take one SMS from a person's bucket and the tenant's.
 
         Args:
@@ -214,26 +214,28 @@ class RateLimiter:
         if answer is None:
             return None
         self.metrics.count("OverLimit")
-        return answer if isinstance(answer, Over) else self.go_over(tenant, user_id, answer)
+        return (
+            answer if isinstance(answer, ExceededLimit) else self.go_over(tenant, user_id, answer)
+        )
 
-    def go_over(self, tenant: str, user_id: str, refusal: OverLimit) -> Over:
+    def go_over(self, tenant: str, user_id: str, refusal: OverLimit) -> ExceededLimit:
         """Record that a person on SMS is over a limit (idempotent until it ends)."""
         return optimistic(self.clock, lambda: self._go_over_once(tenant, user_id, refusal))
 
-    def _go_over_once(self, tenant: str, user_id: str, refusal: OverLimit) -> Over:
+    def _go_over_once(self, tenant: str, user_id: str, refusal: OverLimit) -> ExceededLimit:
         now = self.clock.now()
         allowance = self._allowance(tenant, owner_of_user(user_id))
         if allowance.over is not None and now < allowance.over.until:
             return allowance.over
-        over = Over(what=refusal.what, since=now, until=refusal.full_at)
+        over = ExceededLimit(what=refusal.what, since=now, until=refusal.full_at)
         self.table.write(allowance.becoming(now, over=over)[1])
         return over
 
-    def record_notice(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
+    def record_notice(self, tenant: str, user_id: str, over: ExceededLimit, chat_id: str) -> None:
         """Record that the notice was given in a chat, which prevents another notice."""
         optimistic(self.clock, lambda: self._notified_once(tenant, user_id, over, chat_id))
 
-    def _notified_once(self, tenant: str, user_id: str, over: Over, chat_id: str) -> None:
+    def _notified_once(self, tenant: str, user_id: str, over: ExceededLimit, chat_id: str) -> None:
         allowance = self._allowance(tenant, owner_of_user(user_id))
         known = allowance.over
         if known is None or known.since != over.since or chat_id in known.told:
@@ -248,7 +250,7 @@ class RateLimiter:
         *,
         by_sms: bool,
         known: Mapping[Key, Item] | None = None,
-    ) -> OverLimit | Over | None:
+    ) -> OverLimit | ExceededLimit | None:
         """Take one message from a person's bucket, then one from the tenant's.
 
         The tenant's bucket is left alone if the person's refuses.
@@ -271,7 +273,7 @@ class RateLimiter:
 
     def _ask_person(
         self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_sms: bool
-    ) -> tuple[OverLimit | Over | None, Rates]:
+    ) -> tuple[OverLimit | ExceededLimit | None, Rates]:
         said_key, own_key, _ = admission_keys(tenant, user_id)
         rates = rates_of(TenantSettings.from_optional(found.get(said_key)), self.settings)
         allowance = Allowance.from_optional(found.get(own_key), tenant, owner_of_user(user_id))
@@ -309,7 +311,9 @@ def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:
     return TenantSettings.key_of(tenant), own, shared
 
 
-def over_now(found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime) -> Over | None:
+def over_now(
+    found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime
+) -> ExceededLimit | None:
     """Return the limit that a person on SMS is over now, from items under `admission_keys`."""
     owner = owner_of_user(user_id)
     item = found.get(Allowance.key_of(tenant, owner))

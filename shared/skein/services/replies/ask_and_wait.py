@@ -24,7 +24,7 @@ from skein.services.runs.claim import Claim, stored_of, with_results
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import check_post, check_readers
 from skein.services.runs.slots import (
-    Joining,
+    RunMerge,
     merge_queued_run,
     next_run_job,
     release_slots,
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionOutcome:
     """The outcome of a question.
 
     Attributes:
@@ -49,11 +49,11 @@ class Asked:
     claim: Claim
     seq: int
     waiting: bool
-    joining: Joining | None = None
+    joining: RunMerge | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Questions:
     """The service by which a run asks something and waits for a reply."""
 
     table: Table
@@ -70,7 +70,7 @@ class Asking:
         *,
         audience: Audience,
         sent: Sequence[SentMessage],
-    ) -> Asked:
+    ) -> QuestionOutcome:
         """Post `new` and make the run wait for a reply, in one transaction.
 
         While the run waits, its slot in its own chat is free. If a reply exists already, the run
@@ -96,7 +96,7 @@ class Asking:
             raise Conflict(f"a run may wait at most {MAX_WAITS} times")
         self._check_readers(claim)
         self.completion.advance_seen(claim)
-        asked = Asked(claim, 0, waiting=True)
+        asked = QuestionOutcome(claim, 0, waiting=True)
         jobs: list[RunJob] = []
 
         def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
@@ -149,7 +149,7 @@ class Asking:
 
     def _extra_writes(
         self, claim: Claim, snapshot: ChatSnapshot, sent: Sequence[SentMessage]
-    ) -> tuple[Asked, list[Write], list[RunJob]]:
+    ) -> tuple[QuestionOutcome, list[Write], list[RunJob]]:
         run = claim.run
         membership = snapshot.member(claim.agent)
         if membership is None:
@@ -202,7 +202,7 @@ class Asking:
 
     def _waiting(
         self, claim: Claim, membership: Membership, seq: int, changes: dict[str, Any]
-    ) -> tuple[Asked, list[Write], list[RunJob]]:
+    ) -> tuple[QuestionOutcome, list[Write], list[RunJob]]:
         until = self.clock.now() + timedelta(seconds=self.settings.wait_seconds)
         wait = Wait(run_id=claim.run.id, seq=seq, until=until)
         changes |= {
@@ -213,7 +213,7 @@ class Asking:
             "attempts": 0,
         }
         now_waiting = claim.with_run(**changes)
-        asked = Asked(now_waiting, seq, waiting=True)
+        asked = QuestionOutcome(now_waiting, seq, waiting=True)
         grace = timedelta(seconds=self.settings.outbox_grace_seconds)
         due = claim.run.due(until + grace)
         here = {"wait": wait.model_dump(mode="json")}
@@ -243,7 +243,7 @@ class Asking:
         reply: Message,
         seq: int,
         changes: dict[str, Any],
-    ) -> tuple[Asked, list[Write], list[RunJob]]:
+    ) -> tuple[QuestionOutcome, list[Write], list[RunJob]]:
         """Resume the run at once with an existing reply.
 
         The SEEN watermark moves as it does when the run waits.
@@ -273,7 +273,7 @@ class Asking:
             writes.append(
                 Update(membership.key, membership_changes, condition=slots_unchanged(membership))
             )
-        return Asked(goes_on, seq, waiting=False, joining=joining), writes, []
+        return QuestionOutcome(goes_on, seq, waiting=False, joining=joining), writes, []
 
     def _fresh(self, home: Membership | None) -> Membership | None:
         if home is None:

@@ -68,9 +68,9 @@ class FinalMessages:
                 return (claim.guard,)
             seq = snapshot.chat.last_seq + 1
             named = _with_final_message(claim, said.chat_id, seq)
-            ending = self.completion.done_in(snapshot, named, answer, again=next(tries) > 0)
-            jobs[:] = ending.jobs
-            return ending.writes
+            completed = self.completion.done_in(snapshot, named, answer, again=next(tries) > 0)
+            jobs[:] = completed.jobs
+            return completed.writes
 
         try:
             posted = self.chats.post_message(said, extra_writes=extra_writes, known=snapshot)

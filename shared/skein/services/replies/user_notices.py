@@ -23,7 +23,7 @@ from skein.errors import (
 from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.storage import Absent, Is, Update, Write, all_of
-from skein.models.quotas.limit import Over, notice_id
+from skein.models.quotas.limit import ExceededLimit, notice_id
 from skein.ports import Clock, Metrics
 from skein.prompts import render
 from skein.services.chat_state.snapshot import ChatSnapshot
@@ -37,7 +37,9 @@ from skein.settings import Settings
 MINUTE_SECONDS = 60
 HOUR_MINUTES = 60
 SINGULAR = 1
-PATIENT_PUT_OFFS = 2  # deferrals before an apology: after half a minute, the fault is not brief
+DEFERRALS_BEFORE_APOLOGY = (
+    2  # deferrals before an apology: after half a minute, the fault is not brief
+)
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ class Notices:
 
     def over_limit(
         self,
-        over: Over,
+        over: ExceededLimit,
         *,
         tenant: str,
         chat_id: str,
@@ -158,8 +160,8 @@ class Apologies:
 
         The run is deferred because the model is down. There is an apology only if a person
         triggered the run in a chat, the settings allow apologies, and the run was deferred at least
-        `PATIENT_PUT_OFFS` times before. If the post is rejected or fails temporarily, the error is
-        logged, and the run is not held up. The next deferral tries again.
+        `DEFERRALS_BEFORE_APOLOGY` times before. If the post is rejected or fails temporarily, the
+        error is logged, and the run is not held up. The next deferral tries again.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -170,7 +172,7 @@ class Apologies:
             return
         if member is None or member.late_since is not None:
             return
-        if run.put_offs < PATIENT_PUT_OFFS:
+        if run.put_offs < DEFERRALS_BEFORE_APOLOGY:
             return
         if not effective_in(chat, self.settings).apology:
             return

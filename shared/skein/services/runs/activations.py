@@ -12,7 +12,7 @@ from typing import Any
 from skein.models.chats.chat import Membership
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
-from skein.models.runs.run import Held, PromptMark, SentMessage, Shown, ShownStaging
+from skein.models.runs.run import HeldContent, PromptMark, SentMessage, ShownHistory, ShownStaging
 from skein.models.runs.step import Step, ToolResult
 from skein.models.workspace.thread import Thread
 from skein.ports import Clock, Metrics, Table
@@ -25,7 +25,7 @@ from skein.services.runs.claim import (
     with_results,
     write_claimed,
 )
-from skein.services.runs.slots import Joining, merge_queued_run
+from skein.services.runs.slots import RunMerge, merge_queued_run
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +49,8 @@ def recording(
     claim: Claim,
     step: Step,
     *,
-    shown: Shown | None,
-    held: Held | None = None,
+    shown: ShownHistory | None,
+    held: HeldContent | None = None,
     borrowed: ShownStaging | None = None,
     marks: Sequence[PromptMark] = (),
     thread: Thread | None = None,
@@ -196,9 +196,9 @@ class Activations:
             return claim, claim.member
         return claim, membership_in(self.table, claim, looked_at)
 
-    def _joined_by_rebuild(self, claim: Claim, membership: Membership | None) -> Joining:
+    def _joined_by_rebuild(self, claim: Claim, membership: Membership | None) -> RunMerge:
         """Merge the queued run of the newly shown chat into the rebuilt run."""
         run, now = claim.run, self.clock.now()
         if membership is None or not membership.active:
-            return Joining({}, {}, ())
+            return RunMerge({}, {}, ())
         return merge_queued_run(run, membership, widen=membership.chat_id == run.chat_id, now=now)

@@ -7,13 +7,13 @@ from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
 from skein.ports import Ids, Table
-from skein.services.runs.slots import Enqueued, enqueue
+from skein.services.runs.slots import EnqueuedRun, enqueue
 from skein.settings import Settings
 
 
 def next_in_chain(
     table: Table, run: Run, *, ids: Ids, now: datetime, settings: Settings
-) -> Enqueued | None:
+) -> EnqueuedRun | None:
     """Queue the run of the next agent after `run`, in the transaction that ends `run`.
 
     Agents that have left the chat since are skipped. The result is None if no agent remains.

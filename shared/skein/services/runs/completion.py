@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed, Conflict, LostLease
-from skein.models.chats.borrowed import Borrowed
+from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
     error: str | None = None
 
 
-class Ending(NamedTuple):
+class CompletionWrites(NamedTuple):
     """The writes and jobs that end a run.
 
     The first write fails if another worker has taken the run over.
@@ -95,7 +95,7 @@ class RunCompletion:
 
     def done_in(
         self, snapshot: ChatSnapshot, claim: Claim, answer: Recording | None, *, again: bool
-    ) -> Ending:
+    ) -> CompletionWrites:
         """Return the writes that end a run in the transaction that posts its final message.
 
         The message goes to the run's own chat. The caller carries the writes out with the post, and
@@ -110,7 +110,7 @@ class RunCompletion:
         """
         run = self._still_staged(claim.run) if again else claim.run
         fresh = replace(claim, run=run, member=snapshot.member(claim.agent))
-        return self._ending(fresh, Outcome("done"), answer=answer)
+        return self._completion_writes(fresh, Outcome("done"), answer=answer)
 
     def over(self, run: Run, outcome: Outcome, jobs: Sequence[RunJob]) -> None:
         """Log that a run has ended, and send the jobs of the runs that follow."""
@@ -194,11 +194,13 @@ class RunCompletion:
         guard: Check | None = None,
         answer: Recording | None = None,
     ) -> None:
-        ending = self._ending(claim, outcome, answer=answer)
-        transact_guarded(self.table, ending.writes, guard)
-        self.over(claim.run, outcome, ending.jobs)
+        completed = self._completion_writes(claim, outcome, answer=answer)
+        transact_guarded(self.table, completed.writes, guard)
+        self.over(claim.run, outcome, completed.jobs)
 
-    def _ending(self, claim: Claim, outcome: Outcome, *, answer: Recording | None) -> Ending:
+    def _completion_writes(
+        self, claim: Claim, outcome: Outcome, *, answer: Recording | None
+    ) -> CompletionWrites:
         run, now = claim.run, self.clock.now()
         recorded = answer.changes if answer is not None else {}
         writes: list[Write] = [
@@ -223,7 +225,7 @@ class RunCompletion:
                 jobs.extend([following.job] if following.job else [])
         if outcome.status == "done":
             writes.extend(_returned(run))
-        return Ending(tuple(writes), tuple(jobs))
+        return CompletionWrites(tuple(writes), tuple(jobs))
 
     def _still_staged(self, run: Run) -> Run:
         """Return the run without the borrowed context that has been replaced since."""
@@ -274,4 +276,4 @@ def _returned(run: Run) -> list[Write]:
 
 
 def _staged_key(run: Run, held: ShownStaging) -> Key:
-    return Borrowed.key_of(run.tenant, held.chat_id, run.agent_id)
+    return BorrowedContext.key_of(run.tenant, held.chat_id, run.agent_id)

@@ -8,7 +8,7 @@ from skein.errors import Forbidden, NotFound, ReadersChanged
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.reason import Reason
-from skein.models.runs.run import Held, Run
+from skein.models.runs.run import HeldContent, Run
 from skein.services.chat_state.snapshot import ChatSnapshot
 
 PRIVATE_ELSEWHERE = "this would disclose private content to people who were not present for it"
@@ -43,7 +43,7 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
         raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
 
 
-def check_readers(held: Held, chat: Chat) -> None:
+def check_readers(held: HeldContent, chat: Chat) -> None:
     """Refuse to use an activation for people who joined after its prompt was built.
 
     Args:

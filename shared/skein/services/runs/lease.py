@@ -32,7 +32,7 @@ from skein.services.runs.claim import (
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.debounce import seconds_left
 from skein.services.runs.slots import (
-    Joining,
+    RunMerge,
     is_its_turn,
     merge_queued_run,
     slots_unchanged,
@@ -146,7 +146,7 @@ class RunLeases:
         }
         change: dict[str, Any] = {"running_run": run.id}
         writes: list[Write] = []
-        joined = Joining({}, {}, ())
+        joined = RunMerge({}, {}, ())
         slot = member.queued_run if member else None
         if run.status == "queued":
             changes["activation"] = run.activation + 1

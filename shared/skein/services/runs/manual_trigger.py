@@ -12,12 +12,12 @@ from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.runs.slots import Enqueued, enqueue
+from skein.services.runs.slots import EnqueuedRun, enqueue
 from skein.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Respond:
+class ManualTrigger:
     """The service that starts runs on a person's request."""
 
     table: Table
@@ -56,7 +56,7 @@ class Respond:
 
     def _enqueue_once(
         self, tenant: str, chat_id: str, by: MemberRef, agent_id: str | None
-    ) -> Enqueued:
+    ) -> EnqueuedRun:
         snapshot = read_snapshot(self.table, tenant, chat_id)
         if snapshot.member(by) is None:
             raise NotFound("chat not found")

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 SLOTS = ("running_run", "queued_run", "resuming", "wait")
 
 
-class Enqueued(NamedTuple):
+class EnqueuedRun(NamedTuple):
     """The writes that queue a run, its id, and its job if startable at once."""
 
     writes: tuple[Write, ...]
@@ -70,7 +70,7 @@ def enqueue(
     ids: Ids,
     now: datetime,
     settings: Settings,
-) -> Enqueued:
+) -> EnqueuedRun:
     """Create the agent's queued run, or extend the existing one.
 
     Args:
@@ -91,7 +91,7 @@ def enqueue(
     """
     if member.queued_run is not None:
         slot = member.queued_run.widened(trigger, depth=depth, then=tuple(then), audience=audience)
-        return Enqueued((slot_write(member, slot, changes),), slot.run_id, None)
+        return EnqueuedRun((slot_write(member, slot, changes),), slot.run_id, None)
     run = Run(
         tenant=member.tenant,
         id=run_id_in(member.chat_id, ids.ulid()),
@@ -108,7 +108,7 @@ def enqueue(
         run_id=run.id, trigger=trigger, depth=depth, then=tuple(then), audience=audience
     )
     put = Put(run.key, run.to_item(run_due_at(now, settings)), Missing())
-    return Enqueued(
+    return EnqueuedRun(
         (put, slot_write(member, slot, changes)),
         run.id,
         run.job if member.free else None,
@@ -132,7 +132,7 @@ def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None
     return Update(home.key, set=change, condition=slots_unchanged(home))
 
 
-class Joining(NamedTuple):
+class RunMerge(NamedTuple):
     """A merge of runs: changes of the run and of the membership, and further writes.
 
     Attributes:
@@ -159,7 +159,7 @@ class Joining(NamedTuple):
 
 def merge_queued_run(
     run: Run, membership: Membership | None, *, widen: bool = False, now: datetime
-) -> Joining:
+) -> RunMerge:
     """Merge a chat's queued run into a run that is about to show that chat.
 
     The queued run ends as `canceled`, so that its messages are answered once. A run of another
@@ -174,9 +174,9 @@ def merge_queued_run(
     """
     queued = membership.queued_run if membership is not None else None
     if membership is None or queued is None or queued.run_id == run.id:
-        return Joining({}, {}, ())
+        return RunMerge({}, {}, ())
     if run.chat_id != membership.chat_id and queued.then:
-        return Joining({}, {}, ())
+        return RunMerge({}, {}, ())
     changes: dict[str, Any] = {"chain_depth": min(run.chain_depth, queued.depth)}
     if queued.then:
         changes["then"] = tuple(sorted({*run.then, *queued.then}))
@@ -187,7 +187,7 @@ def merge_queued_run(
     joined = canceled_queued_run(
         membership, queued, Reason.MERGED, f"joined {run.id}", now, merged_into=run.id
     )
-    return Joining(changes, {"queued_run": None, "burst": None}, (joined,), queued.run_id)
+    return RunMerge(changes, {"queued_run": None, "burst": None}, (joined,), queued.run_id)
 
 
 def canceled_queued_run(

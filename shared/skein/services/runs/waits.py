@@ -22,7 +22,7 @@ from skein.services.runs.slots import resuming, run_due_at, slots_unchanged
 from skein.settings import Settings
 
 
-class Resumed(NamedTuple):
+class ResumedRun(NamedTuple):
     """The writes that resume a waiting run, and its job if startable at once."""
 
     writes: tuple[Write, ...]
@@ -37,7 +37,7 @@ def resumed_by(
     changes: Mapping[str, Any],
     now: datetime,
     settings: Settings,
-) -> Resumed:
+) -> ResumedRun:
     """Resume an agent's waiting run with a message posted to the chat where it waits.
 
     The run takes the chain depth of the message: 0 if a person posted it.
@@ -58,7 +58,7 @@ def resumed_by(
     return _resumed(table, member, go_on, changes)
 
 
-def timed_out(table: Table, member: Membership, *, now: datetime, settings: Settings) -> Resumed:
+def timed_out(table: Table, member: Membership, *, now: datetime, settings: Settings) -> ResumedRun:
     """Resume an agent's waiting run after a time-out; conditional on the wait as read.
 
     Args:
@@ -72,7 +72,9 @@ def timed_out(table: Table, member: Membership, *, now: datetime, settings: Sett
     return _resumed(table, member, go_on, {})
 
 
-def release_wait(table: Table, member: Membership, *, now: datetime, settings: Settings) -> Resumed:
+def release_wait(
+    table: Table, member: Membership, *, now: datetime, settings: Settings
+) -> ResumedRun:
     """Resume a run that waits in a chat where nobody can answer any more.
 
     The run resumes in its own chat with a time-out. If the run waits in its own chat, its next
@@ -89,8 +91,8 @@ def release_wait(table: Table, member: Membership, *, now: datetime, settings: S
     )
     home = _home(table, member)
     if home is None or not home.active or home.key == member.key:
-        return Resumed((go_on,), _job(member))
-    return Resumed(
+        return ResumedRun((go_on,), _job(member))
+    return ResumedRun(
         (go_on, resuming(home, _wait_of(member).run_id)),
         _job(member) if home.running_run is None else None,
     )
@@ -98,7 +100,7 @@ def release_wait(table: Table, member: Membership, *, now: datetime, settings: S
 
 def _resumed(
     table: Table, member: Membership, go_on: Update, changes: Mapping[str, Any]
-) -> Resumed:
+) -> ResumedRun:
     run_id = _wait_of(member).run_id
     over = {"wait": None} | dict(changes)
     home = _home(table, member)
@@ -110,7 +112,7 @@ def _resumed(
         if home is not None and home.active:
             writes = (*writes, resuming(home, run_id))
     free = home is None or home.running_run is None
-    return Resumed(writes, _job(member) if free else None)
+    return ResumedRun(writes, _job(member) if free else None)
 
 
 def _going_on(

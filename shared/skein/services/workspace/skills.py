@@ -19,7 +19,7 @@ from skein.services.workspace.skill_selection import (
 )
 
 
-class Listed(NamedTuple):
+class ListedSkill(NamedTuple):
     """A skill in a list.
 
     Attributes:
@@ -63,12 +63,12 @@ class Skills:
             raise NotFound("skill not found")
         return skill
 
-    def list(self, tenant: str) -> tuple[Listed, ...]:
+    def list(self, tenant: str) -> tuple[ListedSkill, ...]:
         """List all skills that the tenant's agents can use, by name."""
         catalog = self._catalog(tenant)
         own = {head.name for head in catalog.heads}
         heads = sorted(all_heads(catalog).values(), key=lambda head: head.name)
-        return tuple(Listed(head, shipped=head.name not in own) for head in heads)
+        return tuple(ListedSkill(head, shipped=head.name not in own) for head in heads)
 
     def put(self, tenant: str, head: SkillHead, text: str, *, only_new: bool = False) -> Skill:
         """Create or replace a tenant's skill, which overrides a shipped skill of the same name.

@@ -1,0 +1,296 @@
+"""Names in the code use the words of docs/glossary.md, and retired words do not come back."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "shared" / "skein"
+GLOSSARY = ROOT / "docs" / "glossary.md"
+
+# Words of programming, of HTTP and of DynamoDB, which mean here what they mean everywhere.
+GENERAL = {
+    "added",
+    "administration",
+    "aws",
+    "body",
+    "builder",
+    "cache",
+    "check",
+    "client",
+    "clock",
+    "committer",
+    "consolidator",
+    "context",
+    "count",
+    "counter",
+    "delete",
+    "detail",
+    "draft",
+    "envelope",
+    "error",
+    "executor",
+    "exists",
+    "expression",
+    "extractor",
+    "finder",
+    "head",
+    "health",
+    "id",
+    "index",
+    "item",
+    "key",
+    "keys",
+    "length",
+    "limiter",
+    "link",
+    "list",
+    "loader",
+    "log",
+    "lookup",
+    "manager",
+    "map",
+    "merge",
+    "metric",
+    "missing",
+    "model",
+    "name",
+    "number",
+    "page",
+    "prefix",
+    "present",
+    "put",
+    "query",
+    "queue",
+    "read",
+    "reader",
+    "receiver",
+    "ref",
+    "report",
+    "request",
+    "resource",
+    "result",
+    "scanner",
+    "schema",
+    "search",
+    "secret",
+    "selection",
+    "service",
+    "signature",
+    "snapshot",
+    "source",
+    "spec",
+    "start",
+    "state",
+    "store",
+    "stored",
+    "table",
+    "text",
+    "time",
+    "token",
+    "update",
+    "value",
+    "view",
+    "window",
+    "worker",
+    "write",
+}
+# Conditions of writes, errors and one body of the API are no things: `Absent`, `ModelDown`.
+NO_NOUNS = {
+    "absent",
+    "below",
+    "busy",
+    "down",
+    "failed",
+    "is",
+    "much",
+    "myself",
+    "now",
+    "of",
+    "overtaken",
+    "progress",
+    "writable",
+}
+
+# Retired words and what replaced them. A class, function, attribute, parameter or variable of the
+# deployed code may not contain them.
+RETIRED_PARTS = {
+    "anew": "reset",
+    "astray": "enter_chat_failed",
+    "benches": "thread indexes",
+    "deed": "change kind, audited action",
+    "foreseen": "prefetch_keys",
+    "heirlooms": "owned items",
+    "purse": "bucket",
+    "recollection": "agent consolidation",
+    "rider": "extra write",
+    "riders": "extra writes",
+    "shelf": "pinned documents",
+    "silenced": "detached, no_run_reason",
+    "stint": "run link",
+    "stints": "run links",
+    "succession": "replacement of a member",
+    "surroundings": "environment",
+    "told": "shown, notified",
+    "untold": "without_trigger_details",
+    "workbench": "thread index",
+}
+RETIRED_NAMES = {
+    "bench": "index",
+    "beside": "also_read, own_writes",
+    "book": "store, committer",
+    "desk": "tool_services",
+    "endings": "completion",
+    "hold": "lease, add_held",
+    "known_memories": "searchable_memories",
+    "last_words": "final_messages",
+    "maker": "author",
+    "mark": "prompt_mark, position, pointer or record",
+    "material": "workspace",
+    "mine": "fence_holds, unchanged",
+    "note": "summary, update",
+    "notes": "agent_summaries",
+    "place": "membership, readers or position",
+    "places": "memberships, readers or positions",
+    "quiet": "idle, triggers_nobody",
+    "room": "snapshot, tokens_left, bytes_left",
+    "rooms": "chat_admin",
+    "spending": "token_budgets",
+    "work": "activation, target",
+    "AT_ONCE": "a name with the unit, for example KEYS_PER_READ",
+    "PATIENCE": "MAX_FAILURES, MAX_UNCLEAR",
+    "SILENCE": "NO_REPLY",
+    "SOON": "FADING_WITHIN",
+    "SPARE": "MARGIN",
+    "AtOnce": "ParallelMap",
+    "Change": "DocumentEdit, ThreadEdit, DeliveryUpdate",
+    "Contexts": "ContextLoader",
+    "DedupeMark": "IdempotencyRecord",
+    "Desk": "ToolServices",
+    "Effective": "EffectiveSettings",
+    "Endings": "RunCompletion",
+    "Found": "ThreadSnapshot, SweepCounts",
+    "Hold": "DeliveryLease",
+    "Known": "PrefetchedItems",
+    "LastWords": "FinalMessages",
+    "Maker": "Author",
+    "Mark": "HistoryPosition, DuePointer, SkillLabel",
+    "Material": "WorkspaceKeys",
+    "Note": "ThreadNote",
+    "Notes": "AgentSummaries",
+    "OnShow": "ShownDocument",
+    "Place": "ListPosition, PageStart",
+    "Records": "ChatSummaries",
+    "Room": "ChatSnapshot",
+    "Rooms": "ChatAdministration",
+    "Source": "WebhookService",
+    "Sources": "WebhookServices",
+    "Work": "Activation, ConsolidationTarget",
+}
+RETIRED_PATTERNS = (
+    re.compile(r"_?(MOST|LONGEST|LEAST|SHORTEST)_[A-Z0-9_]+"),
+    re.compile(r"\w*Book"),
+)
+
+# Stored attributes keep their names; see "Stored names" in the glossary.
+STORED = {
+    "models/workspace/document.py": {"deed"},
+    "services/workspace/documents.py": {"deed"},
+    "agent/tools/documents.py": {"deed"},
+    "models/privacy/erasure.py": {"told"},
+    "models/quotas/limit.py": {"told"},
+    "services/privacy/erasure_run_search.py": {"told"},
+    "services/privacy/erasure_runs.py": {"told"},
+    "services/quotas/rate_limits.py": {"told"},
+    "services/replies/user_notices.py": {"told"},
+}
+
+
+@cache
+def glossary() -> frozenset[str]:
+    """The last word of each term, in lower case."""
+    terms = re.findall(r"^\| ([^|]+) \|", GLOSSARY.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    words = (word for term in terms for word in term.split(","))
+    return frozenset(re.split(r"[ -]", word.strip().lower())[-1] for word in words if word.strip())
+
+
+def singulars(noun: str) -> Iterator[str]:
+    """Yield a noun, and what it can be the plural of."""
+    yield noun
+    if noun.endswith("ies"):
+        yield f"{noun[:-3]}y"
+    if noun.endswith("es"):
+        yield noun[:-2]
+    if noun.endswith("s"):
+        yield noun[:-1]
+
+
+def parts(name: str) -> list[str]:
+    """The words of a name in any case."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)
+    return [word.lower() for word in words]
+
+
+def public_classes() -> Iterator[tuple[str, str]]:
+    """Each public class of the package, with its file."""
+    for folder in ("services", "agent", "models", "adapters"):
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    yield str(path.relative_to(PACKAGE)), node.name
+
+
+def names(path: Path) -> set[str]:
+    """The identifiers of a file; words in strings and comments do not count."""
+    text = path.read_text(encoding="utf-8")
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return {token.string for token in tokens if token.type == tokenize.NAME}
+
+
+def retired(name: str) -> bool:
+    """Tell whether a name is retired, or contains a retired word."""
+    plain = name.strip("_")
+    return (
+        plain in RETIRED_NAMES
+        or any(pattern.fullmatch(name) for pattern in RETIRED_PATTERNS)
+        or not RETIRED_PARTS.keys().isdisjoint(parts(name))
+    )
+
+
+def deployed() -> list[Path]:
+    """The files of the package and of the functions."""
+    return sorted([*PACKAGE.rglob("*.py"), *(ROOT / "functions").rglob("*.py")])
+
+
+@pytest.mark.parametrize(("file", "name"), list(public_classes()))
+def test_class_name_ends_in_a_noun_of_the_glossary(file: str, name: str) -> None:
+    nouns = set(singulars(parts(name)[-1]))
+    assert nouns & (glossary() | GENERAL | NO_NOUNS), (
+        f"{file}: the last word of `{name}` is neither in docs/glossary.md nor in GENERAL"
+    )
+
+
+@pytest.mark.parametrize("path", deployed(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_retired_words_are_no_names(path: Path) -> None:
+    file = path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT).as_posix()
+    allowed = STORED.get(file, set())
+    assert {name for name in names(path) if retired(name)} <= allowed
+
+
+def test_retired_names_are_recognised() -> None:
+    for name in ("Workbench", "shelf_key", "_purse", "MOST_TRIES", "MemoryBook", "place", "_room"):
+        assert retired(name)
+    for name in ("replace", "WorkspaceKeys", "marks", "notebook", "MAX_TRIES", "record_key"):
+        assert not retired(name)
+
+
+def test_stored_names_are_in_the_glossary() -> None:
+    documented = GLOSSARY.read_text(encoding="utf-8").partition("## Stored names")[2]
+    for name in set().union(*STORED.values()):
+        assert f"`{name}`" in documented
