@@ -63,6 +63,10 @@ coverage: $(DEVELOPMENT) $(RANKS) ## Measure the tests' branch coverage by packa
 mutation: $(DEVELOPMENT) $(RANKS) $(MUTATION) ## Measure five core modules' mutation scores (20 minutes; ARGS="budget --seed 7")
 	@nice .cache/mutation/bin/python -m tools.mutation $(ARGS)
 
+.PHONY: test-model
+test-model: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Run the tests of the local model (two minutes)
+	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)
+
 .PHONY: bench
 bench: engine $(RANKS) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=imports ...)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench $(ONLY)

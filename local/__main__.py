@@ -66,6 +66,7 @@ def main() -> int:
             with redirect_stdout(log), Stack(config) as stack:
                 console.write(_greeting(stack))
                 console.flush()
+                stack.check_model()
                 ended.wait()
                 console.write("\nstopping\n")
                 console.flush()

@@ -36,8 +36,9 @@ class ModelCheck:
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for the check to end, for at most `STOP_SECONDS`."""
-        self._thread.join(STOP_SECONDS)
+        """Wait for the check to end, if it was started, for at most `STOP_SECONDS`."""
+        if self._thread.ident is not None:
+            self._thread.join(STOP_SECONDS)
 
     def check(self) -> None:
         """Check the API, and log each problem with what to do."""
@@ -57,11 +58,14 @@ class ModelCheck:
         """Ask a model for one token; log why it does not answer."""
         try:
             self._model.probe(name, seconds=PROBE_SECONDS)
-        except ModelRejected:
-            return True  # the API knows the model, and refuses so short an answer
+        except ModelRejected as error:
+            if not listed:
+                return True  # the API knows the model, and refuses so short an answer
+            problem: SkeinError = ModelUnknown(str(error))
         except SkeinError as error:
-            known = sorted(listed)[:MOST_LISTED]
-            hint = f" The API lists {', '.join(known)}." if known else ""
-            logger.warning("%s%s", self._api.report(error, name), hint)
-            return False
-        return True
+            problem = error
+        else:
+            return True
+        hint = f" The API lists {', '.join(sorted(listed)[:MOST_LISTED])}." if listed else ""
+        logger.warning("%s%s", self._api.report(problem, name), hint)
+        return False

@@ -85,6 +85,7 @@ class Stack:
         self.model = ""
         self._parts = ExitStack()
         self._access: LocalAccess
+        self._check: ModelCheck | None = None
         self._answer: Callable[[Request], Response]
 
     def start(self) -> None:
@@ -98,6 +99,11 @@ class Stack:
         with ExitStack() as parts:
             self._start(parts)
             self._parts = parts.pop_all()
+
+    def check_model(self) -> None:
+        """Check the model's API in the background, and log its problems; call once."""
+        if self._check is not None:
+            self._check.start()
 
     def stop(self) -> None:
         """Stop the stack and keep its data (idempotent)."""
@@ -177,9 +183,8 @@ class Stack:
         parts.callback(model.close)
         api = ModelApi(settings.openai_base_url, settings.default_model, settings.light_model)
         if not self.config.uses_local_model:
-            check = ModelCheck(model, api)
-            parts.callback(check.stop)
-            check.start()
+            self._check = ModelCheck(model, api)
+            parts.callback(self._check.stop)
         app = bootstrap.build_app(
             settings,
             clock=clock,

@@ -98,6 +98,7 @@ def test_a_refusal_is_told_by_its_codes_without_the_providers_sentences(
         (405, None, ModelUnknown),
         (501, None, ModelUnknown),
         (400, "model_not_found", ModelUnknown),
+        (400, 400, ModelRejected),
         (402, None, Throttled),
         (408, None, Unavailable),
         (422, None, ModelRejected),
@@ -107,7 +108,7 @@ def test_refusal_is_mapped_by_status_and_code(
     server: ScriptedOpenAI,
     model: OpenAIModel,
     status: int,
-    code: str | None,
+    code: str | int | None,
     kind: type[SkeinError],
 ) -> None:
     body = json.dumps({"error": {"message": "no", "code": code}}).encode()
@@ -115,6 +116,16 @@ def test_refusal_is_mapped_by_status_and_code(
     with pytest.raises(kind) as raised:
         model.complete(_request(None))
     assert type(raised.value) is kind
+
+
+@pytest.mark.parametrize("fields", [{"type": "invalid_model"}, {"param": "model"}])
+def test_other_fields_may_name_the_model_as_unknown(
+    server: ScriptedOpenAI, model: OpenAIModel, fields: dict[str, str]
+) -> None:
+    body = json.dumps({"error": {"message": "no", **fields}}).encode()
+    server.then(Answer(status=400, raw=body))
+    with pytest.raises(ModelUnknown):
+        model.complete(_request(None))
 
 
 def test_address_without_server_is_unreachable() -> None:

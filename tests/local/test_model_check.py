@@ -57,6 +57,15 @@ def test_unlisted_model_that_is_unknown_is_reported_with_the_listed_ones(
     assert "The API lists a, b." in line
 
 
+def test_unlisted_model_that_is_refused_is_reported(
+    server: ScriptedOpenAI, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.models = ("a", "b")
+    server.default = Answer("not a valid model", status=400)
+    [line] = problems(server.base_url, caplog)
+    assert "Correct SKEIN_DEFAULT_MODEL" in line
+
+
 def test_api_without_a_list_is_asked_for_one_token(
     server: ScriptedOpenAI, caplog: pytest.LogCaptureFixture
 ) -> None:

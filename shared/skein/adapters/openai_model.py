@@ -49,7 +49,7 @@ SLOW_DOWN = frozenset({402, 429})
 NO_SUCH_CALL = frozenset({404, 405, 501})
 RETRIABLE = frozenset({408, 409})
 SERVER_ERRORS = 500
-# The codes of an unknown model, for providers that answer 400 in place of 404.
+# The codes and types of an unknown model, for providers that answer 400 in place of 404.
 UNKNOWN_MODEL = frozenset({"model_not_found", "invalid_model", "unknown_model"})
 PROBE_TOKENS = 1
 
@@ -222,7 +222,7 @@ def _error_of(error: APIError) -> SkeinError:
 
     reason, status = _reason(error), getattr(error, "status_code", None)
     found: SkeinError = Unavailable(reason)
-    if status in NO_SUCH_CALL or (status is not None and error.code in UNKNOWN_MODEL):
+    if status in NO_SUCH_CALL or (status is not None and _names_model(error)):
         found = ModelUnknown(f"the model or its address is unknown: {reason}")
     elif status in KEY_REFUSALS:
         found = KeyRefused(f"the API key is refused: {reason}")
@@ -235,6 +235,11 @@ def _error_of(error: APIError) -> SkeinError:
     ):
         found = Unreachable(f"the model's address cannot be reached: {reason}")
     return found
+
+
+def _names_model(error: APIError) -> bool:
+    """Return whether an error's fields, in place of its status, say that the model is unknown."""
+    return error.code in UNKNOWN_MODEL or error.type in UNKNOWN_MODEL or error.param == "model"
 
 
 def _no_long_pause(response: Response) -> None:

@@ -1,0 +1,97 @@
+"""The local stack's model cannot be used, and later can: reports, notices and answers."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from skein.settings import Settings
+from tests.e2e.client import Client
+from tests.e2e.process import LocalProcess
+from tests.support.scripted_openai import Answer, ScriptedOpenAI
+
+SORRY = Settings().apology_text
+PHONE = "+15005550199"
+PATIENCE_SECONDS = 60.0
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Iterator[list[LocalProcess]]:
+    """Processes that are killed at the end of the test."""
+    started: list[LocalProcess] = []
+    yield started
+    for process in started:
+        process.kill()
+
+
+def wait_for(holds: Callable[[], object], what: str) -> None:
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < give_up, what
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("failure", "advice"),
+    [
+        (Answer("bad key", status=401), "Correct OPENAI_API_KEY and start again."),
+        (Answer("no such model", status=404), "Correct SKEIN_DEFAULT_MODEL (or the path"),
+        (None, "Start the server there, or correct OPENAI_BASE_URL"),
+    ],
+    ids=["refused key", "unknown model", "unreachable"],
+)
+def test_unusable_model_is_reported_and_answers_when_it_is_back(
+    failure: Answer | None, advice: str, tmp_path: Path, stopped: list[LocalProcess]
+) -> None:
+    with ScriptedOpenAI(default=failure or Answer(hang_up=True)) as server:
+        server.models = ("another",) if failure else None
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "key"}
+        process = LocalProcess(tmp_path / "data", environment=environment)
+        stopped.append(process)
+        client = Client(process.wait_until_ready())
+        wait_for(lambda: advice in process.output, "no report at the start")
+        at_start = process.output.count(advice)
+
+        client.text("Hello?", sender=PHONE)
+        token = client.token("husam", scope="chat admin")
+        [agent] = client.ok("GET", "/v1/agents", token=token)["items"]
+        members = [{"kind": "agent", "id": agent["id"]}]
+        chat = client.ok("POST", "/v1/chats", {"kind": "direct", "members": members}, token=token)
+        messages = f"/v1/chats/{chat['id']}/messages"
+        client.ok("POST", messages, {"text": "Hello?", "client_id": "1"}, token=token)
+        wait_for(lambda: process.output.count(advice) > at_start, "no report of a failed answer")
+        for _ in range(3):
+            client.turn(60)
+        said = client.ok("GET", messages, token=token)["items"]
+        assert [(one["kind"], one["text"]) for one in said[1:]] == [("notice", SORRY)]
+        assert client.texts(PHONE) == [SORRY]
+
+        client.turn(300)
+        runs = client.ok("GET", f"/v1/agents/{agent['id']}/runs", token=token)["items"]
+        assert {run["status"] for run in runs} == {"running"}
+
+        server.default = "Here I am."
+        for _ in range(3):
+            client.turn(60)
+        assert client.texts(PHONE) == [SORRY, "Here I am."]
+        assert client.ok("GET", messages, token=token)["items"][-1]["text"] == "Here I am."
+        assert "answers again" in process.output
+        assert process.end(signal.SIGINT) == 0
+
+
+def test_light_model_of_a_base_url_is_the_default_model(
+    tmp_path: Path, stopped: list[LocalProcess]
+) -> None:
+    with ScriptedOpenAI(default="Hi") as server:
+        server.models = ("big",)
+        environment = {"OPENAI_BASE_URL": server.base_url, "SKEIN_DEFAULT_MODEL": "big"}
+        process = LocalProcess(tmp_path / "data", environment=environment)
+        stopped.append(process)
+        client = Client(process.wait_until_ready())
+        client.text("Hello?", sender=PHONE)
+        wait_for(lambda: server.summary_calls, "no summary was asked for")
+        assert {call.body["model"] for call in server.summary_calls} == {"big"}
+        assert process.end(signal.SIGINT) == 0
+        assert "no answer" not in process.output
