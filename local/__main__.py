@@ -7,47 +7,24 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import ipaddress
-import logging
 import os
 import sys
 import threading
 from contextlib import redirect_stdout
-from pathlib import Path
-from typing import IO, TextIO
 from urllib.parse import urlsplit
 
-from local.config import BadConfigError, Config
+from local.config import Config
 from local.demo import LINE
 from local.errors import LocalError
+from local.log_file import log_in, set_up_logs
 from local.model_server import MODEL_NAME
-from local.stack import PRIVATE, SMS_LOGGER, Stack
+from local.stack import Stack
 from skein.errors import SkeinError
-from skein.masking import masked
 
-LOG_FILE = "skein.log"
 PHONE = "+15005550100"
 QUESTION = "What is a good exercise for my back?"
 FAILED = 1
 IPV6 = 6
-
-
-class OneLine(logging.Formatter):
-    """Log formatter for the console: one line, with an error's message but no traceback."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Format a record as one line."""
-        error = record.exc_info[1] if record.exc_info else None
-        detail = f": {type(error).__name__}: {error}" if error else ""
-        line = f"{self.formatTime(record, '%H:%M:%S')}  {record.getMessage()}{detail}"
-        return " ".join(line.splitlines())
-
-
-class Masked(logging.Formatter):
-    """Log formatter for the file: full tracebacks, with masked phone numbers."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Format a record and mask its phone numbers."""
-        return masked(super().format(record))
 
 
 def main() -> int:
@@ -74,36 +51,6 @@ def main() -> int:
         print(f"skein: {error}", file=sys.stderr)
         return FAILED
     return 0
-
-
-def log_in(folder: Path) -> TextIO:
-    """Open an empty log file in the data folder, which is created if necessary.
-
-    Raises:
-        BadConfigError: The folder or the file cannot be written.
-    """
-    try:
-        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-        return (folder / LOG_FILE).open("w", buffering=1, encoding="utf-8")
-    except OSError as error:
-        raise BadConfigError(
-            f"cannot write to {folder} ({error.strerror}): set SKEIN_DATA_DIR to a writable folder"
-        ) from error
-
-
-def set_up_logs(console: IO[str], log: IO[str]) -> None:
-    """Send the stack's log lines to the console and to a file.
-
-    The file contains no SMS, and masks phone numbers.
-    """
-    to_user, to_file = logging.StreamHandler(console), logging.StreamHandler(log)
-    to_user.setFormatter(OneLine())
-    to_file.setFormatter(Masked("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    to_file.addFilter(lambda record: record.name != SMS_LOGGER)
-    logger = logging.getLogger("local")
-    logger.setLevel(logging.INFO)
-    logger.addHandler(to_user)
-    logger.addHandler(to_file)
 
 
 def _greeting(stack: Stack) -> str:

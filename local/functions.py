@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from local.events import Event
 from local.intrinsics import ACCOUNT, REGION
 from local.template import ROOT, Function
+from skein.correlation import invocation
 
 MAX_CONCURRENCY = 4
 
@@ -63,8 +64,13 @@ class Functions:
         self._handlers = {function.logical_id: _load(function) for function in functions}
 
     def invoke(self, function: Function, event: Event) -> Any:
-        """Call a function's handler in this thread; its exceptions are not caught."""
-        return self._handlers[function.logical_id](event, LambdaContext(function))
+        """Call a function's handler in this thread; its exceptions are not caught.
+
+        The log lines of the call have the function's name.
+        """
+        context = LambdaContext(function)
+        with invocation(context):
+            return self._handlers[function.logical_id](event, context)
 
 
 def concurrency(function: Function, most: int = MAX_CONCURRENCY) -> int:

@@ -31,6 +31,8 @@ from local.events import Request, Response
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, Source
+from local.log_file import PRIVATE
+from local.message_log import show_sms_received, show_sms_sent
 from local.model_check import ModelCheck
 from local.model_server import SETTINGS as MODEL_SETTINGS
 from local.model_server import LocalModel
@@ -38,7 +40,7 @@ from local.poller import Poller
 from local.reporting import ModelApi, ReportingModel
 from local.schedules import Schedules
 from local.server import Server
-from local.sms_log import Sms, SmsLog
+from local.sms_log import SmsLog
 from local.template import Template
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio_sandbox import TwilioSandbox
@@ -51,14 +53,10 @@ from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.bootstrap.api import ApiServices
 
 STOP_SECONDS = 3.0
-PRIVATE = 0o700  # the folder contains keys
 NO_KEY = "none"
 LOCAL_SETTINGS = {"SKEIN_MODEL_RETRY_MAX_SECONDS": "60"}  # somebody watches, and no call costs much
 
-SMS_LOGGER = "local.texts"  # the logger of SMS, which only the console shows
-
 logger = logging.getLogger(__name__)
-sms_logger = logging.getLogger(SMS_LOGGER)
 
 
 class Stack:
@@ -206,7 +204,7 @@ class Stack:
         sms_log = SmsLog(folder / "texts.jsonl")
         webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)
         sandbox = TwilioSandbox(
-            sms_log, account=account, webhooks=webhooks, clock=clock, on_sms=_say_sent
+            sms_log, account=account, webhooks=webhooks, clock=clock, on_sms=show_sms_sent
         )
         poller = Poller(
             self._inbox(
@@ -236,7 +234,7 @@ class Stack:
                 "line": LINE,
                 "model": self.model,
             },
-            on_sms=_say_received,
+            on_sms=show_sms_received,
         )
 
         def answer(request: Request) -> Response:
@@ -295,11 +293,3 @@ def _sources(template: Template, names: Mapping[str, str]) -> list[Source]:
         for function in template.functions
         for source in function.queues
     ]
-
-
-def _say_received(sender: str, recipient: str, body: str) -> None:
-    sms_logger.info("text   %s -> %s  %s", sender, recipient, body)
-
-
-def _say_sent(sms: Sms) -> None:
-    sms_logger.info("text   %s -> %s  %s", sms.sender, sms.recipient, sms.body)

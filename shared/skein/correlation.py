@@ -1,15 +1,21 @@
-"""Correlation ids, which follow a message through the logs from its webhook to its delivery.
+"""What each log line names: the running function, and the message that the work belongs to.
 
+Correlation ids follow a message through the logs from its webhook to its delivery.
 A request has a correlation id, and its messages, runs and deliveries store the id. A worker that
 handles one of these follows the stored id, so that every log line has it.
+
+On one machine, all functions run in one process at the same time. So the fields that name an
+invocation are kept in a context variable, too, and not in the logger.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, Protocol
 
 UNKNOWN = ""  # inside `correlated`, before the id is known; outside of it, the value is None
 
+_invocation: ContextVar[Mapping[str, Any] | None] = ContextVar("invocation", default=None)
 _following: ContextVar[str | None] = ContextVar("correlation_id", default=None)
 
 
@@ -39,3 +45,49 @@ def correlated(correlation_id: str | None = None) -> Iterator[None]:
         yield
     finally:
         _following.reset(before)
+
+
+class InvocationContext(Protocol):
+    """The parts of Lambda's context object that log lines name."""
+
+    @property
+    def function_name(self) -> str:
+        """The name of the function."""
+        ...
+
+    @property
+    def memory_limit_in_mb(self) -> int:
+        """The memory of the function, in MB."""
+        ...
+
+    @property
+    def invoked_function_arn(self) -> str:
+        """The ARN of the function."""
+        ...
+
+    @property
+    def aws_request_id(self) -> str:
+        """The id of the invocation."""
+        ...
+
+
+def current_invocation() -> Mapping[str, Any]:
+    """Return the log fields of the current invocation; empty outside of an invocation."""
+    return _invocation.get() or {}
+
+
+@contextmanager
+def invocation(context: InvocationContext) -> Iterator[None]:
+    """Name a function and its request in all log lines of the block."""
+    before = _invocation.set(
+        {
+            "function_name": context.function_name,
+            "function_memory_size": context.memory_limit_in_mb,
+            "function_arn": context.invoked_function_arn,
+            "function_request_id": context.aws_request_id,
+        }
+    )
+    try:
+        yield
+    finally:
+        _invocation.reset(before)

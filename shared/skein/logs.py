@@ -15,7 +15,7 @@ from aws_lambda_powertools.logging import utils
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.correlation import correlated, current
+from skein.correlation import correlated, current, current_invocation, invocation
 from skein.errors import SkeinError
 from skein.masking import in_our_words, masked, traceback_without_words
 
@@ -36,11 +36,12 @@ class Crashed(SkeinError):
 
 
 class Lines(LambdaPowertoolsFormatter):
-    """Powertools' log lines, with the correlation id and without people's words."""
+    """Powertools' log lines, with the invocation's fields and without people's words."""
 
     def serialize(self, log: Any) -> str:
         """Return one masked line; an error's notes are left out, since they may quote people."""
         shown = {name: value for name, value in log.items() if name != "exception_notes"}
+        shown.update(current_invocation())
         following = current()
         if following is not None:
             shown["correlation_id"] = following
@@ -74,9 +75,9 @@ def logged(handler: Handler[Answer]) -> Handler[Answer]:
 
     @functools.wraps(handler)
     def with_logs(event: dict[str, Any], context: LambdaContext) -> Answer:
-        within: Handler[Answer] = _configured().inject_lambda_context(guarded, clear_state=True)
-        with correlated(_request_id(event)):
-            return within(event, context)
+        _configured()
+        with invocation(context), correlated(_request_id(event)):
+            return guarded(event, context)
 
     @functools.wraps(handler)
     def guarded(event: dict[str, Any], context: LambdaContext) -> Answer:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from local.__main__ import log_in
 from local.authorizer import Authorizer
 from local.aws import SERVICES, LocalAws
 from local.clock import TurnableClock
 from local.config import BadConfigError, Config
 from local.errors import DamagedDataError, PortInUseError
+from local.log_file import log_in
 from local.server import Server
 from local.sms_log import SmsLog
 from local.stack import Stack

@@ -2,6 +2,8 @@
 
 from aws_lambda_powertools.metrics import MetricUnit, single_metric
 
+from skein.correlation import current_invocation
+
 NAMESPACE = "Skein"
 SERVICE = "skein"
 
@@ -14,12 +16,16 @@ class EmfMetrics:
     ) -> None:
         """Add `value` to a metric of the namespace `Skein`.
 
-        With a reason, `value` is also added to the metric with the dimension `reason`.
+        With a reason, `value` is also added to the metric with the dimension `reason`. The line
+        names the function as metadata, which is no dimension.
         """
         for dimensions in ({}, {"reason": reason}) if reason is not None else ({},):
             metric = single_metric(
                 name=name, unit=MetricUnit(unit), value=value, namespace=NAMESPACE
             )
             with metric as line:
+                function = current_invocation().get("function_name")
+                if function is not None:
+                    line.add_metadata("function_name", function)
                 for dimension, of in {"service": SERVICE, **dimensions}.items():
                     line.add_dimension(name=dimension, value=of)

@@ -8,6 +8,7 @@ not grow with the length of a chat or the number of chats (DESIGN section 5, inv
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -102,9 +103,15 @@ class Reader:
         scopes = scopes_at(scope)
         members = [agent, *(MemberRef(kind="user", id=person) for person in people[:1])]
         with ThreadPoolExecutor(PARALLEL_READS) as pool:
-            newest = pool.submit(self._newest, reads, run, chat)
-            owned = [pool.submit(reads.owned, run.tenant, run.agent_id, each) for each in scopes]
-            related = [pool.submit(self._related, run.tenant, member, rows) for member in members]
+            newest = pool.submit(copy_context().run, self._newest, reads, run, chat)
+            owned = [
+                pool.submit(copy_context().run, reads.owned, run.tenant, run.agent_id, each)
+                for each in scopes
+            ]
+            related = [
+                pool.submit(copy_context().run, self._related, run.tenant, member, rows)
+                for member in members
+            ]
         first = _FirstRound(
             newest.result(),
             [item for each in owned for item in each.result()],

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Protocol, TypeVar
 
 A = TypeVar("A")
@@ -23,9 +24,12 @@ class ParallelMap(Protocol):
 
 
 def map_threads(function: Callable[[A], B], over: Sequence[A]) -> list[B]:
-    """Map with threads, at most 16 at the same time; see `ParallelMap`."""
+    """Map with threads, at most 16 at the same time; see `ParallelMap`.
+
+    Each call has the caller's context variables, so its log lines name the running function.
+    """
     if len(over) <= 1:
         return [function(one) for one in over]
     with ThreadPoolExecutor(min(THREADS, len(over))) as pool:
-        doing = [pool.submit(function, one) for one in over]
+        doing = [pool.submit(copy_context().run, function, one) for one in over]
     return [one.result() for one in doing]

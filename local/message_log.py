@@ -1,0 +1,69 @@
+"""Lines on the terminal about each SMS and each message of the app, in both directions."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from local.log_file import MESSAGES_LOGGER
+from local.sms_log import Sms
+from skein.models.chats.chat import Message
+from skein.models.common.storage import Item, Key, Page, Put, Query, Write
+from skein.ports import Table
+
+logger = logging.getLogger(MESSAGES_LOGGER)
+
+
+def show_sms_received(sender: str, recipient: str, body: str) -> None:
+    """Show an SMS from a person to a line."""
+    logger.info("sms   %s -> %s  %s", sender, recipient, body)
+
+
+def show_sms_sent(sms: Sms) -> None:
+    """Show an SMS from a line to a person."""
+    logger.info("sms   %s -> %s  %s", sms.sender, sms.recipient, sms.body)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLog:
+    """Table (see `skein.ports.Table`) that shows each new message of the app.
+
+    Every message enters its chat in a transaction, so this is the one place that sees them all. The
+    messages that travel as SMS are left out: the Twilio sandbox shows those.
+
+    Args:
+        table: The wrapped table.
+        twilio_account: The id of the Twilio account, with which the client id of each received SMS
+            begins.
+    """
+
+    table: Table
+    twilio_account: str
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        return self.table.get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        return self.table.get_many(keys)
+
+    def query(self, query: Query) -> Page:
+        """See `skein.ports.Table`."""
+        return self.table.query(query)
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        self.table.write(write)
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """Carry out a transaction (see `skein.ports.Table`); show the messages that it wrote."""
+        self.table.transact(writes)
+        for write in writes:
+            if isinstance(write, Put) and write.key.sk.startswith(Message.PREFIX):
+                self._show(Message.from_item(dict(write.item)))
+
+    def _show(self, message: Message) -> None:
+        by_sms = message.client_id.startswith(self.twilio_account) or bool(message.deliveries)
+        if not by_sms:
+            sender = message.sender.name or message.sender.id
+            logger.info("app   %s -> %s  %s", sender, message.chat_id, message.text)
