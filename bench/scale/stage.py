@@ -156,7 +156,7 @@ class Stage:
         for shards in self._shape.parts:
             self.clock.set(begun)
             here = table or self.table
-            finder = DueScanner(
+            due_scanner = DueScanner(
                 table=here,
                 clock=self.clock,
                 dispatch=Dispatch(queues=self.queues, metrics=self.metrics),
@@ -164,7 +164,7 @@ class Stage:
                 parallel_map=Lanes(self.meter, self._shape.threads),
             )
             until = begun + timedelta(seconds=self._shape.seconds)
-            sent += self._make(table=here, finder=finder).run(until=until, shards=shards)
+            sent += self._make(table=here, due_scanner=due_scanner).run(until=until, shards=shards)
             longest = max(longest, self.clock.now() - begun)
         self.clock.set(begun)
         return sent, longest

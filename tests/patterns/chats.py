@@ -236,7 +236,7 @@ def _let_go(meter: Meter) -> None:
         world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
 
 
-@patterns.named("look at an agent's place in a chat")
+@patterns.named("look at an agent's membership of a chat")
 def _look_at_place(meter: Meter) -> None:
     world = group()
     with meter(world):

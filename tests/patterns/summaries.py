@@ -50,7 +50,7 @@ def _post(meter: Meter) -> None:
         world.post("fact 9", HUSAM)
 
 
-@patterns.named("renew an agent's note")
+@patterns.named("renew an agent summary")
 def _renew_agent_summary(meter: Meter) -> None:
     world = spoken(10)
     with meter(world):
@@ -64,7 +64,7 @@ def _renew_chat_summary(meter: Meter) -> None:
         world.app.summary_renewal.renew(RECORD)
 
 
-@patterns.named("find a note within its cooldown")
+@patterns.named("find an agent summary within its cooldown")
 def _refuse_agent_summary(meter: Meter) -> None:
     world = spoken(10)
     world.app.summary_renewal.renew(NOTE)
