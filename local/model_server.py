@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -95,12 +96,18 @@ def model_file() -> Path:
 
 
 def serve(url_file: Path) -> None:
-    """Serve the model until SIGTERM; write the API's URL to `url_file` when ready."""
+    """Serve the model until SIGTERM.
+
+    The API's URL is written to `url_file` at once, so that the stack need not wait for the model to
+    be loaded. Requests wait for that.
+    """
     done = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: done.set())
-    server = make_server(SmallModel(MODEL_NAME, _model()).complete)
+    loaded: Future[SmallModel] = Future()
+    server = make_server(lambda request: loaded.result().complete(request))
     threading.Thread(target=server.serve_forever, name="server", daemon=True).start()
     write_whole(url_file, f"http://{HOST}:{server.server_port}/v1".encode())
+    loaded.set_result(SmallModel(MODEL_NAME, _model()))
     done.wait()
     # Exit at once: the library's own shutdown would wait for open connections.
     os._exit(0)

@@ -17,6 +17,7 @@ CANNOT_KNOW = "I only know what you write to me here, so I can't tell you that."
 CANNOT_DO = "I can't do that from here. I can only answer your messages."
 SEE_A_DOCTOR = "I can't judge that from here. Take it easy, and see a doctor if it gets no better."
 BE_KIND = "I'm sorry to hear that. Be kind to yourself, and take one small step at a time."
+ENGLISH_ONLY = "Sorry, I only understand English."
 CANNOT_SAY = "I'm not sure what to say to that. Can you ask me in other words?"
 
 PLAIN = str.maketrans(
@@ -137,6 +138,9 @@ def known_answer(question: str, *, name: str) -> str | None:
         name: The agent's name.
     """
     text = question.translate(PLAIN)
+    letters = [character for character in text if character.isalpha()]
+    if sum(map(str.isascii, letters)) * 2 < len(letters):
+        return ENGLISH_ONLY
     for pattern, answer in SMALL_TALK:
         if pattern.fullmatch(text):
             return answer.format(name=name)

@@ -45,7 +45,7 @@ def text(url: str, phone: str, body: str) -> dict[str, Any]:
     _call(f"{url}/local/sms", {"from": phone, "to": LINE, "body": body})
     give_up = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < give_up:
-        for sms in _call(f"{url}/local/sms?limit=100")["items"]:
+        for sms in _call(f"{url}/local/sms")["items"]:
             if sms["to"] == phone:
                 return dict(sms)
         time.sleep(POLL_SECONDS)

@@ -9,6 +9,7 @@ from local.small_answer import (
     CANNOT_DO,
     CANNOT_KNOW,
     CANNOT_SAY,
+    ENGLISH_ONLY,
     MOST_SEGMENTS,
     SEE_A_DOCTOR,
     known_answer,
@@ -113,6 +114,7 @@ def test_advice_is_kept(advice: str) -> None:
         ("My knee hurts after squats. What should I do?", SEE_A_DOCTOR),
         ("I have chest pain", SEE_A_DOCTOR),
         ("I ate a whole pizza and feel bad", BE_KIND),
+        ("\u0643\u064a\u0641 \u0623\u0628\u062f\u0623\u061f", ENGLISH_ONLY),
         ("hi", "Hello! What can I do for you?"),
         ("Good morning, Coach!", "Hello! What can I do for you?"),
         ("Thanks, that helped!", "You're welcome! Write again any time."),
@@ -136,6 +138,7 @@ def test_message_for_which_the_model_is_not_asked_gets_a_fixed_answer(
         "Who wrote Hamlet?",
         "How do I start running?",
         "Is it bad to feel tired?",
+        "2 + 2?",
     ],
 )
 def test_question_that_the_model_may_answer_has_no_fixed_answer(question: str) -> None:
