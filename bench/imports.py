@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.first_events import scene
-from local.aws import CREDENTIALS
+from local.environment import CREDENTIALS
 from local.template import ROOT, Template
 
 TIMES = 3

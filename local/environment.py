@@ -5,18 +5,34 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from local.aws import CREDENTIALS, OPENAI_SECRET, TWILIO_SECRET
 from local.errors import BadTemplateError
+from local.intrinsics import REGION
 from local.template import Template
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
+from skein.errors import MissingSecret
 from skein.ports import Secrets
 from skein.settings import Settings
 
+TABLE_NAME = "skein"
+TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the secret's name
+OPENAI_SECRET = "skein/openai"  # noqa: S105
 AUDIENCE = "skein-local"
 LOOPBACK = "127.0.0.1,localhost"
 CHOOSABLE = {"SKEIN_DEFAULT_MODEL": "DefaultModel", "SKEIN_LIGHT_MODEL": "LightModel"}
 # These variables would point an SDK to other endpoints or credentials.
 MISLEADING = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL")
+
+# Credentials for all AWS clients of this process, so that none can reach the real AWS by mistake.
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "local",
+    "AWS_SECRET_ACCESS_KEY": "local",
+    "AWS_SESSION_TOKEN": "local",
+    "AWS_REGION": REGION,
+    "AWS_DEFAULT_REGION": REGION,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+}
 
 
 @dataclass(frozen=True)
@@ -25,7 +41,7 @@ class StackEnvironment:
 
     Attributes:
         base_url: The URL of the stack.
-        aws_url: The URL of the local DynamoDB, SQS and Secrets Manager.
+        aws_url: The endpoint of all AWS clients.
         model_url: The URL of an OpenAI-compatible API; None for OpenAI's own.
         names: Values of references to the template's table and queues.
         chosen: Skein's settings from the user or for the local model, as environment variables.
@@ -121,3 +137,17 @@ class LocalSecrets:
     def get(self, name: str) -> Mapping[str, str]:
         """Return the fields of a secret."""
         return {"api_key": self._api_key} if name == OPENAI_SECRET else self._others.get(name)
+
+
+@dataclass(frozen=True)
+class KeptSecrets:
+    """Secrets (see `skein.ports.Secrets`) of a mapping."""
+
+    secrets: Mapping[str, Mapping[str, str]]
+
+    def get(self, name: str) -> Mapping[str, str]:
+        """Return the fields of a secret."""
+        try:
+            return self.secrets[name]
+        except KeyError:
+            raise MissingSecret(f"the local stack has no secret {name}") from None

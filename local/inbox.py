@@ -1,35 +1,21 @@
-"""Inbox of received SQS messages, held until they are due by the local clock."""
+"""Inbox: the messages of the queues, as the poller takes and finishes them."""
 
-import logging
-import threading
-import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
 
-from local.delays import DUE_AT, SENT_AT, moment
 from local.events import QueueMessage
 from local.template import Function, Queue, QueueSource
-from skein.ports import Clock
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.type_defs import MessageTypeDef
-
-RECEIVE_BATCH = 10
-# Visibility timeout of a held message, renewed every RENEW_SECONDS. After a crash, a message
-# therefore stays invisible for at most HOLD_SECONDS.
-HOLD_SECONDS = 120
-RENEW_SECONDS = 40.0
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Queue and the function that handles its messages."""
+    """Queue and the function that handles its messages.
+
+    Attributes:
+        url: The queue's URL, or its logical id if the queue is not on SQS.
+    """
 
     queue: Queue
     url: str
@@ -46,150 +32,46 @@ class Held:
     due_at: datetime
     running: bool = False
 
+    @property
+    def is_last_attempt(self) -> bool:
+        """Whether the message goes to the dead-letter queue if its function fails now."""
+        queue = self.source.queue
+        if queue.max_receives is None or queue.dead_letters is None:
+            return False
+        return self.message.receive_count >= queue.max_receives
 
-class Inbox:
-    """Inbox that receives all queues' messages immediately and returns them when they are due.
 
-    Args:
-        sqs: A client without the hooks of `local.delays`.
-        sources: The queues and their functions.
-        dead_letters: URLs of the dead-letter queues by logical id.
-        clock: The local clock.
+class Inbox(Protocol):
+    """Messages of all queues that have a function.
+
+    Every method may raise if the queues cannot be reached; the poller then tries again.
     """
 
-    def __init__(
-        self,
-        sqs: "SQSClient",
-        *,
-        sources: Sequence[Source],
-        dead_letters: Mapping[str, str],
-        clock: Clock,
-    ) -> None:
-        self.sources = sources
-        self._sqs = sqs
-        self._dead_letters = dead_letters
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._held: dict[str, Held] = {}
-        self._renewed = time.monotonic()
+    @property
+    def sources(self) -> Sequence[Source]:
+        """The queues and their functions."""
+        ...
 
     def receive(self) -> int:
-        """Receive and hold all visible messages of the queues; return their number."""
-        count = 0
-        for source in self.sources:
-            while True:
-                answer = self._sqs.receive_message(
-                    QueueUrl=source.url,
-                    MaxNumberOfMessages=RECEIVE_BATCH,
-                    VisibilityTimeout=HOLD_SECONDS,
-                    WaitTimeSeconds=0,
-                    AttributeNames=["All"],
-                    MessageAttributeNames=["All"],
-                )
-                messages = answer.get("Messages", ())
-                for message in messages:
-                    self._hold(source, message)
-                count += len(messages)
-                if len(messages) < RECEIVE_BATCH:
-                    break
-        return count
-
-    def _hold(self, source: Source, raw: "MessageTypeDef") -> None:
-        now = self._clock.now()
-        message = _message(raw, now)
-        with self._lock:
-            known = self._held.get(message.message_id)
-            if known is None:
-                due = moment(message.attributes, DUE_AT, now)
-                self._held[message.message_id] = Held(source, message, due)
-            else:
-                known.message = replace(known.message, receipt_handle=message.receipt_handle)
-
-    def renew(self) -> None:
-        """Renew the visibility timeouts of held messages, at most every `RENEW_SECONDS`."""
-        if time.monotonic() - self._renewed < RENEW_SECONDS:
-            return
-        self._renewed = time.monotonic()
-        self._set_visibility(HOLD_SECONDS)
-
-    def release(self) -> None:
-        """Make all held messages visible in their queues again."""
-        self._set_visibility(0)
-
-    def _set_visibility(self, seconds: int) -> None:
-        errors = self._sqs.exceptions
-        for one in self._received():
-            # A message that has just been finished must not stop the renewal of the others.
-            with suppress(errors.ReceiptHandleIsInvalid, errors.MessageNotInflight):
-                self._sqs.change_message_visibility(
-                    QueueUrl=one.source.url,
-                    ReceiptHandle=one.message.receipt_handle,
-                    VisibilityTimeout=seconds,
-                )
-
-    def _received(self) -> list[Held]:
-        """Return all held messages."""
-        with self._lock:
-            return list(self._held.values())
+        """Fetch new messages from the queues, if they are elsewhere; return their number."""
+        ...
 
     def next_due(self) -> datetime | None:
         """Return when the earliest waiting message is due; None if no message waits."""
-        with self._lock:
-            return min((h.due_at for h in self._held.values() if not h.running), default=None)
+        ...
 
     def take(self, source: Source) -> list[Held]:
         """Take a queue's next batch of due messages, earliest first; the batch may be empty."""
-        now = self._clock.now()
-        with self._lock:
-            due = [
-                held
-                for held in self._held.values()
-                if held.source is source and not held.running and held.due_at <= now
-            ]
-            batch = sorted(due, key=lambda held: held.due_at)[: source.settings.batch_size]
-            for held in batch:
-                held.running = True
-        return batch
+        ...
 
     def succeed(self, held: Held) -> None:
         """Delete a handled message from its queue."""
-        self._sqs.delete_message(
-            QueueUrl=held.source.url, ReceiptHandle=held.message.receipt_handle
-        )
-        with self._lock:
-            del self._held[held.message.message_id]
+        ...
 
     def fail(self, held: Held) -> None:
-        """Hold a failed message for its visibility timeout, or move it to the dead-letter queue."""
-        queue = held.source.queue
-        count = held.message.receive_count
-        if queue.max_receives is None or queue.dead_letters is None or count < queue.max_receives:
-            with self._lock:
-                held.due_at = self._clock.now() + timedelta(seconds=queue.visibility)
-                held.message = replace(held.message, receive_count=count + 1)
-                held.running = False
-            return
-        self._sqs.send_message(
-            QueueUrl=self._dead_letters[queue.dead_letters], MessageBody=held.message.body
-        )
-        logger.warning(
-            "message of %s moved to the dead-letter queue %s", queue.logical_id, queue.dead_letters
-        )
-        self.succeed(held)
+        """Hide a failed message for its visibility timeout, or move it to the dead letters."""
+        ...
 
-
-def _message(raw: "MessageTypeDef", now: datetime) -> QueueMessage:
-    attributes = {
-        name: value.get("StringValue", "")
-        for name, value in raw.get("MessageAttributes", {}).items()
-    }
-    return QueueMessage(
-        message_id=raw["MessageId"],
-        receipt_handle=raw["ReceiptHandle"],
-        body=raw["Body"],
-        md5=raw["MD5OfBody"],
-        attributes=attributes,
-        receive_count=int(raw["Attributes"].get("ApproximateReceiveCount", 1)),
-        sent_at=moment(attributes, SENT_AT, now),
-        first_received_at=now,
-    )
+    def release(self) -> None:
+        """Make all unfinished messages visible to the next start."""
+        ...

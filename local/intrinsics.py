@@ -23,6 +23,11 @@ def queue_arn(logical_id: str) -> str:
     return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{logical_id}"
 
 
+def table_arn(name: str) -> str:
+    """Return the ARN of a table."""
+    return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
+
+
 class Resolver:
     """Resolver of references and intrinsic functions.
 

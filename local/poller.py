@@ -1,8 +1,8 @@
 """Emulation of Lambda's SQS pollers, which call functions with due messages.
 
-Every message is received immediately and held until it is due by the local clock. A failed message
-is held for its queue's visibility timeout, also by the local clock. After the queue's maximum
-number of receives, a failed message goes to the dead-letter queue.
+The inbox says by the local clock which messages are due. A failed message comes again after its
+queue's visibility timeout. After the queue's maximum number of receives, a failed message goes to
+the dead-letter queue.
 """
 
 import logging
@@ -119,40 +119,41 @@ class Poller:
                 # A running batch may send to a queue that this sweep has already read.
                 busy = bool(self._running.total())
                 self._woken = False
-            received = self._receive()
+            moved = self._sweep()
             with self._changed:
-                started = self._start_due()
-                nothing = received == 0 and not (busy or started)
+                nothing = moved == 0 and not busy
                 self._quiet = nothing and not self._running.total()
                 self._swept = asked
                 self._changed.notify_all()
-                if not (received or started):
+                if not moved:
                     self._changed.wait_for(lambda: self._woken or self._stopping, self._pause())
 
-    def _receive(self) -> int | None:
-        """Receive messages and return their number; None if the queues cannot be read.
+    def _sweep(self) -> int | None:
+        """Receive messages and start due batches; return the number of both together.
 
-        A failure is logged only once, until the queues can be read again.
+        Returns None if the queues cannot be read or written. Such a failure is logged only once,
+        until the queues can be used again.
         """
         try:
-            self._inbox.renew()
             received = self._inbox.receive()
+            with self._changed:
+                started = self._start_due()
         except Exception as error:
             if not self._stopping:
                 if self._readable:
-                    logger.warning("failed to read the queues: %s", error)
+                    logger.warning("failed to use the queues: %s", error)
                 time.sleep(POLL_SECONDS)
             self._readable = False
             return None
         self._readable = True
-        return received
+        return received + started
 
     def _pause(self) -> float:
         """Return the seconds until a message may be due, at most `POLL_SECONDS`.
 
         Finished batches and sent messages wake the loop earlier.
         """
-        due = self._inbox.next_due()
+        due = self._inbox.next_due() if self._readable else None
         now = self._clock.now()
         if due is None or due <= now:
             return POLL_SECONDS

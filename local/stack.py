@@ -17,14 +17,13 @@ from typing import IO, Self
 
 from local.access import LocalAccess, refused
 from local.authorizer import Authorizer
-from local.aws import LocalAws
 from local.clock import TurnableClock
 from local.clock_control import ClockControl
 from local.config import LOOPBACK, Config
-from local.delays import keep_delays
 from local.demo import LINE, make_demo
 from local.developer_api import PREFIX as DEVELOPER_PREFIX
 from local.developer_api import DeveloperApi
+from local.engine import Engine, engine_of
 from local.environment import AUDIENCE, LocalSecrets, StackEnvironment, lambda_environment
 from local.errors import DataInUseError
 from local.events import Request, Response
@@ -46,11 +45,9 @@ from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio_sandbox import TwilioSandbox
 from local.twilio_webhooks import TwilioWebhooks
 from skein import bootstrap
-from skein.adapters.aws import Aws
 from skein.adapters.openai_model import OpenAIModel
-from skein.adapters.secrets import SecretsManager, secrets_client
-from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.bootstrap.api import ApiServices
+from skein.ports import Clock
 
 STOP_SECONDS = 3.0
 NO_KEY = "none"
@@ -64,7 +61,7 @@ class Stack:
 
     Args:
         config: The stack's configuration.
-        inbox: Creates the inbox that holds the queues' messages.
+        inbox: Wraps the inbox that holds the queues' messages.
         max_concurrency: The maximum number of batches of a queue that are handled at once.
     """
 
@@ -72,7 +69,7 @@ class Stack:
         self,
         config: Config,
         *,
-        inbox: Callable[..., Inbox] = Inbox,
+        inbox: Callable[[Inbox, Clock], Inbox] = lambda inbox, _: inbox,
         max_concurrency: int = MAX_CONCURRENCY,
     ) -> None:
         self.config = config
@@ -124,14 +121,16 @@ class Stack:
             return refused()
         return self._answer(request)
 
-    def _functions(self, parts: ExitStack, aws: LocalAws, environment: StackEnvironment) -> Invoker:
+    def _functions(
+        self, parts: ExitStack, engine: Engine, environment: StackEnvironment
+    ) -> Invoker:
         """Create the invoker that runs the handlers.
 
         An override registers in `parts` everything that must stop with the stack.
         """
         return Functions(self.template.functions)
 
-    def _wired(self, aws: LocalAws, poller: Poller, clock: TurnableClock) -> None:
+    def _wired(self, engine: Engine, poller: Poller, clock: TurnableClock) -> None:
         """Hook for subclasses, called when all parts are wired and none is running."""
 
     def _start(self, parts: ExitStack) -> None:
@@ -147,13 +146,12 @@ class Stack:
         model = LocalModel(folder / "model") if self.config.uses_local_model else None
         if model is not None:
             parts.callback(model.stop)
-        aws = LocalAws(folder / "aws")
-        parts.callback(aws.stop)
-        aws.start()
-        names = aws.provision(self.template)
+        engine = engine_of(self.config.engine, folder)
+        parts.callback(engine.stop)
+        names = engine.start(self.template)
         environment = StackEnvironment(
             base_url=self.url,
-            aws_url=aws.endpoint_url,
+            aws_url=engine.aws_url,
             model_url=model.wait() if model else self.config.openai_base_url,
             names=names,
             chosen={
@@ -163,19 +161,18 @@ class Stack:
             },
         )
         parts.enter_context(lambda_environment(environment.variables(self.template)))
-        self._wire(parts, aws, environment)
+        self._wire(parts, engine, environment)
         if model:
             _warm_up()
         server.start()
         parts.callback(server.stop)
 
-    def _wire(self, parts: ExitStack, aws: LocalAws, environment: StackEnvironment) -> None:
+    def _wire(self, parts: ExitStack, engine: Engine, environment: StackEnvironment) -> None:
         folder, template = self.config.data_dir, self.template
         clock = TurnableClock(folder / "clock")
         settings = environment.settings(template)
         self.model = settings.default_model
-        aws_clients = Aws(settings)
-        sqs = sqs_client(aws_clients)
+        adapters = engine.adapters(settings, clock)
         key = self.config.openai_api_key or NO_KEY
         model = OpenAIModel(api_key=lambda: key, base_url=settings.openai_base_url)
         parts.callback(model.close)
@@ -186,38 +183,34 @@ class Stack:
         app = bootstrap.build_app(
             settings,
             clock=clock,
-            queues=SqsQueues(sqs, settings.queue_urls()),
-            secrets=LocalSecrets(SecretsManager(secrets_client(aws_clients), clock), key),
+            table=adapters.table,
+            queues=adapters.queues,
+            secrets=LocalSecrets(adapters.secrets, key),
             model=ReportingModel(model, api),
         )
         bootstrap.use(app)
         parts.callback(bootstrap.use, None)
 
-        functions = self._functions(parts, aws, environment)
+        functions = self._functions(parts, engine, environment)
         authorizer = Authorizer(
             folder / "signing-key.pem", issuer=environment.issuer, audience=AUDIENCE
         )
         gateway = Gateway(
             template.functions, functions=functions, authorizer=authorizer, clock=clock
         )
-        account = aws.twilio_account()
+        account = engine.twilio_account()
         sms_log = SmsLog(folder / "texts.jsonl")
         webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)
         sandbox = TwilioSandbox(
             sms_log, account=account, webhooks=webhooks, clock=clock, on_sms=show_sms_sent
         )
         poller = Poller(
-            self._inbox(
-                aws.sqs(),
-                sources=_sources(template, environment.names),
-                dead_letters=environment.names,
-                clock=clock,
-            ),
+            self._inbox(engine.inbox(_sources(template, environment.names), clock), clock),
             functions=functions,
             clock=clock,
             max_concurrency=self._max_concurrency,
         )
-        keep_delays(sqs, clock, queue_delays(template, environment), sent=poller.wake)
+        engine.wake = poller.wake
         schedules = Schedules(template.functions, functions=functions, clock=clock)
         developer_api = DeveloperApi(
             authorizer=authorizer,
@@ -245,7 +238,7 @@ class Stack:
             return gateway.answer(request)
 
         self._answer = answer
-        self._wired(aws, poller, clock)
+        self._wired(engine, poller, clock)
         make_demo(app.get(ApiServices))
         parts.callback(sandbox.stop)
         sandbox.start()
@@ -254,11 +247,6 @@ class Stack:
         parts.callback(poller.stop, seconds=STOP_SECONDS)
         poller.start()
         schedules.start()
-
-
-def queue_delays(template: Template, environment: StackEnvironment) -> dict[str, int]:
-    """Return the queues' own delays in seconds, by queue URL."""
-    return {environment.names[queue.logical_id]: queue.delay for queue in template.queues}
 
 
 def _lock(path: Path, parts: ExitStack) -> None:

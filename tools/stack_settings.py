@@ -10,8 +10,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from local.aws import CREDENTIALS, ENDPOINT_FILE, TABLE_NAME
+from local.aws.engine import ENDPOINT_FILE
 from local.config import Config
+from local.environment import CREDENTIALS, TABLE_NAME
+from local.sqlite.database import Database
+from local.sqlite.engine import FILE
+from local.sqlite.table import SqliteTable
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
 from skein.adapters.system import SystemClock
@@ -42,19 +46,26 @@ def main() -> None:
     if len(sys.argv) == 1:
         raise SystemExit(__doc__)
     table_name, *assignments = sys.argv[1:]
-    settings = Settings()
-    if table_name == LOCAL:
-        table_name = TABLE_NAME
-        os.environ.update(CREDENTIALS)
-        endpoint = Config.from_environment(os.environ).data_dir / "aws" / ENDPOINT_FILE
-        settings = Settings(aws_endpoint_url=endpoint.read_text(encoding="utf-8"))
     clock = SystemClock()
-    table = DynamoTable(dynamo_client(Aws(settings)), table_name, clock)
+    table = _local_table(clock) if table_name == LOCAL else _table(Settings(), table_name, clock)
     try:
         said = apply(table, clock, assignments)
     except ValueError as error:
         raise SystemExit(f"the settings were not changed: {error}") from error
     print(json.dumps(said.said))
+
+
+def _table(settings: Settings, name: str, clock: Clock) -> Table:
+    return DynamoTable(dynamo_client(Aws(settings)), name, clock)
+
+
+def _local_table(clock: Clock) -> Table:
+    config = Config.from_environment(os.environ)
+    if config.engine == "sqlite":
+        return SqliteTable(Database(config.data_dir / FILE), clock)
+    os.environ.update(CREDENTIALS)
+    endpoint = (config.data_dir / "aws" / ENDPOINT_FILE).read_text(encoding="utf-8")
+    return _table(Settings(aws_endpoint_url=endpoint), TABLE_NAME, clock)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,12 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 from bench.load.people import MAX_GAP_SECONDS, MAX_IN_A_BURST
 from bench.load.report import page, show
 from bench.load.run import A_FEW, Outcome, Plan, any_seed, carry_out
+from local.engine import EngineName
 from local.template import ROOT
 
 
@@ -43,6 +45,7 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
     parser.add_argument("--users", type=int, default=Plan.users)
     parser.add_argument("--seconds", type=float, default=Plan.seconds)
     parser.add_argument("--pause", type=float, default=Plan.pause_seconds)
+    parser.add_argument("--engine", choices=get_args(EngineName), default=Plan.engine)
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--threads", action="store_true", help="without locust")
     parser.add_argument("--few", action="store_true", help="run a few people for a few seconds")
@@ -54,12 +57,13 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
     asked = parser.parse_args(arguments)
     seed = any_seed() if asked.seed is None else asked.seed
     if asked.few:
-        return replace(A_FEW, seed=seed), asked.keep
+        return replace(A_FEW, seed=seed, engine=asked.engine), asked.keep
     plan = Plan(
         phones=asked.phones,
         users=asked.users,
         seconds=asked.seconds,
         pause_seconds=asked.pause,
+        engine=asked.engine,
         faults=asked.faults,
         threads=asked.threads,
         drain_seconds=asked.rest,

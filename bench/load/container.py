@@ -20,10 +20,12 @@ from typing import Any
 
 from bench.load.containers import Setup
 from bench.load.storm import Storm, shake_aws
+from local.aws.delays import keep_delays
 from local.clock import TurnableClock
-from local.delays import keep_delays
+from local.engine import Adapters
 from local.environment import LocalSecrets
 from local.functions import Functions
+from local.sqlite.engine import SqliteEngine
 from local.template import Function, Template
 from skein import bootstrap
 from skein.adapters.aws import Aws
@@ -34,6 +36,7 @@ from skein.adapters.tokens import Tokens
 from skein.bootstrap.api import ApiServices
 from skein.bootstrap.lazy import lazy
 from skein.bootstrap.ports import ADAPTERS, OVERRIDABLE, Ports, load_adapters
+from skein.ports import Clock
 from skein.settings import Settings
 
 MODEL_KEY = "none"
@@ -68,20 +71,33 @@ def wire(setup: Setup, storm: Storm) -> None:
     """Build the app."""
     settings = Settings.from_environment(setup.skein)
     clock = SharedClock(Path(setup.clock))
-    aws = Aws(settings)
-    dynamodb, sqs = dynamo_client(aws), sqs_client(aws)
-    shake_aws(dynamodb, "dynamodb", storm)
-    shake_aws(sqs, "sqs", storm)
-    keep_delays(sqs, clock, setup.delays, sent=lambda: None)
-    secrets = SecretsManager(secrets_client(aws), clock)
+    table, queues, secrets = _adapters(setup, settings, clock, storm)
     app = bootstrap.build_app(
         settings,
         clock=clock,
-        table=DynamoTable(dynamodb, settings.table_name, clock),
-        queues=SqsQueues(sqs, settings.queue_urls()),
+        table=table,
+        queues=queues,
         secrets=LocalSecrets(secrets, MODEL_KEY),
     )
     bootstrap.use(app)
+
+
+def _adapters(setup: Setup, settings: Settings, clock: Clock, storm: Storm) -> Adapters:
+    if setup.sqlite is not None:
+        return SqliteEngine(Path(setup.sqlite)).adapters(settings, clock)
+    aws = Aws(settings)
+    dynamodb = dynamo_client(
+        Aws(settings.model_copy(update={"aws_endpoint_url": setup.dynamodb_url}))
+    )
+    sqs = sqs_client(aws)
+    shake_aws(dynamodb, "dynamodb", storm)
+    shake_aws(sqs, "sqs", storm)
+    keep_delays(sqs, clock, setup.delays, sent=lambda: None)
+    return Adapters(
+        table=DynamoTable(dynamodb, settings.table_name, clock),
+        queues=SqsQueues(sqs, settings.queue_urls()),
+        secrets=SecretsManager(secrets_client(aws), clock),
+    )
 
 
 def serve(host: Connection, known: Mapping[str, Function], storm: Storm) -> None:

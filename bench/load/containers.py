@@ -45,12 +45,16 @@ class Setup:
     Attributes:
         skein: Skein's own variables.
         clock: The file of the clock that all share.
-        delays: Seconds by URL of a queue.
+        sqlite: The data folder, if the table and the queues are in SQLite.
+        dynamodb_url: The endpoint of DynamoDB; empty with SQLite.
+        delays: Seconds by URL of a queue of SQS.
         seed: Of what fails in them.
     """
 
     skein: Mapping[str, str]
     clock: str
+    sqlite: str | None
+    dynamodb_url: str
     delays: Mapping[str, int]
     seed: str
 

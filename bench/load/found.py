@@ -5,21 +5,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from local.sms_log import Sms
-from skein.adapters.attributes import unmarshal_item
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.storage import Item
 from skein.models.delivery.delivery import Delivery
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-PAGE_ITEMS = 500
 
 
 @dataclass(frozen=True)
@@ -92,18 +86,6 @@ class StoredState:
     def everything_said(self) -> list[Message]:
         """The messages of all chats."""
         return [message for said in self.messages.values() for message in said]
-
-
-def scanned(client: "DynamoDBClient", table_name: str) -> list[Item]:
-    """Every item of a table, page by page, strongly consistent."""
-    items: list[Item] = []
-    more: dict[str, Any] = {}
-    while True:
-        page = client.scan(TableName=table_name, ConsistentRead=True, Limit=PAGE_ITEMS, **more)
-        items.extend(map(unmarshal_item, page["Items"]))
-        if "LastEvaluatedKey" not in page:
-            return items
-        more = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
 def ledger_of(path: Path) -> list[dict[str, Any]]:

@@ -17,12 +17,12 @@ from typing import Any
 
 from bench.load.checks import Verdict, verdicts
 from bench.load.containers import Kind
-from bench.load.found import StoredState, acknowledged_in, ledger_of, scanned
+from bench.load.found import StoredState, acknowledged_in, ledger_of
 from bench.load.people import TENANT, Ledger, World, live_in_threads, people
 from bench.load.stand import Killer, LoadStack, ModelServer, config_for
 from bench.load.storm import Storm
-from local.aws import TABLE_NAME
 from local.demo import LINE
+from local.engine import EngineName
 from local.template import ROOT
 from skein import bootstrap
 from skein.models.common.storage import Query
@@ -49,6 +49,7 @@ class Plan:
         users: How many use the app, half of them alone with the agent and half in groups.
         seconds: For which they write.
         pause_seconds: Between an answer and the next burst of one person, on average.
+        engine: Where the table and the queues are kept.
         faults: Whether calls fail, queues are unreliable and containers are killed.
         seed: Of everything that is drawn.
         threads: Run the people in threads of this process instead of locust.
@@ -63,6 +64,7 @@ class Plan:
     users: int = 50
     seconds: float = 180.0
     pause_seconds: float = 60.0
+    engine: EngineName = "sqlite"
     faults: bool = False
     seed: int = 1
     threads: bool = False
@@ -176,7 +178,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
     storm = Storm(f"{plan.seed}-host")
     with ExitStack() as parts:
         server = parts.enter_context(ModelServer(storm))
-        config = config_for(folder / "data", server.base_url, dict(plan.settings))
+        config = config_for(folder / "data", server.base_url, dict(plan.settings), plan.engine)
         stack = LoadStack(config, storm=storm, seed=plan.seed, sizes=plan.sizes)
         parts.enter_context(stack)
         caller = Caller(stack.url)
@@ -196,7 +198,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         drained = time.monotonic()
         lines = ledger_of(ledger)
         found = StoredState(acknowledged=acknowledged_in(lines))
-        found.take(scanned(stack.aws.dynamodb(), TABLE_NAME))
+        found.take(stack.engine.all_items())
         found.sms = stack.sms()
         found.dead_letters = stack.dead_letters()
         found.held = 0 if quiet else 1

@@ -15,16 +15,17 @@ from typing import Self
 from bench.load.containers import Containers, Kind, Setup
 from bench.load.model import THROTTLED, Model
 from bench.load.storm import Storm, UnreliableInbox, shaken
-from local.aws import LocalAws
+from local.aws.engine import AwsEngine
 from local.clock import TurnableClock
 from local.config import LOOPBACK, Config
+from local.engine import Engine, EngineName
 from local.environment import StackEnvironment
 from local.events import Request, Response, json_response
 from local.functions import Invoker
 from local.poller import Poller
 from local.server import Server
 from local.sms_log import Sms, SmsLog
-from local.stack import Stack, queue_delays
+from local.stack import Stack
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from skein.adapters.twilio_sms import READ_SECONDS as TWILIO_SECONDS
 
@@ -63,23 +64,28 @@ class LoadStack(Stack):
         self._seed = seed
         self._sizes = sizes or SIZES
         self.containers: Containers
-        self.aws: LocalAws
+        self.engine: Engine
         self.poller: Poller
         self.clock: TurnableClock
 
-    def _functions(self, parts: ExitStack, aws: LocalAws, environment: StackEnvironment) -> Invoker:
+    def _functions(
+        self, parts: ExitStack, engine: Engine, environment: StackEnvironment
+    ) -> Invoker:
         folder = self.config.data_dir
         skein = {
             name: value
             for name, value in environment.skein(self.template).items()
             if name.startswith("SKEIN_")
         }
-        delays = queue_delays(self.template, environment)
-
         self.containers = Containers(
             sizes=self._sizes,
             setup=Setup(
-                skein, clock=str(folder / "clock"), delays=delays, seed=f"{self._seed}-container"
+                skein,
+                clock=str(folder / "clock"),
+                sqlite=None if isinstance(engine, AwsEngine) else str(folder),
+                dynamodb_url=engine.dynamodb_url if isinstance(engine, AwsEngine) else "",
+                delays=engine.delays if isinstance(engine, AwsEngine) else {},
+                seed=f"{self._seed}-container",
             ),
             storm=self._storm,
             log=folder / "containers.log",
@@ -88,8 +94,8 @@ class LoadStack(Stack):
         self.containers.start()
         return self.containers
 
-    def _wired(self, aws: LocalAws, poller: Poller, clock: TurnableClock) -> None:
-        self.aws, self.poller, self.clock = aws, poller, clock
+    def _wired(self, engine: Engine, poller: Poller, clock: TurnableClock) -> None:
+        self.engine, self.poller, self.clock = engine, poller, clock
         self.containers.wake = poller.wake
         self._twilio = shaken(
             super()._respond,
@@ -122,14 +128,8 @@ class LoadStack(Stack):
 
     def dead_letters(self) -> dict[str, int]:
         """How many messages each queue of what was given up holds."""
-        sqs = self.aws.sqs()
-        found = {}
-        for name in sorted({q.dead_letters for q in self.template.queues if q.dead_letters}):
-            attributes = sqs.get_queue_attributes(
-                QueueUrl=self.aws.queue_url(name), AttributeNames=["ApproximateNumberOfMessages"]
-            )
-            found[name] = int(attributes["Attributes"]["ApproximateNumberOfMessages"])
-        return found
+        names = sorted({q.dead_letters for q in self.template.queues if q.dead_letters})
+        return {name: self.engine.dead_letters(name) for name in names}
 
 
 class ModelServer:
@@ -203,7 +203,11 @@ class Killer:
                     break
 
 
-def config_for(folder: Path, model_url: str, settings: dict[str, str]) -> Config:
+def config_for(
+    folder: Path, model_url: str, settings: dict[str, str], engine: EngineName
+) -> Config:
     """How the stack of a load run is run."""
     chosen = {"SKEIN_MODEL_TIMEOUT_SECONDS": str(MODEL_SECONDS), **settings}
-    return Config(port=0, data_dir=folder, openai_base_url=model_url, settings=chosen)
+    return Config(
+        port=0, data_dir=folder, openai_base_url=model_url, engine=engine, settings=chosen
+    )

@@ -9,9 +9,9 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from botocore.awsrequest import AWSResponse
@@ -20,6 +20,7 @@ from botocore.httpsession import URLLib3Session
 
 from local.events import Request, Response
 from local.inbox import Held, Inbox, Source
+from skein.ports import Clock
 
 Fault = Literal["throttle", "reset", "lost before", "lost after"]
 FAULTS: tuple[Fault, ...] = ("throttle", "reset", "lost before", "lost after")
@@ -162,40 +163,75 @@ def shaken(
 # ------------------------------------------------------------------ what queues do
 
 
-class UnreliableInbox(Inbox):
-    """Queues that hand out some messages twice, and many late, so that others overtake them."""
+class UnreliableInbox:
+    """An inbox that gives some messages twice, and many late, so that others overtake them.
 
-    def __init__(self, *args: Any, storm: Storm, **more: Any) -> None:
-        super().__init__(*args, **more)
+    Args:
+        inbox: The inbox that holds the messages.
+        clock: The local clock.
+        storm: Decides which messages come late or twice.
+    """
+
+    def __init__(self, inbox: Inbox, clock: Clock, *, storm: Storm) -> None:
+        self._inbox = inbox
+        self._clock = clock
         self._storm = storm
+        self._lock = threading.Lock()
+        self._held_back: list[Held] = []
         self._copies = 0
 
-    def _hold(self, source: Source, raw: Any) -> None:
-        known = raw["MessageId"] in self._held
-        super()._hold(source, raw)
-        if known:
-            return
+    @property
+    def sources(self) -> Sequence[Source]:
+        """See `local.inbox.Inbox`."""
+        return self._inbox.sources
+
+    def receive(self) -> int:
+        """See `local.inbox.Inbox`."""
+        return self._inbox.receive()
+
+    def next_due(self) -> datetime | None:
+        """See `local.inbox.Inbox`."""
         with self._lock:
-            held = self._held[raw["MessageId"]]
-            if self._storm.chance(LATE):
-                held.due_at += self._some_time()
-            if self._storm.chance(COPIED):
+            times = [held.due_at for held in self._held_back]
+        return min(filter(None, [*times, self._inbox.next_due()]), default=None)
+
+    def take(self, source: Source) -> list[Held]:
+        """See `local.inbox.Inbox`."""
+        now, most = self._clock.now(), source.settings.batch_size
+        with self._lock:
+            due = [h for h in self._held_back if h.source is source and h.due_at <= now][:most]
+            self._held_back = [held for held in self._held_back if held not in due]
+        if due:
+            return due
+        return [held for held in self._inbox.take(source) if not self._delayed(held, now)]
+
+    def succeed(self, held: Held) -> None:
+        """See `local.inbox.Inbox`; a copy is done without the queue's knowing."""
+        if held.message.receipt_handle:
+            self._inbox.succeed(held)
+
+    def fail(self, held: Held) -> None:
+        """See `local.inbox.Inbox`; a copy does not come again."""
+        if held.message.receipt_handle:
+            self._inbox.fail(held)
+
+    def release(self) -> None:
+        """See `local.inbox.Inbox`."""
+        self._inbox.release()
+
+    def _delayed(self, held: Held, now: datetime) -> bool:
+        """Hold a message back, or plan a copy of it; return whether it is held back."""
+        late, copied = self._storm.chance(LATE), self._storm.chance(COPIED)
+        with self._lock:
+            if copied:
                 self._copies += 1
                 again = replace(held.message, message_id=f"copy-{self._copies}", receipt_handle="")
-                due = held.due_at + self._some_time()
-                self._held[again.message_id] = Held(source, again, due)
-                self._storm.drawn["queues: delivered twice"] += 1
+                self._held_back.append(Held(held.source, again, now + self._some_time()))
+                self._storm.drawn["queues: given out twice"] += 1
+            if late:
+                held.due_at = now + self._some_time()
+                self._held_back.append(held)
+        return late
 
     def _some_time(self) -> timedelta:
         return timedelta(seconds=self._storm.seconds(LATEST_SECONDS))
-
-    def _received(self) -> list[Held]:
-        return [held for held in super()._received() if held.message.receipt_handle]
-
-    def succeed(self, held: Held) -> None:
-        """A copy is done without the queue's knowing."""
-        if held.message.receipt_handle:
-            super().succeed(held)
-            return
-        with self._lock:
-            del self._held[held.message.message_id]

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from math import ceil
 from typing import Any
 
+from local.sqlite.items import item_size
 from skein.adapters.attributes import marshal_item
 from skein.adapters.rules import INDEXES, TABLE
 from skein.models.common.storage import Item
-from tests.fakes.table import item_size
 
 READ_BYTES = 4 * 1024
 WRITE_BYTES = 1024

@@ -15,6 +15,7 @@ SkeinError
     Throttled         an outside service asks Skein to slow down
     Unavailable       an outside service is down or out of reach
       CircuitOpen     the circuit breaker of the service is open
+      StorageFull     the disk of the local stack is full
       Unreachable     no connection to the service's address
       KeyRefused      the service refuses the API key; the operator must act
       ModelUnknown    the service has no such model or call; the operator must act
@@ -164,6 +165,10 @@ class KeyRefused(Unavailable):
 
 class ModelUnknown(Unavailable):
     """The model provider has no such model or no such call; the operator must act."""
+
+
+class StorageFull(Unavailable):
+    """The disk of the local stack is full; nothing was written."""
 
 
 class Ambiguous(Transient):

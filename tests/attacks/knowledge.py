@@ -62,7 +62,7 @@ class Knowledge:
 
     def chat_ids(self) -> list[str]:
         """All chats of the story, those of the stranger's phone included."""
-        keys = [key for key in self._world.table._items if key.sk == "META"]
+        keys = [key for key in self._world.table.all_keys() if key.sk == "META"]
         return sorted({key.pk.rsplit("#", 1)[1] for key in keys if "#CHAT#" in key.pk})
 
     def readers(self, chat_id: str) -> Readers:

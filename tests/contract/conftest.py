@@ -10,6 +10,9 @@ import pytest
 from moto import mock_aws
 
 from bench.scale.metered import MeteredTable
+from local.aws.dynamodb_local import DynamoDbLocal, missing
+from local.sqlite.database import Database
+from local.sqlite.table import SqliteTable
 from local.template import Template
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
@@ -17,7 +20,6 @@ from skein.ports import Table
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
-from tests.support.engine import DynamoDbLocal, missing
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -64,13 +66,13 @@ def moto_client() -> Iterator["DynamoDBClient"]:
         client.close()
 
 
-@pytest.fixture(params=["memory", METERED, "moto", ENGINE])
+@pytest.fixture(params=["memory", "sqlite", METERED, "moto", ENGINE])
 def table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     """Every table there is."""
     return _table(request, clock)
 
 
-@pytest.fixture(params=["memory", METERED, ENGINE])
+@pytest.fixture(params=["memory", "sqlite", METERED, ENGINE])
 def exact_table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     """The tables that follow DynamoDB where moto does not."""
     return _table(request, clock)
@@ -79,6 +81,11 @@ def exact_table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
 def _table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     if request.param == "memory":
         return MemoryTable(clock)
+    if request.param == "sqlite":
+        database = Database(request.getfixturevalue("tmp_path") / "table.db")
+        database.create()
+        request.addfinalizer(database.close)
+        return SqliteTable(database, clock)
     if request.param == "metered":
         metered: Table = MeteredTable(clock)
         return metered

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from local.aws import dynamodb_local as engine
+from local.aws.dynamodb_local import DynamoDbLocal, EngineFailedError, EngineMissingError
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import dynamo_client
 from skein.settings import Settings
-from tests.support import engine
-from tests.support.engine import DynamoDbLocal, EngineFailedError, EngineMissingError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -2,9 +2,10 @@
 
 import pytest
 
+from local.sqlite.table import Call
 from skein.errors import ConditionFailed
 from skein.models.common.storage import Delete, Exists, Key, Missing, Put, Query, Update
-from tests.fakes.table import Call, MemoryTable
+from tests.fakes.table import MemoryTable
 
 A, B = Key("p", "a"), Key("p", "b")
 SIZE = len("pk" + "p" + "sk" + "a")

@@ -2,12 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 from moto import mock_aws
 
+from local.inbox import Source
+from local.sqlite.database import Database
+from local.sqlite.queues import SqliteInbox, SqliteQueues
+from local.template import Function, Queue, QueueSource
 from skein.adapters.aws import Aws
 from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
@@ -64,6 +69,35 @@ class InMemory:
         return len(self.queues.waiting(queue))
 
 
+class OnSqlite:
+    def __init__(self, clock: FixedClock, path: Path) -> None:
+        database = Database(path)
+        database.create()
+        names: dict[str, str] = {name: name.title() for name in NAMES}
+        self.queues = SqliteQueues(database, clock, names)
+        self._clock = clock
+        self._sources = {name: source(name.title()) for name in NAMES}
+        self._inbox = SqliteInbox(database, sources=list(self._sources.values()), clock=clock)
+
+    def received(self, queue: QueueName) -> list[Job]:
+        jobs: list[Job] = []
+        while batch := self._inbox.take(self._sources[queue]):
+            jobs += [KINDS[queue].model_validate_json(held.message.body) for held in batch]
+            for held in batch:
+                self._inbox.succeed(held)
+        return jobs
+
+    def delayed(self, queue: QueueName) -> int:
+        due = self._inbox.next_due()
+        return int(due is not None and due > self._clock.now())
+
+
+def source(name: str) -> Source:
+    settings = QueueSource(name, 10, partial_failures=True, concurrency=None)
+    function = Function(name, Path(), "", 60, 128, {}, (), (settings,), ())
+    return Source(Queue(name, 0, 360, 3, None), name, function, settings)
+
+
 class OnSqs:
     def __init__(self, client: "SQSClient") -> None:
         self.client = client
@@ -98,10 +132,12 @@ def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator["SQSClient"]:
         client.close()
 
 
-@pytest.fixture(params=["memory", "moto"])
+@pytest.fixture(params=["memory", "sqlite", "moto"])
 def receiving(request: pytest.FixtureRequest, clock: FixedClock) -> Receiving:
     if request.param == "memory":
         return InMemory(clock)
+    if request.param == "sqlite":
+        return OnSqlite(clock, request.getfixturevalue("tmp_path") / "queues.db")
     return OnSqs(request.getfixturevalue("sqs"))
 
 

@@ -5,15 +5,25 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from bench.load.checks import CHECKS
 from local.template import ROOT
 
 FOLDERS = (ROOT, ROOT / "shared", ROOT / "functions")
 
 
-def test_nothing_is_lost_or_doubled_while_everything_fails() -> None:
+@pytest.mark.parametrize(
+    ("engine", "shaken"),
+    [("sqlite", "queues"), pytest.param("dynamodb", "dynamodb", marks=pytest.mark.engine)],
+)
+def test_nothing_is_lost_or_doubled_while_everything_fails(
+    request: pytest.FixtureRequest, engine: str, shaken: str
+) -> None:
+    if engine == "dynamodb":
+        request.getfixturevalue("dynamodb_local")
     done = subprocess.run(
-        [sys.executable, "-m", "bench.load", "--few", "--seed", "7"],
+        [sys.executable, "-m", "bench.load", "--few", "--seed", "7", "--engine", engine],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, FOLDERS))},
         capture_output=True,
@@ -27,7 +37,7 @@ def test_nothing_is_lost_or_doubled_while_everything_fails() -> None:
     assert [verdict.strip() for verdict in verdicts] == list(CHECKS)
     for what in ("message acknowledged, s", "texts that reached phones", "containers killed"):
         assert number(told, what) > 0
-    assert re.search(r"^dynamodb  +\d", told, re.MULTILINE)
+    assert re.search(rf"^{shaken}.*  +\d", told, re.MULTILINE)
 
 
 def number(told: str, what: str) -> int:

@@ -58,12 +58,25 @@ def test_a_second_start_knows_everything_and_goes_on(
     assert again.call("GET", "/v1/agents", token=token).status == 401
 
 
+def test_stack_on_sqlite_is_one_process(model: ScriptedOpenAI, tmp_path: Path) -> None:
+    process = _process(model, tmp_path, SKEIN_ENGINE="sqlite")
+    try:
+        process.wait_until_ready()
+        assert process.children() == []
+        assert process.end(signal.SIGINT) == 0
+        assert "Traceback" not in process.output
+    finally:
+        process.kill()
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("dynamodb_local")
 def test_ctrl_c_leaves_no_process(model: ScriptedOpenAI, tmp_path: Path) -> None:
-    process = _process(model, tmp_path)
+    process = _process(model, tmp_path, SKEIN_ENGINE="dynamodb")
     try:
         process.wait_until_ready()
         children = process.children()
-        assert children
+        assert len(children) == 2
         assert process.end(signal.SIGINT) == 0
         assert not any(map(_alive, children))
         assert "Traceback" not in process.output
@@ -90,8 +103,10 @@ def test_the_log_holds_neither_words_nor_numbers(model: ScriptedOpenAI, tmp_path
     assert "Which exercise?" in process.output, "whoever tries it out sees the texts"
 
 
+@pytest.mark.engine
+@pytest.mark.usefixtures("dynamodb_local")
 def test_children_end_when_their_parent_is_killed(model: ScriptedOpenAI, tmp_path: Path) -> None:
-    process = _process(model, tmp_path)
+    process = _process(model, tmp_path, SKEIN_ENGINE="dynamodb")
     process.wait_until_ready()
     children = process.children()
     process.kill()
@@ -116,10 +131,16 @@ def test_data_has_one_stack_at_a_time(
     second = Stack(Config(port=0, data_dir=tmp_path / "data", openai_base_url=model.base_url))
     with pytest.raises(DataInUseError):
         second.start()
+    process = _process(model, tmp_path)
+    assert process.wait() == 1
+    assert process.output.startswith(f"skein: another stack uses {tmp_path / 'data'}: ")
+    assert process.output.count("\n") == 1
 
 
-def _process(model: ScriptedOpenAI, folder: Path, port: int = 0) -> LocalProcess:
-    environment = {"OPENAI_BASE_URL": model.base_url}
+def _process(
+    model: ScriptedOpenAI, folder: Path, port: int = 0, **environment: str
+) -> LocalProcess:
+    environment["OPENAI_BASE_URL"] = model.base_url
     return LocalProcess(folder / "data", port=port, environment=environment)
 
 

@@ -135,7 +135,9 @@ class Team(Deployment):
     def all_runs(self) -> list[Run]:
         """Every run there has been, the oldest first."""
         keys: list[Key] = [
-            key for key in self.table._items if key.sk.startswith("RUN#") and "#STEP#" not in key.sk
+            key
+            for key in self.table.all_keys()
+            if key.sk.startswith("RUN#") and "#STEP#" not in key.sk
         ]
         return [Run.from_item(self.table.get(key) or {}) for key in sorted(keys)]
 

@@ -35,13 +35,13 @@ class Opening(World):
 
     def check(self, answer: Answer) -> None:
         """There is one chat, with everybody in it, and the answer shows it."""
-        metas = [key for key in self.table._items if key.sk == "META" and "#CHAT#" in key.pk]
+        metas = [key for key in self.table.all_keys() if key.sk == "META" and "#CHAT#" in key.pk]
         assert len(metas) == 1
         chat = self.stored_chat(answer.body["id"])
         assert chat.key == metas[0]
         everybody = {person().ref, *(member.ref for member in self.members)}
         assert {member.ref for member in chat.roster} == everybody
-        places = [key for key in self.table._items if key.sk.startswith("MEMBER#")]
+        places = [key for key in self.table.all_keys() if key.sk.startswith("MEMBER#")]
         assert {Membership.key_of(TENANT, chat.id, who) for who in everybody} == set(places)
 
 

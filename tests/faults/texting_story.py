@@ -62,7 +62,7 @@ class SmsLine(Deployment):
         item = self.table.get(PhoneOwner.key_of(TENANT, PHONE))
         assert item is not None
         user = person(PhoneOwner.from_item(item).user_id)
-        kinds = [sk for pk, sk in self.table._items if f"{TENANT}#CHAT#" in pk]
+        kinds = [sk for pk, sk in self.table.all_keys() if f"{TENANT}#CHAT#" in pk]
         assert kinds.count("META") == 1, "there are two chats"
 
         asked, answer = self.messages(chat_id)[self.earlier :]

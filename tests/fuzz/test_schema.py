@@ -87,7 +87,7 @@ def test_chains_of_requests_agree_with_the_document(tmp_path: Path) -> None:
 
 def _neighbours_items(stack: Stack) -> dict[Any, Any]:
     """All that other tenants have."""
-    items = {key: stack.world.table.get(key) or {} for key in stack.world.table._items}
+    items = {key: stack.world.table.get(key) or {} for key in stack.world.table.all_keys()}
     return {
         key: item
         for key, item in items.items()

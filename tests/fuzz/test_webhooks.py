@@ -44,7 +44,7 @@ doors = st.sampled_from(sorted(DOORS))
 
 
 def _messages(world: World) -> list[str]:
-    return [f"{key.pk} {key.sk}" for key in world.table._items if key.sk.startswith("MSG#")]
+    return [f"{key.pk} {key.sk}" for key in world.table.all_keys() if key.sk.startswith("MSG#")]
 
 
 def _status(answer: dict[str, Any]) -> int:
@@ -56,9 +56,9 @@ def _status(answer: dict[str, Any]) -> int:
 
 
 def _assert_refused(world: World, function: Any, event: dict[str, Any]) -> None:
-    before = dict(world.table._items)
+    before = world.table.all_items()
     assert _status(invoke(function, world, event)) in {400, 403, 404, 413}
-    assert dict(world.table._items) == before
+    assert world.table.all_items() == before
     assert world.queues.sent == []
 
 
@@ -154,7 +154,7 @@ def test_a_signed_delivery_is_taken_whatever_stands_in_it(body: bytes) -> None:
     for _ in range(2):
         answer = invoke(service_webhook, world, _delivery(body, header, encoded=True))
         assert _status(answer) in {202, 400, 422}
-    runs = [key for key in world.table._items if key.sk.startswith("RUN#")]
+    runs = [key for key in world.table.all_keys() if key.sk.startswith("RUN#")]
     assert len(runs) == (answer["statusCode"] == 202)
 
 

@@ -75,9 +75,9 @@ def woken(world: World) -> list[Run]:
 
 def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
     """Status and code of a refusal, after which nothing is stored."""
-    before, counted = dict(world.table._items), world.metrics.counts["RequestsRejected"]
+    before, counted = world.table.all_items(), world.metrics.counts["RequestsRejected"]
     answer = send(world, event)
-    assert dict(world.table._items) == before
+    assert world.table.all_items() == before
     assert world.queues.sent == []
     assert world.metrics.counts["RequestsRejected"] == counted + (answer["statusCode"] < 500)
     error = json.loads(answer["body"])["error"]

@@ -44,9 +44,9 @@ def send(world: World, event: dict[str, Any]) -> Any:
 
 
 def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
-    before, counted = dict(world.table._items), world.metrics.counts["RequestsRejected"]
+    before, counted = world.table.all_items(), world.metrics.counts["RequestsRejected"]
     answer = send(world, event)
-    assert dict(world.table._items) == before
+    assert world.table.all_items() == before
     assert world.metrics.counts["RequestsRejected"] == counted + 1
     return answer["statusCode"], json.loads(answer["body"])["error"]["code"]
 

@@ -44,9 +44,9 @@ def texts(world: World) -> list[str]:
 
 def refused(world: World, event: dict[str, Any]) -> tuple[int, str]:
     """Status and code of a refusal, after which nothing is stored."""
-    before, counted = dict(world.table._items), world.metrics.counts["RequestsRejected"]
+    before, counted = world.table.all_items(), world.metrics.counts["RequestsRejected"]
     answer = send(world, event)
-    assert dict(world.table._items) == before
+    assert world.table.all_items() == before
     assert world.queues.sent == []
     assert world.metrics.counts["RequestsRejected"] == counted + (answer["statusCode"] < 500)
     assert answer["headers"] == {"content-type": "application/json"}
@@ -257,12 +257,12 @@ def test_text_from_one_of_our_own_lines_is_answered_counted_and_not_stored(
 ) -> None:
     other = Line(tenant=tenant, phone=SECOND_LINE, agent_id="agt_a", created_at=NOON)
     world.table.write(Put(other.key, other.to_item()))
-    before = dict(world.table._items)
+    before = world.table.all_items()
 
     answer = send(world, SMS.but(From=sender).signed())
 
     assert (answer["statusCode"], answer["body"]) == (200, "<Response/>")
-    assert dict(world.table._items) == before
+    assert world.table.all_items() == before
     assert world.queues.sent == []
     assert world.metrics.counts == {"TextsFromOwnLines": 1}
 

@@ -10,26 +10,32 @@ from pathlib import Path
 import pytest
 
 from local.authorizer import Authorizer
-from local.aws import SERVICES, LocalAws
+from local.aws.emulator import SERVICES, Emulator
 from local.clock import TurnableClock
 from local.config import BadConfigError, Config
 from local.errors import DamagedDataError, PortInUseError
 from local.log_file import log_in
 from local.server import Server
 from local.sms_log import SmsLog
+from local.sqlite.database import Database
+from local.sqlite.engine import SqliteEngine
+from local.sqlite.table import SqliteTable
 from local.stack import Stack
+from skein.models.common.storage import Key, Put
 
 STATES = [f"aws/state/{service}.json" for service in SERVICES]
 READERS: dict[str, Callable[[Path], object]] = {
     "clock": TurnableClock,
     "texts.jsonl": SmsLog,
     "signing-key.pem": lambda path: Authorizer(path, issuer="me", audience="you"),
-    **{name: lambda path: LocalAws(path.parents[1]).start() for name in STATES},
+    "skein.db": lambda path: Database(path).create(),
+    "twilio.json": lambda path: SqliteEngine(path.parent).twilio_account(),
+    **{name: lambda path: Emulator(path.parents[1]).start() for name in STATES},
 }
 DAMAGE = [
     *((name, b"\xff\xfe\xfd\n") for name in READERS),
     *((name, b"[1]\n") for name in READERS),
-    *((name, b"") for name in READERS if name != "texts.jsonl"),
+    *((name, b"") for name in READERS if name not in {"texts.jsonl", "skein.db"}),
     *((name, b'{"__ministack_format__": 2, "payl') for name in STATES),
     ("clock", b"nan"),
     ("clock", b"1e12"),
@@ -51,25 +57,39 @@ def test_a_damaged_file_stops_the_start_and_stays_as_it_is(
     assert path.read_bytes() == damage
 
 
-def test_a_stack_whose_table_is_damaged_ends_in_one_line(tmp_path: Path) -> None:
-    state = tmp_path / "aws" / "state" / "dynamodb.json"
-    state.parent.mkdir(parents=True)
-    state.write_bytes(b"{")
+def test_stack_with_a_damaged_table_does_not_start(tmp_path: Path) -> None:
+    (tmp_path / "skein.db").write_bytes(b"{" * 5_000)
     with pytest.raises(DamagedDataError):
         Stack(Config(port=0, data_dir=tmp_path, openai_base_url="http://127.0.0.1:9/v1")).start()
-    assert state.read_bytes() == b"{"
+    assert (tmp_path / "skein.db").read_bytes() == b"{" * 5_000
 
 
-def test_what_could_not_be_saved_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    aws = LocalAws(tmp_path / "aws")
+def test_database_with_a_damaged_page_does_not_start(tmp_path: Path) -> None:
+    path = tmp_path / "skein.db"
+    database = Database(path)
+    database.create()
+    table = SqliteTable(database)
+    for number in range(200):
+        table.write(Put(Key("p", f"{number:03}"), {"text": "x" * 500}))
+    database.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:8_192] + b"\xff" * 4_096 + whole[12_288:])
+    with pytest.raises(DamagedDataError, match=r"skein\.db is damaged"):
+        Database(path).create()
+
+
+def test_emulator_that_cannot_save_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    aws = Emulator(tmp_path / "aws")
     aws.start()
     states = tmp_path / "aws" / "state"
     shutil.rmtree(states, ignore_errors=True)
     states.write_text("no folder, as if the disk were full")
-    with caplog.at_level(logging.ERROR, "local.aws"):
+    with caplog.at_level(logging.ERROR, "local.aws.emulator"):
         aws.stop()
     [told] = caplog.messages
-    assert told.startswith("failed to save dynamodb and sqs and secretsmanager")
+    assert told.startswith("failed to save sqs and secretsmanager")
 
 
 @pytest.mark.parametrize("name", ["a file", "a file/below"])

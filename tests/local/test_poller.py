@@ -1,21 +1,26 @@
 """The poller: delays, failures, visibility time-outs and dead letters by the local clock."""
 
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
+from uuid import uuid4
 
 import boto3
 import pytest
 from moto import mock_aws
 
+from local.aws.delays import keep_delays
+from local.aws.inbox import SqsInbox
 from local.clock import TurnableClock
-from local.delays import keep_delays
 from local.functions import Functions
 from local.inbox import Inbox, Source
 from local.poller import Poller
+from local.sqlite.database import Database
+from local.sqlite.queues import INSERT, SqliteInbox
 from local.template import Function, Queue, QueueSource
 
 if TYPE_CHECKING:
@@ -28,17 +33,86 @@ PATIENCE_SECONDS = 10.0
 Handle = Callable[[dict[str, Any]], object]
 
 
+class Queues(Protocol):
+    """Two queues, `Work` and its dead letters, and the inbox of `Work`."""
+
+    url: str
+
+    def inbox(self, source: Source, clock: TurnableClock) -> Inbox: ...
+
+    def sends(self, clock: TurnableClock, sent: Callable[[], None]) -> None: ...
+
+    def send(self, bodies: Sequence[str], delay: int) -> None: ...
+
+    def dead(self) -> list[str]: ...
+
+
+class OnSqs:
+    def __init__(self) -> None:
+        self.sqs: SQSClient = boto3.client("sqs")
+        self.url = self.sqs.create_queue(QueueName="Work")["QueueUrl"]
+        self._dead_url = self.sqs.create_queue(QueueName="Dead")["QueueUrl"]
+        self._sender: SQSClient = boto3.client("sqs")
+
+    def inbox(self, source: Source, clock: TurnableClock) -> Inbox:
+        dead = {"Dead": self._dead_url}
+        return SqsInbox(self.sqs, sources=[source], dead_letters=dead, clock=clock)
+
+    def sends(self, clock: TurnableClock, sent: Callable[[], None]) -> None:
+        keep_delays(self._sender, clock, {}, sent=sent)
+
+    def send(self, bodies: Sequence[str], delay: int) -> None:
+        self._sender.send_message_batch(
+            QueueUrl=self.url,
+            Entries=[
+                {"Id": str(n), "MessageBody": body, "DelaySeconds": delay}
+                for n, body in enumerate(bodies)
+            ],
+        )
+
+    def dead(self) -> list[str]:
+        messages = self.sqs.receive_message(QueueUrl=self._dead_url).get("Messages", ())
+        return [message["Body"] for message in messages]
+
+
+class OnSqlite:
+    url = "Work"
+
+    def __init__(self, path: Path) -> None:
+        self.database = Database(path)
+        self.database.create()
+        self._clock = TurnableClock()
+        self._sent: Callable[[], None] = lambda: None
+
+    def inbox(self, source: Source, clock: TurnableClock) -> SqliteInbox:
+        return SqliteInbox(self.database, sources=[source], clock=clock)
+
+    def sends(self, clock: TurnableClock, sent: Callable[[], None]) -> None:
+        self._clock, self._sent = clock, sent
+
+    def send(self, bodies: Sequence[str], delay: int) -> None:
+        now = self._clock.now().timestamp()
+        with self.database.writing() as connection:
+            connection.executemany(
+                INSERT, [(str(uuid4()), self.url, body, now, now + delay) for body in bodies]
+            )
+        self._sent()
+
+    def dead(self) -> list[str]:
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT body FROM messages WHERE queue = 'Dead'").fetchall()
+        return [body for (body,) in rows]
+
+
 class Bench:
     """One queue with its dead letters, and a handler that tests write."""
 
-    def __init__(self, sqs: "SQSClient", *, batch_size: int = 10, concurrency: int = 2) -> None:
+    def __init__(self, queues: Queues, *, batch_size: int = 10, concurrency: int = 2) -> None:
         self.clock = TurnableClock()
-        self.sqs = sqs
+        self.queues = queues
         self.bodies: list[list[str]] = []
         self.events: list[dict[str, Any]] = []
         self.handle: Handle = lambda _event: None
-        self._url = sqs.create_queue(QueueName="Work")["QueueUrl"]
-        self._dead_url = sqs.create_queue(QueueName="Dead")["QueueUrl"]
         settings = QueueSource("Work", batch_size, partial_failures=True, concurrency=concurrency)
         function = Function(
             logical_id="Worker",
@@ -52,15 +126,9 @@ class Bench:
             schedules=(),
         )
         queue = Queue("Work", 0, VISIBILITY, MAX_RECEIVES, "Dead")
-        self.inbox = Inbox(
-            sqs,
-            sources=[Source(queue, self._url, function, settings)],
-            dead_letters={"Dead": self._dead_url},
-            clock=self.clock,
-        )
+        self.inbox = queues.inbox(Source(queue, queues.url, function, settings), self.clock)
         self.poller = Poller(self.inbox, functions=cast("Functions", self), clock=self.clock)
-        self.sender = boto3.client("sqs")
-        keep_delays(self.sender, self.clock, {}, sent=self.poller.wake)
+        queues.sends(self.clock, self.poller.wake)
 
     def invoke(self, _function: Function, event: dict[str, Any]) -> object:
         self.events.append(event)
@@ -68,13 +136,7 @@ class Bench:
         return self.handle(event)
 
     def send(self, *bodies: str, delay: int = 0) -> None:
-        self.sender.send_message_batch(
-            QueueUrl=self._url,
-            Entries=[
-                {"Id": str(n), "MessageBody": body, "DelaySeconds": delay}
-                for n, body in enumerate(bodies)
-            ],
-        )
+        self.queues.send(bodies, delay)
 
     def settle(self) -> None:
         assert self.poller.settle(until=time.monotonic() + PATIENCE_SECONDS)
@@ -84,22 +146,32 @@ class Bench:
         self.settle()
 
     def dead(self) -> list[str]:
-        messages = self.sqs.receive_message(QueueUrl=self._dead_url).get("Messages", ())
-        return [message["Body"] for message in messages]
+        return self.queues.dead()
 
     def seen(self) -> list[str]:
         return [body for batch in self.bodies for body in batch]
 
 
 @pytest.fixture
-def sqs() -> Iterator["SQSClient"]:
+def sqs() -> Iterator[OnSqs]:
     with mock_aws():
-        yield boto3.client("sqs")
+        yield OnSqs()
 
 
 @pytest.fixture
-def bench(sqs: "SQSClient") -> Iterator[Bench]:
-    made = Bench(sqs)
+def sqlite(tmp_path: Path) -> OnSqlite:
+    return OnSqlite(tmp_path / "queues.db")
+
+
+@pytest.fixture(params=["sqlite", "sqs"])
+def queues(request: pytest.FixtureRequest) -> Queues:
+    found: Queues = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def bench(queues: Queues) -> Iterator[Bench]:
+    made = Bench(queues)
     made.poller.start()
     yield made
     made.poller.stop(seconds=PATIENCE_SECONDS)
@@ -165,8 +237,8 @@ def test_what_fails_for_good_becomes_a_dead_letter(bench: Bench) -> None:
     assert bench.poller.next_due() is None
 
 
-def test_batches_run_side_by_side_as_far_as_the_function_may(sqs: "SQSClient") -> None:
-    bench = Bench(sqs, batch_size=1, concurrency=2)
+def test_batches_run_side_by_side_as_far_as_the_function_may(queues: Queues) -> None:
+    bench = Bench(queues, batch_size=1, concurrency=2)
     at_work, most, go_on = threading.Semaphore(0), [], threading.Event()
 
     def wait(_event: dict[str, Any]) -> object:
@@ -187,29 +259,72 @@ def test_batches_run_side_by_side_as_far_as_the_function_may(sqs: "SQSClient") -
     bench.poller.stop(seconds=PATIENCE_SECONDS)
 
 
-def test_what_is_held_goes_back_to_the_queue_at_the_end(sqs: "SQSClient") -> None:
+def test_waiting_message_is_visible_again_after_a_stop(sqs: OnSqs) -> None:
     bench = Bench(sqs)
     bench.poller.start()
     bench.send("later", delay=900)
     bench.settle()
     bench.poller.stop(seconds=PATIENCE_SECONDS)
-    (message,) = sqs.receive_message(
-        QueueUrl=bench.inbox.sources[0].url, MessageAttributeNames=["All"]
-    )["Messages"]
+    (message,) = sqs.sqs.receive_message(QueueUrl=sqs.url, MessageAttributeNames=["All"])[
+        "Messages"
+    ]
     assert message["Body"] == "later"
     assert "due_at" in message["MessageAttributes"]
 
 
-def test_a_message_that_is_done_meanwhile_holds_up_no_other(sqs: "SQSClient") -> None:
+def test_finished_message_does_not_stop_the_release_of_others(sqs: OnSqs) -> None:
     bench = Bench(sqs)
     bench.send("one", "two", delay=900)
+    assert isinstance(bench.inbox, SqsInbox)
     while bench.inbox.receive():
         pass
     first, second = bench.inbox._received()
-    sqs.delete_message(QueueUrl=first.source.url, ReceiptHandle=first.message.receipt_handle)
+    sqs.sqs.delete_message(QueueUrl=sqs.url, ReceiptHandle=first.message.receipt_handle)
     bench.inbox.release()
-    (message,) = sqs.receive_message(QueueUrl=second.source.url)["Messages"]
+    (message,) = sqs.sqs.receive_message(QueueUrl=sqs.url)["Messages"]
     assert message["Body"] == second.message.body
+
+
+def test_message_of_a_killed_process_is_due_at_the_next_start(sqlite: OnSqlite) -> None:
+    killed = Bench(sqlite)
+    killed.send("one")
+    [source] = killed.inbox.sources
+    [taken] = killed.inbox.take(source)
+    assert taken.message.receive_count == 1
+    again = Bench(sqlite)
+    assert again.inbox.take(source) == []
+    again.inbox.release()
+    [taken] = again.inbox.take(source)
+    assert (taken.message.body, taken.message.receive_count) == ("one", 2)
+
+
+def test_message_whose_outcome_is_not_recorded_comes_again(sqlite: OnSqlite) -> None:
+    bench = Bench(sqlite)
+    bench.send("one")
+    [source] = bench.inbox.sources
+    [taken] = bench.inbox.take(source)
+    with sqlite.database.writing() as connection:
+        connection.execute(
+            "CREATE TRIGGER full BEFORE DELETE ON messages BEGIN SELECT raise(ABORT, 'full'); END"
+        )
+    with pytest.raises(sqlite3.IntegrityError):
+        bench.inbox.succeed(taken)
+    bench.clock.turn(timedelta(seconds=VISIBILITY - 1))
+    assert bench.inbox.take(source) == []
+    bench.clock.turn(timedelta(seconds=2))
+    assert [held.message.body for held in bench.inbox.take(source)] == ["one"]
+
+
+def test_message_at_work_is_not_taken_again_when_the_clock_is_turned(sqlite: OnSqlite) -> None:
+    bench = Bench(sqlite)
+    bench.send("one")
+    [source] = bench.inbox.sources
+    [taken] = bench.inbox.take(source)
+    bench.clock.turn(timedelta(seconds=2 * VISIBILITY))
+    assert bench.inbox.take(source) == []
+    assert bench.inbox.next_due() is None
+    bench.inbox.succeed(taken)
+    assert bench.inbox.take(source) == []
 
 
 def test_queues_that_cannot_be_read_are_not_at_rest_and_that_is_told_once(
@@ -223,5 +338,5 @@ def test_queues_that_cannot_be_read_are_not_at_rest_and_that_is_told_once(
     with caplog.at_level("WARNING", "local.poller"), monkeypatch.context() as broken:
         broken.setattr(bench.inbox, "receive", unreadable)
         assert not bench.poller.settle(until=time.monotonic() + 0.3)
-    assert caplog.messages == ["failed to read the queues: nobody is there"]
+    assert caplog.messages == ["failed to use the queues: nobody is there"]
     bench.settle()

@@ -149,7 +149,7 @@ class _Furnisher:
         self._furnish()
         team = self.places["team"].ids
         own = self._kept() | team | {"run_id": team["done_run_id"]}
-        items = [world.table.get(key) for key in world.table._items]
+        items = [world.table.get(key) for key in world.table.all_keys()]
         return Household(
             tenant=TENANT,
             own=own,
@@ -255,7 +255,7 @@ class _Furnisher:
     def _made_in(self, chat_id: str) -> Ids:
         """The ids of what an agent has just made in a chat."""
         made = {}
-        for key in self.world.table._items:
+        for key in self.world.table.all_keys():
             item = self.world.table.get(key) or {}
             kind = MADE.get(key.sk.split("#")[0])
             if item.get("source_chat_id") == chat_id and kind is not None:
@@ -337,18 +337,14 @@ class Neighbours(World):
         super().__post_init__()
         self.ours, *others = _street()
         self.others = tuple(others)
-        shared = _shared_table()
-        self.table._items = dict(shared._items)
-        self.table._sizes = dict(shared._sizes)
-        for partition, positions in shared._partitions.items():
-            self.table._partitions[partition] = list(positions)
+        self.table.copy(_shared_table())
         self.ids._last = 500_000
         self.clock.advance(3_600)
-        self._before = dict(self.table._items)
+        self._before = self.table.all_items()
 
     def changed(self) -> Iterator[tuple[Key, Item]]:
         """What is not any more as it was at first, as it is now or, if it is gone, was."""
-        now = self.table._items
+        now = self.table.all_items()
         for key in {**self._before, **now}:
             if self._before.get(key) != now.get(key):
                 item = self.table.get(key)

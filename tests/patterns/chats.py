@@ -130,7 +130,7 @@ def _detach(meter: Meter) -> None:
 
 def _use_up(world: World) -> None:
     """Let the person on the line have used all of a minute's messages."""
-    [chat] = [key for key in world.table._items if key.sk.startswith("MEMBER#user#")]
+    [chat] = [key for key in world.table.all_keys() if key.sk.startswith("MEMBER#user#")]
     user_id = chat.sk.removeprefix("MEMBER#user#")
     with suppress(RateLimited):
         for _ in range(world.settings.user_messages_per_minute):

@@ -148,7 +148,7 @@ CHAT_CALLS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
 
 def everything(world: World) -> dict[Any, Any]:
     """All that is stored, but for who looked at it."""
-    return {key: item for key, item in world.table._items.items() if "#AUDIT#" not in key.pk}
+    return {key: item for key, item in world.table.all_items().items() if "#AUDIT#" not in key.pk}
 
 
 def operator(world: World, tenant: str = TENANT) -> Client:

@@ -17,7 +17,7 @@ from bench.skein_chat import Kind, SkeinChat, TurnFailedError
 from bench.skein_turns import Stopwatch, Talk, p95
 from bench.stand import Stand
 from bench.wire import Wire, WireCall, rounds, seconds_on_wire
-from local.aws import CREDENTIALS
+from local.environment import CREDENTIALS
 from skein.adapters.dynamodb import DynamoTable
 from skein.models.common.storage import Query
 from skein.models.runs.step import HISTORY

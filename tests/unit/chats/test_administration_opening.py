@@ -39,7 +39,7 @@ def create(world: World, by: NamedMember = HUSAM, **changes: Any) -> OpenedChat:
 
 
 def chats(world: World) -> list[str]:
-    return [key.pk for key in world.table._items if key.sk == "META" and "#CHAT#" in key.pk]
+    return [key.pk for key in world.table.all_keys() if key.sk == "META" and "#CHAT#" in key.pk]
 
 
 def test_opening_a_chat_again_answers_200_with_the_same_body(world: World) -> None:
@@ -121,10 +121,10 @@ def test_open_chat_again_that_was_opened_before_ids_were_random_gives_the_same_c
     world: World,
 ) -> None:
     old = world.chat(HUSAM, COACH, chat_id=former_id("mine"))
-    before = dict(world.table._items)
+    before = world.table.all_items()
     again = create(world)
     assert (again.chat, again.created) == (old, False)
-    assert dict(world.table._items) == before
+    assert world.table.all_items() == before
     assert create(world, BEN).created
     assert create(world, client_id="other").created
 

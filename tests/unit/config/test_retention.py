@@ -169,4 +169,4 @@ def _days(message: Message) -> int | None:
 
 
 def _kept_by(table: MemoryTable) -> list[str]:
-    return [key.sk for key in table._items]
+    return [key.sk for key in table.all_keys()]

@@ -149,11 +149,11 @@ def test_client_ids_under_which_they_opened_chats_go_too(planted: World) -> None
     for client_id in ("mine", "\u00fcber uns", "\U0010fffd"):
         new = NewChat(kind="group", client_id=client_id)
         assert planted.app.chat_admin.create(TENANT, ZOE, new).created
-    marks = [key for key in planted.table._items if key.sk.startswith("OPENED#")]
+    marks = [key for key in planted.table.all_keys() if key.sk.startswith("OPENED#")]
     assert len(marks) == 3
     erase(planted)
     assert traces(planted) == {}
-    assert [key for key in planted.table._items if key.sk.startswith("OPENED#")] == []
+    assert [key for key in planted.table.all_keys() if key.sk.startswith("OPENED#")] == []
 
 
 def test_while_they_are_erased_nobody_can_bring_them_into_a_chat(planted: World) -> None:

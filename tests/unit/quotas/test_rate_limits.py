@@ -226,7 +226,7 @@ def test_a_large_tenant_is_counted_in_several_items_that_share_its_limit() -> No
     for n in range(3_000):
         world.clock.advance(0.001)
         admitted += let_in(world, 1, f"usr_{n}")
-    keys = {key.pk for key in world.table._items if "#LIMIT#all:" in key.pk}
+    keys = {key.pk for key in world.table.all_keys() if "#LIMIT#all:" in key.pk}
     assert len(keys) == 4
     assert 2_200 <= admitted <= 2_400 + 3 * 40 + 4
 

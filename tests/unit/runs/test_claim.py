@@ -4,7 +4,7 @@ import pytest
 
 from skein.errors import ConditionFailed, LostLease
 from skein.models.chats.chat import Chat, Membership
-from skein.models.common.storage import Exists, Key, Update
+from skein.models.common.storage import Delete, Exists, Key, Update
 from skein.models.config.overrides import Retention
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import SentMessage
@@ -94,7 +94,7 @@ def test_claim_with_missing_item_is_none(gone: str, caplog: pytest.LogCaptureFix
         "chat": Chat.key_of(TENANT, "chat_1"),
         "membership": Membership.key_of(TENANT, "chat_1", COACH),
     }
-    del world.table._items[keys[gone]]
+    world.table.write(Delete(keys[gone]))
     assert read_claim(world.table, job) is None
     assert "run of a job not found" in caplog.text
 
@@ -162,9 +162,9 @@ def test_membership_elsewhere_with_missing_item_is_none(gone: str) -> None:
     in_second_chat(world)
     claim = claim_of(world)
     if gone != "membership":
-        del world.table._items[Chat.key_of(TENANT, "chat_2")]
+        world.table.write(Delete(Chat.key_of(TENANT, "chat_2")))
     if gone != "chat":
-        del world.table._items[Membership.key_of(TENANT, "chat_2", COACH)]
+        world.table.write(Delete(Membership.key_of(TENANT, "chat_2", COACH)))
     assert membership_elsewhere(world.table, claim, "chat_2") == (None, None)
 
 

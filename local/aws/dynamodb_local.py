@@ -1,6 +1,7 @@
 """DynamoDB Local: Amazon's own engine on this machine, so that table tests meet the real thing.
 
-`python -m tests.support.engine install` fetches it once into `.cache/`; `DynamoDbLocal` runs it.
+`python -m local.aws.dynamodb_local install` fetches it once into `.cache/`, and `DynamoDbLocal`
+runs it.
 """
 
 import ctypes
@@ -17,6 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from local.errors import LocalError
+
 # Amazon publishes the engine as a download and a container image; Amplify packs it for npm.
 PACKAGE = "amplify-dynamodb-simulator"
 VERSION = "2.9.30"
@@ -31,11 +34,11 @@ POLL_SECONDS = 0.05
 PR_SET_PDEATHSIG = 1
 
 
-class EngineMissingError(RuntimeError):
+class EngineMissingError(LocalError):
     """There is no Java, or the engine was not installed; the message says which."""
 
 
-class EngineFailedError(RuntimeError):
+class EngineFailedError(LocalError):
     """The engine did not install or start; the message holds what it said."""
 
 
@@ -44,7 +47,7 @@ def missing() -> str | None:
     if shutil.which("java") is None:
         return "DynamoDB Local needs Java, and there is no `java` on the path"
     if not (HOME / "DynamoDBLocal.jar").is_file():
-        return "DynamoDB Local is not installed: run `python -m tests.support.engine install`"
+        return "DynamoDB Local is not installed: run `python -m local.aws.dynamodb_local install`"
     return None
 
 
@@ -218,7 +221,7 @@ def _die_with_parent() -> None:
 def main(arguments: list[str]) -> int:
     """Run `install`; return the exit status."""
     if arguments != ["install"]:
-        print("usage: python -m tests.support.engine install", file=sys.stderr)
+        print("usage: python -m local.aws.dynamodb_local install", file=sys.stderr)
         return 2
     try:
         print(f"DynamoDB Local {VERSION} is in {install()}")

@@ -1,0 +1,1 @@
+"""The AWS engine: the deployed adapters on DynamoDB Local and an emulator of SQS."""

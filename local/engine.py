@@ -1,0 +1,82 @@
+"""Engine: where the stack keeps its table, its queues and the secret of the Twilio sandbox."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from local.inbox import Inbox, Source
+from local.template import Template
+from skein.models.common.storage import Item
+from skein.ports import Clock, Queues, Secrets, Table
+from skein.settings import Settings
+
+EngineName = Literal["sqlite", "dynamodb"]
+
+
+class Adapters(NamedTuple):
+    """The ports that an engine implements."""
+
+    table: Table
+    queues: Queues
+    secrets: Secrets
+
+
+class Engine(Protocol):
+    """The table, the queues and the secrets of one stack.
+
+    Attributes:
+        wake: Called after each batch of sent messages.
+    """
+
+    wake: Callable[[], None]
+
+    @property
+    def aws_url(self) -> str:
+        """The endpoint for all AWS clients of the stack."""
+        ...
+
+    def start(self, template: Template) -> dict[str, str]:
+        """Start the engine, with the template's table and queues in place.
+
+        Returns:
+            The values of the template's references to the table and the queues.
+
+        Raises:
+            LocalError: The engine could not be started, or its data is damaged.
+        """
+        ...
+
+    def stop(self) -> None:
+        """Stop the engine and keep its data (idempotent)."""
+        ...
+
+    def adapters(self, settings: Settings, clock: Clock) -> Adapters:
+        """Create the adapters of the engine's ports."""
+        ...
+
+    def inbox(self, sources: Sequence[Source], clock: Clock) -> Inbox:
+        """Create the inbox of the poller."""
+        ...
+
+    def twilio_account(self) -> Mapping[str, str]:
+        """Return the sandbox's `account_sid` and `auth_token`, created at the first start."""
+        ...
+
+    def all_items(self) -> list[Item]:
+        """Return all items of the table, for checks."""
+        ...
+
+    def dead_letters(self, queue: str) -> int:
+        """Return the number of messages in a dead-letter queue, by its logical id."""
+        ...
+
+
+def engine_of(name: EngineName, folder: Path) -> Engine:
+    """Return the engine of a data folder, not started; unused engines are not imported."""
+    if name == "dynamodb":
+        from local.aws.engine import AwsEngine  # noqa: PLC0415
+
+        return AwsEngine(folder / "aws")
+    from local.sqlite.engine import SqliteEngine  # noqa: PLC0415
+
+    return SqliteEngine(folder)

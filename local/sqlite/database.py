@@ -1,0 +1,242 @@
+"""One SQLite file, durable at every commit, that several threads and processes may use at once."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from local.errors import DamagedDataError
+from skein.errors import Ambiguous, StorageFull, Throttled, Unavailable
+
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 10.0  # another process may hold the lock for so long
+MAX_WAL_BYTES = 16 * 1024 * 1024
+MEMORY = ":memory:"
+
+SCHEMA = """
+CREATE TABLE items (
+  pk TEXT NOT NULL,
+  sk TEXT NOT NULL,
+  gsi1pk TEXT,
+  gsi1sk TEXT,
+  gsi2pk TEXT,
+  gsi2sk TEXT,
+  expires_at REAL,
+  size INTEGER NOT NULL,
+  item TEXT NOT NULL,
+  UNIQUE (pk, sk)
+);
+CREATE INDEX gsi1 ON items (gsi1pk, gsi1sk, pk, sk)
+  WHERE gsi1pk IS NOT NULL AND gsi1sk IS NOT NULL;
+CREATE INDEX gsi2 ON items (gsi2pk, gsi2sk, pk, sk)
+  WHERE gsi2pk IS NOT NULL AND gsi2sk IS NOT NULL;
+CREATE TABLE messages (
+  id INTEGER PRIMARY KEY,
+  message_id TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  body TEXT NOT NULL,
+  sent_at REAL NOT NULL,
+  due_at REAL NOT NULL,
+  first_received_at REAL,
+  receives INTEGER NOT NULL DEFAULT 0,
+  received INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX messages_due ON messages (queue, due_at, id);
+"""
+
+
+class Database:
+    """SQLite database with one writer at a time and any number of readers.
+
+    A connection is opened at the first use, so a process may fork before. A database in memory has
+    one connection, which its users share in turn.
+
+    Args:
+        path: The file; None keeps everything in memory.
+        max_pages: The maximum size in pages, to simulate a full disk; None for no limit.
+    """
+
+    def __init__(self, path: Path | None = None, *, max_pages: int | None = None) -> None:
+        self._path = path
+        self._max_pages = max_pages
+        self._idle: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        self._writer = threading.RLock()
+        self._closed = False
+        if path is None:
+            self._give_back(self._prepared(self._open()))
+
+    def create(self) -> None:
+        """Create the file and its tables if they are missing, and check an existing file.
+
+        Raises:
+            DamagedDataError: The file is no database of this version, or is damaged.
+        """
+        try:
+            connection = self._prepared(self._open())
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise _meaning(error) from error
+            raise _damaged(self._path) from error
+        self._give_back(connection)
+
+    def _prepared(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        with _closed_on_error(connection):
+            [version] = connection.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.executescript(
+                    f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+                )
+            elif version != SCHEMA_VERSION or not _is_sound(connection):
+                raise _damaged(self._path)
+        return connection
+
+    def limit(self, max_pages: int | None) -> None:
+        """Change the maximum size in pages; None removes the limit."""
+        with self._lock:
+            self._max_pages = max_pages
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            self._set_limit(connection)
+            self._give_back(connection)
+
+    @property
+    def pages(self) -> int:
+        """The current size in pages."""
+        with self.reading() as connection:
+            count: int = connection.execute("PRAGMA page_count").fetchone()[0]
+        return count
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection for reads; each statement sees one state of the database.
+
+        Raises:
+            Unavailable: The database is closed, or the disk cannot be read.
+            Throttled: Another process holds the lock.
+        """
+        if self._path is None:
+            with self._writer, self._connection() as connection:
+                yield connection
+            return
+        with self._connection() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection for one transaction, which is on the disk when the block ends.
+
+        Raises:
+            StorageFull: The disk is full; nothing was written.
+            Unavailable: The database is closed, or the disk cannot be written; nothing was written.
+            Throttled: Another process holds the lock; nothing was written.
+            Ambiguous: The disk failed during the commit.
+        """
+        with self._writer, self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                _commit(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close all connections; later calls fail (idempotent)."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = self._borrow()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
+        except sqlite3.OperationalError as error:
+            raise _meaning(error) from error
+
+    def _borrow(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._closed:
+                raise Unavailable("the local database is closed")
+            if self._idle:
+                return self._idle.pop()
+        return self._open()
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path or MEMORY,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,  # a connection has one user at a time
+        )
+        with _closed_on_error(connection):
+            # A commit returns when its data is on the disk.
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA journal_size_limit = {MAX_WAL_BYTES}")
+            self._set_limit(connection)
+        return connection
+
+    def _set_limit(self, connection: sqlite3.Connection) -> None:
+        most = self._max_pages if self._max_pages is not None else 2**32 - 2
+        connection.execute(f"PRAGMA max_page_count = {most}")
+
+
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _is_sound(connection: sqlite3.Connection) -> bool:
+    [said] = connection.execute("PRAGMA quick_check(1)").fetchone()
+    return bool(said == "ok")
+
+
+def _commit(connection: sqlite3.Connection) -> None:
+    try:
+        connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        if _code(error) == sqlite3.SQLITE_IOERR:
+            raise Ambiguous("the disk failed while a transaction was written") from error
+        raise
+
+
+def _meaning(error: sqlite3.OperationalError) -> Exception:
+    match _code(error):
+        case sqlite3.SQLITE_FULL:
+            return StorageFull("the disk of the local database is full")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return Throttled("another process holds the local database")
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY:
+            return Unavailable(f"the local database cannot be used: {error}")
+        case _:
+            return error
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return the primary result code of an error."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+
+
+def _damaged(path: Path | None) -> DamagedDataError:
+    return DamagedDataError(
+        f"{path} is damaged: restore a copy, or delete the file to start without its data"
+    )

@@ -1,0 +1,93 @@
+"""The engine of `make run`: one SQLite file, and no other process."""
+
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from local.engine import Adapters
+from local.environment import TABLE_NAME, TWILIO_SECRET, KeptSecrets
+from local.files import read_whole, write_whole
+from local.inbox import Source
+from local.intrinsics import queue_arn, table_arn
+from local.sqlite.database import Database
+from local.sqlite.queues import SqliteInbox, SqliteQueues, messages_in
+from local.sqlite.table import SqliteTable
+from local.template import Template
+from skein.models.common.storage import Item
+from skein.ports import Clock
+from skein.settings import Settings
+
+FILE = "skein.db"
+ACCOUNT_FILE = "twilio.json"
+# No AWS client is used; one that is used by mistake reaches nobody.
+NOWHERE = "http://127.0.0.1:9"
+
+
+class SqliteEngine:
+    """Engine on one SQLite file. See `local.engine.Engine`.
+
+    Args:
+        folder: The data folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.aws_url = NOWHERE
+        self.wake: Callable[[], None] = lambda: None
+        self.database = Database(folder / FILE)
+        self._account = folder / ACCOUNT_FILE
+
+    def start(self, template: Template) -> dict[str, str]:
+        """See `local.engine.Engine`."""
+        self.database.create()
+        if not self._account.exists():
+            account = {
+                "account_sid": f"AC{secrets.token_hex(16)}",
+                "auth_token": secrets.token_hex(16),
+            }
+            write_whole(self._account, json.dumps(account).encode())
+        table = template.table[0]
+        names = {table: TABLE_NAME, f"{table}.Arn": table_arn(TABLE_NAME)}
+        for queue in template.queues:
+            names[queue.logical_id] = names[f"{queue.logical_id}.QueueName"] = queue.logical_id
+            names[f"{queue.logical_id}.Arn"] = queue_arn(queue.logical_id)
+        return names
+
+    def stop(self) -> None:
+        """See `local.engine.Engine`."""
+        self.database.close()
+
+    def adapters(self, settings: Settings, clock: Clock) -> Adapters:
+        """See `local.engine.Engine`; works in other processes, too, without a start."""
+        return Adapters(
+            table=SqliteTable(self.database, clock),
+            queues=SqliteQueues(self.database, clock, settings.queue_urls(), sent=self._sent),
+            secrets=KeptSecrets({TWILIO_SECRET: self.twilio_account()}),
+        )
+
+    def inbox(self, sources: Sequence[Source], clock: Clock) -> SqliteInbox:
+        """See `local.engine.Engine`; what a killed stack was working on is due at once."""
+        SqliteTable(self.database, clock).delete_expired()
+        inbox = SqliteInbox(self.database, sources=sources, clock=clock)
+        inbox.release()
+        return inbox
+
+    def twilio_account(self) -> Mapping[str, str]:
+        """See `local.engine.Engine`."""
+        return read_whole(self._account, _account)
+
+    def all_items(self) -> list[Item]:
+        """See `local.engine.Engine`."""
+        return list(SqliteTable(self.database).all_items().values())
+
+    def dead_letters(self, queue: str) -> int:
+        """See `local.engine.Engine`."""
+        return messages_in(self.database, queue)
+
+    def _sent(self) -> None:
+        self.wake()
+
+
+def _account(data: bytes) -> dict[str, str]:
+    account: dict[str, str] = json.loads(data)
+    return {name: account[name] for name in ("account_sid", "auth_token")}

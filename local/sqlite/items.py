@@ -1,0 +1,122 @@
+"""Items as DynamoDB stores them: sizes, conditions and changes.
+
+Items keep DynamoDB's spelling, so that `True`, `1` and `"1"` differ where they differ there, and
+numbers keep all their digits.
+"""
+
+from decimal import Decimal
+from typing import assert_never
+
+from skein.adapters.attributes import (
+    AttributeValue,
+    StoredItem,
+    comparable,
+    marshal,
+    marshal_item,
+)
+from skein.adapters.rules import TABLE
+from skein.models.common.storage import (
+    Absent,
+    AllOf,
+    AnyOf,
+    Below,
+    Condition,
+    Delete,
+    Exists,
+    Is,
+    Missing,
+    Present,
+    Put,
+    Update,
+)
+
+MAX_ITEM_BYTES = 400 * 1024
+MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
+COLLECTION_OVERHEAD = 3
+ELEMENT_OVERHEAD = 1
+
+
+def changed(write: Put | Update | Delete, before: StoredItem | None) -> StoredItem | None:
+    """Return an item as a write leaves it; None for a deleted item.
+
+    Raises:
+        ValueError: The write adds to an attribute that is no number.
+    """
+    match write:
+        case Delete():
+            return None
+        case Put():
+            item = marshal_item(write.item)
+        case Update():
+            kept = {} if before is None else before
+            item = {name: value for name, value in kept.items() if name not in write.set}
+            item |= marshal_item(write.set)
+            for name, by in write.add.items():
+                old = item.get(name, {"N": "0"})
+                if "N" not in old:
+                    raise ValueError(f"{name} is no number and cannot be added to")
+                item[name] = marshal(Decimal(old["N"]) + by)
+    return item | {TABLE.pk: {"S": write.key.pk}, TABLE.sk: {"S": write.key.sk}}
+
+
+def holds(condition: Condition, item: StoredItem | None) -> bool:
+    """Tell whether a condition holds for an item; None stands for a missing item."""
+    attributes = {} if item is None else item
+    match condition:
+        case Exists():
+            result = item is not None
+        case Missing():
+            result = item is None
+        case Present(attribute):
+            result = attribute in attributes
+        case Absent(attribute) | Is(attribute, None):
+            result = attribute not in attributes
+        case Is(attribute, value):
+            result = attributes.get(attribute) == marshal(value)
+        case Below(attribute, value):
+            result = _below(attributes.get(attribute), comparable(value))
+        case AllOf(conditions):
+            result = all(holds(inner, item) for inner in conditions)
+        case AnyOf(conditions):
+            result = any(holds(inner, item) for inner in conditions)
+        case _:
+            assert_never(condition)
+    return result
+
+
+def _below(found: AttributeValue | None, limit: AttributeValue) -> bool:
+    # Values of two types are never one below the other.
+    if found is None or found.keys() != limit.keys():
+        return False
+    ((kind, bound),) = limit.items()
+    if kind == "N":
+        return Decimal(found["N"]) < Decimal(bound)
+    return bool(found[kind] < bound)
+
+
+def item_size(stored: StoredItem) -> int:
+    """Return the size of an item in bytes, by DynamoDB's rules.
+
+    See "DynamoDB Item sizes and formats" in the developer guide. Its rule for numbers is an
+    approximation, too.
+    """
+    return sum(len(name.encode()) + _size(value) for name, value in stored.items())
+
+
+def _size(spelled: AttributeValue) -> int:
+    ((kind, value),) = spelled.items()
+    match kind:
+        case "S":
+            return len(value.encode())
+        case "B":
+            return len(value)
+        case "N":
+            digits = len(Decimal(value).normalize().as_tuple().digits)
+            return (digits + 1) // 2 + 1
+        case "M":
+            inner = sum(len(n.encode()) + _size(v) + ELEMENT_OVERHEAD for n, v in value.items())
+            return COLLECTION_OVERHEAD + inner
+        case "L":
+            return COLLECTION_OVERHEAD + sum(_size(v) + ELEMENT_OVERHEAD for v in value)
+        case _:
+            return 1

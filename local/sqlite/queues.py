@@ -1,0 +1,206 @@
+"""The queues on SQLite: messages that are due by the local clock."""
+
+import logging
+import sqlite3
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import md5
+from typing import Any
+
+from local.events import QueueMessage
+from local.inbox import Held, Source
+from local.sqlite.database import Database
+from skein.adapters.rules import check_jobs
+from skein.models.outbox.jobs import Job
+from skein.ports import Clock
+
+INSERT = "INSERT INTO messages (message_id, queue, body, sent_at, due_at) VALUES (?, ?, ?, ?, ?)"
+
+logger = logging.getLogger(__name__)
+
+
+class SqliteQueues:
+    """`Queues` on SQLite, for several threads and processes.
+
+    Args:
+        database: The database.
+        clock: The clock by which messages become due.
+        names: The name of each kind's queue.
+        sent: Called after each commit of messages.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        names: Mapping[str, str],
+        *,
+        sent: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._names = names
+        self._sent = sent
+
+    def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
+        """See `skein.ports.Queues`; either all jobs are sent or none."""
+        check_jobs(jobs, delay_seconds)
+        if not jobs:
+            return
+        now = self._clock.now().timestamp()
+        rows = [
+            (
+                str(uuid.uuid4()),
+                self._names[job.queue],
+                job.model_dump_json(),
+                now,
+                now + delay_seconds,
+            )
+            for job in jobs
+        ]
+        with self._database.writing() as connection:
+            connection.executemany(INSERT, rows)
+        self._sent()
+
+
+class SqliteInbox:
+    """`Inbox` on SQLite.
+
+    A message that is taken gets its visibility timeout at once, so it comes again if its outcome is
+    never recorded. As long as this process works on a message, the message is not taken again,
+    even if the clock is turned past that time.
+
+    Args:
+        database: The database.
+        sources: The queues and their functions.
+        clock: The local clock.
+    """
+
+    def __init__(self, database: Database, *, sources: Sequence[Source], clock: Clock) -> None:
+        self.sources = sources
+        self._database = database
+        self._clock = clock
+        self._running: set[int] = set()
+        self._lock = threading.Lock()
+
+    def receive(self) -> int:
+        """See `local.inbox.Inbox`; all messages are here already."""
+        return 0
+
+    def next_due(self) -> datetime | None:
+        """See `local.inbox.Inbox`."""
+        running = self._ids()
+        with self._database.reading() as connection:
+            found = [
+                connection.execute(
+                    "SELECT due_at FROM messages WHERE queue = ?"  # noqa: S608 - no input
+                    f" AND id NOT IN ({_marks(running)}) ORDER BY due_at LIMIT 1",
+                    [source.url, *running],
+                ).fetchone()
+                for source in self.sources
+            ]
+        return min((_time(row[0]) for row in found if row is not None), default=None)
+
+    def take(self, source: Source) -> list[Held]:
+        """See `local.inbox.Inbox`."""
+        now = self._clock.now()
+        with self._database.reading() as connection:
+            found = self._due(connection, source, now)
+        if not found:
+            return []
+        visible_at = now.timestamp() + source.queue.visibility
+        with self._database.writing() as connection:
+            connection.executemany(
+                "UPDATE messages SET received = 1, receives = receives + 1, due_at = ?,"
+                " first_received_at = coalesce(first_received_at, ?) WHERE id = ?",
+                [(visible_at, now.timestamp(), int(one.message.receipt_handle)) for one in found],
+            )
+        with self._lock:
+            self._running |= {int(one.message.receipt_handle) for one in found}
+        return found
+
+    def succeed(self, held: Held) -> None:
+        """See `local.inbox.Inbox`."""
+        self._finish(held, "DELETE FROM messages WHERE id = ?", [])
+
+    def fail(self, held: Held) -> None:
+        """See `local.inbox.Inbox`."""
+        queue, now = held.source.queue, self._clock.now().timestamp()
+        if not held.is_last_attempt:
+            self._finish(
+                held,
+                "UPDATE messages SET received = 0, due_at = ? WHERE id = ?",
+                [now + queue.visibility],
+            )
+            return
+        self._finish(
+            held,
+            "UPDATE messages SET received = 0, receives = 0, queue = ?, due_at = ? WHERE id = ?",
+            [queue.dead_letters, now],
+        )
+        logger.warning("a message of %s went to %s", queue.logical_id, queue.dead_letters)
+
+    def release(self) -> None:
+        """See `local.inbox.Inbox`; messages in the hands of a stopped process are due again."""
+        with self._database.writing() as connection:
+            connection.execute(
+                "UPDATE messages SET received = 0, due_at = min(due_at, ?) WHERE received = 1",
+                [self._clock.now().timestamp()],
+            )
+
+    def _due(self, connection: sqlite3.Connection, source: Source, now: datetime) -> list[Held]:
+        running = self._ids()
+        rows = connection.execute(
+            "SELECT id, message_id, body, sent_at, first_received_at, receives, due_at"  # noqa: S608
+            " FROM messages WHERE queue = ? AND due_at <= ?"
+            f" AND id NOT IN ({_marks(running)}) ORDER BY due_at, id LIMIT ?",
+            [source.url, now.timestamp(), *running, source.settings.batch_size],
+        ).fetchall()
+        return [_held(source, row, now) for row in rows]
+
+    def _finish(self, held: Held, statement: str, values: Sequence[object]) -> None:
+        row = int(held.message.receipt_handle)
+        try:
+            with self._database.writing() as connection:
+                connection.execute(statement, [*values, row])
+        finally:
+            with self._lock:
+                self._running.discard(row)
+
+    def _ids(self) -> list[int]:
+        with self._lock:
+            return list(self._running)
+
+
+def messages_in(database: Database, queue: str) -> int:
+    """Return the number of messages in a queue."""
+    with database.reading() as connection:
+        [number] = connection.execute(
+            "SELECT count(*) FROM messages WHERE queue = ?", [queue]
+        ).fetchone()
+    return int(number)
+
+
+def _held(source: Source, row: tuple[Any, ...], now: datetime) -> Held:
+    number, message_id, body, sent_at, first_received_at, receives, due_at = row
+    message = QueueMessage(
+        message_id=message_id,
+        receipt_handle=str(number),
+        body=body,
+        md5=md5(body.encode(), usedforsecurity=False).hexdigest(),
+        attributes={},
+        receive_count=receives + 1,
+        sent_at=_time(sent_at),
+        first_received_at=now if first_received_at is None else _time(first_received_at),
+    )
+    return Held(source, message, _time(due_at), running=True)
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

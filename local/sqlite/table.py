@@ -1,0 +1,272 @@
+"""The table on SQLite, which behaves as DynamoDB does, as far as Skein uses it."""
+
+import json
+import math
+import sqlite3
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from local.sqlite.database import Database
+from local.sqlite.items import (
+    MAX_ITEM_BYTES,
+    MAX_TRANSACTION_BYTES,
+    changed,
+    holds,
+    item_size,
+)
+from skein.adapters.attributes import StoredItem, unmarshal_item
+from skein.adapters.rules import (
+    INDEXES,
+    TABLE,
+    check_batch,
+    check_key,
+    check_query,
+    check_transaction,
+    check_write,
+    is_impossible,
+    schema_of,
+)
+from skein.errors import ConditionFailed, TooLarge
+from skein.models.common.storage import Check, Item, Key, Page, Query, Write
+from skein.ports import Clock
+
+NO_LIMIT = -1
+EXPIRES_AT = "expires_at"
+COLUMNS = ("pk", "sk", *(name for schema in INDEXES.values() for name in schema), EXPIRES_AT)
+GET = "SELECT size, item FROM items WHERE pk = ? AND sk = ?"
+LIVING = f"({EXPIRES_AT} IS NULL OR {EXPIRES_AT} > ?)"
+PUT = (
+    f"INSERT OR REPLACE INTO items ({', '.join(COLUMNS)}, size, item)"  # noqa: S608 - no input
+    f" VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
+)
+DELETE = "DELETE FROM items WHERE pk = ? AND sk = ?"
+
+
+class Call(NamedTuple):
+    """One call of the table.
+
+    Attributes:
+        method: The method; `query_index` is a `query` of an index.
+        items: The number of items read or written; 0 for a refused write.
+        bytes: The size of these items by DynamoDB's rules.
+    """
+
+    method: str
+    items: int
+    bytes: int
+
+
+class SqliteTable:
+    """A `Table` on SQLite, for several threads and processes.
+
+    Its indexes are never behind, which DynamoDB's may be.
+
+    Args:
+        database: The database.
+        clock: The clock by which items expire; without a clock, no item expires.
+        called: Receives each call after the call.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock | None = None,
+        *,
+        called: Callable[[Call], None] = lambda _: None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._called = called
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        check_key(key)
+        found = self._living([key])
+        self._report("get", found)
+        return unmarshal_item(found[0][1]) if found else None
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        check_batch(keys)
+        if not keys:
+            return {}
+        found = self._living(list(dict.fromkeys(keys)))
+        self._report("get_many", found)
+        items = [unmarshal_item(item) for _, item in found]
+        return {Key(item["pk"], item["sk"]): item for item in items}
+
+    def query(self, query: Query) -> Page:
+        """See `skein.ports.Table`."""
+        check_query(query)
+        if is_impossible(query):
+            return Page(())
+        found = self._query_table(query) if query.index is None else self._query_index(query)
+        self._report("query" if query.index is None else "query_index", found)
+        items = tuple(unmarshal_item(item) for _, item in found)
+        if query.limit is None or len(items) < query.limit:
+            return Page(items)
+        # DynamoDB does not look ahead either: a full page may be the last.
+        keys = {*TABLE, *schema_of(query)}
+        return Page(items, {name: items[-1][name] for name in keys})
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        check_write(write)
+        self._carry_out("write", [write])
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """See `skein.ports.Table`."""
+        check_transaction(writes)
+        if writes:
+            self._carry_out("transact", writes)
+
+    def all_items(self) -> dict[Key, Item]:
+        """Return all stored items in the order of their keys, expired ones included."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT item FROM items ORDER BY pk, sk").fetchall()
+        items = [unmarshal_item(_loaded(text)) for (text,) in rows]
+        return {Key(item["pk"], item["sk"]): item for item in items}
+
+    def all_keys(self) -> list[Key]:
+        """Return the keys of all stored items, in order, expired ones included."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT pk, sk FROM items ORDER BY pk, sk").fetchall()
+        return [Key(*row) for row in rows]
+
+    def delete_expired(self) -> None:
+        """Delete the expired items, as DynamoDB does some time after they expire."""
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM items WHERE expires_at <= ?", [self._now()])
+
+    def _now(self) -> float:
+        return -math.inf if self._clock is None else self._clock.now().timestamp()
+
+    def _living(self, keys: Sequence[Key]) -> list[tuple[int, StoredItem]]:
+        now = self._now()
+        with self._database.reading() as connection:
+            rows = [
+                row
+                for key in keys
+                for row in connection.execute(f"{GET} AND {LIVING}", [*key, now])
+            ]
+        return [(size, _loaded(text)) for size, text in rows]
+
+    def _query_table(self, query: Query) -> list[tuple[int, StoredItem]]:
+        condition, parameters = (
+            f"pk = ? AND sk BETWEEN ? AND ? AND {LIVING}",
+            [
+                *(query.pk, query.first, query.last),
+                self._now(),
+            ],
+        )
+        order = "DESC" if query.newest_first else "ASC"
+        if query.start is not None:
+            condition += f" AND sk {'<' if query.newest_first else '>'} ?"
+            parameters.append(query.start["sk"])
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                f"SELECT size, item FROM items WHERE {condition} ORDER BY sk {order} LIMIT ?",  # noqa: S608
+                [*parameters, NO_LIMIT if query.limit is None else query.limit],
+            ).fetchall()
+        return [(size, _loaded(text)) for size, text in rows]
+
+    def _query_index(self, query: Query) -> list[tuple[int, StoredItem]]:
+        pk, sk = schema_of(query)
+        names = (*TABLE, pk, sk)
+        place = f"({sk}, pk, sk)"
+        condition, parameters = (
+            f"{pk} = ? AND {sk} >= ? AND {sk} <= ?",
+            [*(query.pk, query.first, query.last)],
+        )
+        order = "DESC" if query.newest_first else "ASC"
+        if query.start is not None:
+            condition += f" AND {place} {'<' if query.newest_first else '>'} (?, ?, ?)"
+            parameters += [query.start[name] for name in (sk, *TABLE)]
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                f"SELECT {', '.join(names)} FROM items WHERE {condition}"  # noqa: S608
+                f" ORDER BY {sk} {order}, pk {order}, sk {order} LIMIT ?",
+                [*parameters, query.limit],
+            ).fetchall()
+        items = [{name: {"S": text} for name, text in zip(names, row, strict=True)} for row in rows]
+        return [(item_size(item), item) for item in items]
+
+    def _carry_out(self, method: str, writes: Sequence[Write]) -> None:
+        with self._database.writing() as connection:
+            before = {write.key: _stored(connection, write.key) for write in writes}
+            failed = frozenset(
+                position
+                for position, write in enumerate(writes)
+                if write.condition is not None and not holds(write.condition, before[write.key])
+            )
+            if not failed:
+                size = _apply(connection, writes, before)
+        if failed:
+            self._called(Call(method, 0, 0))
+            raise ConditionFailed(failed)
+        self._called(Call(method, len(writes), size))
+
+    def _report(self, method: str, found: Sequence[tuple[int, StoredItem]]) -> None:
+        self._called(Call(method, len(found), sum(size for size, _ in found)))
+
+
+def _apply(
+    connection: sqlite3.Connection,
+    writes: Sequence[Write],
+    before: dict[Key, StoredItem | None],
+) -> int:
+    """Carry out writes whose conditions hold, and return the size of the written items."""
+    after = {
+        write.key: changed(write, before[write.key])
+        for write in writes
+        if not isinstance(write, Check)
+    }
+    sizes = {key: item_size(item) for key, item in after.items() if item is not None}
+    size = sum(sizes.values())
+    if max(sizes.values(), default=0) > MAX_ITEM_BYTES or size > MAX_TRANSACTION_BYTES:
+        raise TooLarge("The item is too large for the table.")
+    for key, item in after.items():
+        if item is None:
+            connection.execute(DELETE, key)
+        else:
+            connection.execute(PUT, [*_columns(item), sizes[key], _text(item)])
+    return size
+
+
+def _stored(connection: sqlite3.Connection, key: Key) -> StoredItem | None:
+    row = connection.execute(GET, key).fetchone()
+    return None if row is None else _loaded(row[1])
+
+
+def _columns(item: StoredItem) -> Iterator[str | float | None]:
+    for name in COLUMNS:
+        value = item.get(name)
+        if name == EXPIRES_AT:
+            yield None if value is None or "N" not in value else float(value["N"])
+        else:
+            yield None if value is None else value["S"]
+
+
+def _text(item: StoredItem) -> str:
+    return json.dumps(item, ensure_ascii=False, separators=(",", ":"), default=_as_text)
+
+
+def _as_text(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+def _loaded(text: str) -> StoredItem:
+    item: StoredItem = json.loads(text)
+    return _with_bytes(item) if '{"B":' in text else item
+
+
+def _with_bytes(value: Any) -> Any:
+    """Return attribute values in which the bytes are no longer text."""
+    if isinstance(value, list):
+        return [_with_bytes(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"B"} and isinstance(value["B"], str):
+        return {"B": b64decode(value["B"])}
+    return {name: _with_bytes(inner) for name, inner in value.items()}
