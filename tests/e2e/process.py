@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 30
+SECONDS = 60
 
 
 class LocalProcess:
