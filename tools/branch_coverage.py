@@ -64,6 +64,8 @@ def main() -> int:
     print(f"{'package':<28}{'statements':>16}{'branches':>16}{'both':>9}")
     for package, sums in by_package(files).items():
         lines, branches = sums["num_statements"], sums["num_branches"]
+        if not lines:
+            continue
         hit = sums["covered_lines"], sums["covered_branches"]
         share = 100 * sum(hit) / max(lines + branches, 1)
         print(

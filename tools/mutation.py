@@ -34,6 +34,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "unit/chats/test_post_message.py",
         "unit/inbound/test_sms.py",
         "unit/runs/test_debounce.py",
+        "handlers/test_reasons.py",
     ),
     "services/runs/claim.py": (
         "unit/runs/test_claim.py",
