@@ -107,9 +107,11 @@ def test_the_log_holds_neither_words_nor_numbers(model: ScriptedOpenAI, tmp_path
 @pytest.mark.usefixtures("dynamodb_local")
 def test_children_end_when_their_parent_is_killed(model: ScriptedOpenAI, tmp_path: Path) -> None:
     process = _process(model, tmp_path, SKEIN_ENGINE="dynamodb")
-    process.wait_until_ready()
-    children = process.children()
-    process.kill()
+    try:
+        process.wait_until_ready()
+        children = process.children()
+    finally:
+        process.kill()
     give_up = time.monotonic() + PATIENCE_SECONDS
     while any(map(_alive, children)) and time.monotonic() < give_up:
         time.sleep(0.05)
