@@ -10,7 +10,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import admin_api
 import mobile_api
-from routes.app import Api
+from routes.app import Api, check_query
+from skein.errors import Unprocessable
+from skein.http import error_response
 from skein.logs import logged
 
 TITLE = "Skein"
@@ -34,8 +36,12 @@ METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
 
 @logged
-def handler(_event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Return the OpenAPI document for every request."""
+def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
+    """Return the OpenAPI document; a query gets 422, as in the other calls of the API."""
+    try:
+        check_query(event.get("queryStringParameters") or {})
+    except Unprocessable as error:
+        return error_response(error)
     return {
         "statusCode": 200,
         "headers": {"content-type": "application/json"},

@@ -16,7 +16,7 @@ router = ApiRouter()
     summary="Create an agent",
     tags=["agents"],
     status_code=201,
-    responses=documented(201, AgentResource, 400, 413, 422),
+    responses=documented(201, AgentResource, 400, 413),
     middlewares=creates("agent"),
 )
 def create_agent(new: NewAgent) -> AgentResource:
@@ -28,7 +28,7 @@ def create_agent(new: NewAgent) -> AgentResource:
     "/v1/agents",
     summary="List agents, oldest first",
     tags=["agents"],
-    responses=documented(200, AgentPage, 400, 422),
+    responses=documented(200, AgentPage, 400),
     middlewares=reads("agent"),
 )
 def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> AgentPage:
@@ -41,7 +41,7 @@ def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Agent
     "/v1/agents/<agent_id>",
     summary="Get an agent",
     tags=["agents"],
-    responses=documented(200, AgentResource, 404, 422),
+    responses=documented(200, AgentResource, 404),
     middlewares=reads("agent"),
 )
 def get_agent(agent_id: AgentId) -> AgentResource:
@@ -53,7 +53,7 @@ def get_agent(agent_id: AgentId) -> AgentResource:
     "/v1/agents/<agent_id>",
     summary="Update an agent",
     tags=["agents"],
-    responses=documented(200, AgentResource, 400, 404, 413, 422),
+    responses=documented(200, AgentResource, 400, 404, 413),
     middlewares=changes("agent"),
 )
 def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
@@ -66,7 +66,7 @@ def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
     summary="Delete an agent",
     tags=["agents"],
     status_code=204,
-    responses=documented(204, None, 404, 422),
+    responses=documented(204, None, 404),
     middlewares=deletes("agent"),
 )
 def delete_agent(agent_id: AgentId) -> Response[None]:

@@ -9,11 +9,11 @@ import json
 import re
 import threading
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from datetime import date
 from functools import cached_property, partial
-from inspect import signature
-from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar
+from inspect import Parameter, signature
+from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, get_args
 
 import pydantic_core
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response, content_types
@@ -44,6 +44,7 @@ Route = TypeVar("Route", bound=Callable[..., Any])
 BODILESS = frozenset({"GET", "HEAD", "DELETE"})
 MAX_BODY_BYTES = 256 * 1024
 MAX_NAME = 200
+MAX_REASONS = 20
 NO_SUCH_CALL = "route not found"
 ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 STATUSES: dict[int, str] = {
@@ -53,7 +54,7 @@ STATUSES: dict[int, str] = {
     404: "The resource does not exist, or the caller cannot see it.",
     409: "The state of the resource forbids the request.",
     413: "The body is larger than 256 KiB.",
-    422: "Some values are invalid; `details` names them.",
+    422: "Some values are invalid, or query parameters are unknown; `details` names them.",
     429: "A rate limit is exceeded; `Retry-After` says when to retry.",
     503: "The request failed temporarily. Try again.",
 }
@@ -131,7 +132,7 @@ class Api(APIGatewayHttpResolver):
         )
         self.scope = scope
         self.public = public
-        self._parameters: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._parameters: dict[tuple[str, str], Mapping[str, Parameter]] = {}
         self.exception_handler(NotFoundError)(_no_such_route)
         self.exception_handler(RequestValidationError)(_unfit)
         self.exception_handler(SkeinError)(_answer)
@@ -155,12 +156,15 @@ class Api(APIGatewayHttpResolver):
         return principal
 
     def route(self, rule: str, method: Any, *args: Any, **kwargs: Any) -> Callable[[Route], Route]:
-        """Register a route, and keep its rule and the names of its parameters."""
-        register = super().route(rule, method, *args, **kwargs)
+        """Register a route that refuses unknown query parameters; keep its rule and parameters."""
+        given = signature(super().route).bind(rule, method, *args, **kwargs)
+        middlewares = given.arguments.get("middlewares") or ()
+        given.arguments["middlewares"] = [refuse_unknown_parameters, *middlewares]
+        register = super().route(*given.args, **given.kwargs)
 
         def registered(function: Route) -> Route:
             for each in (method,) if isinstance(method, str) else method:
-                self._parameters[each, rule] = tuple(signature(function).parameters)
+                self._parameters[each, rule] = signature(function).parameters
             return register(function)
 
         return registered
@@ -172,6 +176,14 @@ class Api(APIGatewayHttpResolver):
             method: The route's method, such as `GET`.
             path: The route's path, such as `/v1/chats/{chat_id}`.
         """
+        return tuple(self._parameters_of(method, path))
+
+    def query_names(self, method: str, path: str) -> frozenset[str]:
+        """Return the names of a route's query parameters (see `parameters_of`)."""
+        parameters = self._parameters_of(method, path).values()
+        return frozenset(each.name for each in parameters if _in_query(each))
+
+    def _parameters_of(self, method: str, path: str) -> Mapping[str, Parameter]:
         return self._parameters[method, path.replace("{", "<").replace("}", ">")]
 
     def including(self, *routers: "ApiRouter") -> Self:
@@ -217,6 +229,36 @@ class ApiRouter(APIGatewayHttpRouter):
         """The caller of the current request."""
         principal: Principal = self.context["principal"]
         return principal
+
+
+def refuse_unknown_parameters(api: Any, following: Callable[[Any], Response[Any]]) -> Response[Any]:
+    """Call a route (as a middleware), unless the query has a parameter that the route lacks.
+
+    Raises:
+        Unprocessable: The query has unknown parameters; the details name them.
+    """
+    request, query = api.request, api.current_event.query_string_parameters
+    check_query(query, known=api.query_names(request.method, request.route))
+    return following(api)
+
+
+def check_query(query: Mapping[str, str], *, known: Set[str] = frozenset()) -> None:
+    """Check that a query has no unknown parameters.
+
+    Raises:
+        Unprocessable: There are unknown parameters; the details name the first 20.
+    """
+    unknown = sorted(query.keys() - known)[:MAX_REASONS]
+    if unknown:
+        reasons = [
+            {"where": ["query", name[:MAX_NAME]], "why": "unknown parameter"} for name in unknown
+        ]
+        raise Unprocessable("some query parameters are unknown", details={"reasons": reasons})
+
+
+def _in_query(parameter: Parameter) -> bool:
+    """Tell whether a route's parameter is annotated as one of the query."""
+    return any(isinstance(each, Query) for each in get_args(parameter.annotation))
 
 
 def principal_of(event: Mapping[str, Any]) -> Principal:
@@ -325,7 +367,7 @@ def _unfit(error: RequestValidationError) -> Response[str]:
             "where": [str(part) for part in reason["loc"]],
             "why": reason["msg"].removeprefix("Value error, "),  # pydantic adds it
         }
-        for reason in error.errors()[:20]
+        for reason in error.errors()[:MAX_REASONS]
     ]
     return _answer(Unprocessable("some values are invalid", details={"reasons": reasons}))
 
@@ -347,7 +389,7 @@ def documented(
 ) -> dict[int, Any]:
     """Describe a route's responses for OpenAPI.
 
-    The statuses that every route can return (401, 403, 429, 503) are added automatically.
+    The statuses that every route can return (401, 403, 422, 429, 503) are added automatically.
 
     Args:
         success: The status of a successful response.
@@ -358,7 +400,7 @@ def documented(
     answers: dict[int, Any] = {success: {"description": "Done."}}
     if model is not None:
         answers[success]["content"] = {media_type: {"model": model}}
-    for status in sorted({401, 403, 429, 503, *errors}):
+    for status in sorted({401, 403, 422, 429, 503, *errors}):
         answers[status] = {
             "description": STATUSES[status],
             "content": {content_types.APPLICATION_JSON: {"model": ErrorEnvelope}},

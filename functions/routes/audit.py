@@ -13,7 +13,7 @@ router = ApiRouter()
     "/v1/audit",
     summary="List a day's audit entries, newest first",
     tags=["audit"],
-    responses=documented(200, AuditPage, 400, 422),
+    responses=documented(200, AuditPage, 400),
     middlewares=reads("audit"),
 )
 def list_audit(

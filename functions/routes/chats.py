@@ -30,7 +30,7 @@ Kind = Annotated[MemberKind, Path(description="Whether the member is a user or a
     summary="Open a chat",
     tags=["chats"],
     status_code=201,
-    responses=documented(201, ChatResource, 400, 404, 409, 413, 422)
+    responses=documented(201, ChatResource, 400, 404, 409, 413)
     | {200: documented(200, ChatResource)[200] | {"description": "The chat already exists."}},
     middlewares=creates("chat"),
 )
@@ -47,7 +47,7 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
     "/v1/chats",
     summary="List the caller's chats, newest first",
     tags=["chats"],
-    responses=documented(200, ChatPage, 400, 422),
+    responses=documented(200, ChatPage, 400),
     middlewares=unaudited(CONVERSATION),
 )
 def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPage:
@@ -62,7 +62,7 @@ def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPa
     "/v1/chats/<chat_id>",
     summary="Get a chat",
     tags=["chats"],
-    responses=documented(200, OwnChatResource, 404, 422),
+    responses=documented(200, OwnChatResource, 404),
     middlewares=unaudited(CONVERSATION),
 )
 def get_chat(chat_id: ChatId) -> OwnChatResource:
@@ -75,7 +75,7 @@ def get_chat(chat_id: ChatId) -> OwnChatResource:
     "/v1/chats/<chat_id>",
     summary="Update a chat",
     tags=["chats"],
-    responses=documented(200, ChatResource, 400, 404, 409, 413, 422),
+    responses=documented(200, ChatResource, 400, 404, 409, 413),
     middlewares=changes("chat"),
 )
 def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
@@ -91,7 +91,7 @@ def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
     summary="Discard a chat",
     tags=["chats"],
     status_code=204,
-    responses=documented(204, None, 404, 422),
+    responses=documented(204, None, 404),
     middlewares=deletes("chat"),
 )
 def discard_chat(chat_id: ChatId) -> Response[None]:
@@ -104,7 +104,7 @@ def discard_chat(chat_id: ChatId) -> Response[None]:
     "/v1/chats/<chat_id>/members/<kind>/<member_id>",
     summary="Add a member",
     tags=["members"],
-    responses=documented(200, ChatResource, 400, 404, 409, 413, 422),
+    responses=documented(200, ChatResource, 400, 404, 409, 413),
     middlewares=changes("member"),
 )
 def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource:
@@ -121,7 +121,7 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
     summary="Remove a member",
     tags=["members"],
     status_code=204,
-    responses=documented(204, None, 404, 409, 422),
+    responses=documented(204, None, 404, 409),
     middlewares=deletes("member"),
 )
 def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:

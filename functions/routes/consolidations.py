@@ -18,7 +18,7 @@ router = ApiRouter()
     summary="Consolidate a chat now",
     tags=["chats"],
     status_code=202,
-    responses=documented(202, RequestedResource, 400, 404, 409, 413, 422),
+    responses=documented(202, RequestedResource, 400, 404, 409, 413),
     middlewares=changes("chat"),
 )
 def consolidate_chat(chat_id: ChatId) -> RequestedResource:
@@ -31,7 +31,7 @@ def consolidate_chat(chat_id: ChatId) -> RequestedResource:
     "/v1/chats/<chat_id>/consolidations",
     summary="List a chat's consolidations, newest first",
     tags=["chats"],
-    responses=documented(200, ConsolidationPage, 400, 404, 422),
+    responses=documented(200, ConsolidationPage, 400, 404),
     middlewares=reads("chat"),
 )
 def list_consolidations(

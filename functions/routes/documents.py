@@ -96,7 +96,7 @@ def _delete(folder: Folder, document_id: str) -> Response[None]:
     summary="Create an agent's document",
     tags=["documents"],
     status_code=201,
-    responses=documented(201, DocumentResource, 400, 404, 409, 413, 422),
+    responses=documented(201, DocumentResource, 400, 404, 409, 413),
     middlewares=creates("document"),
 )
 def create_document_of_agent(agent_id: AgentId, new: NewDocument) -> DocumentResource:
@@ -108,7 +108,7 @@ def create_document_of_agent(agent_id: AgentId, new: NewDocument) -> DocumentRes
     "/v1/agents/<agent_id>/documents",
     summary="List an agent's documents, without their texts",
     tags=["documents"],
-    responses=documented(200, DocumentPage, 400, 404, 422),
+    responses=documented(200, DocumentPage, 400, 404),
     middlewares=reads("document"),
 )
 def list_documents_of_agent(
@@ -127,7 +127,7 @@ def list_documents_of_agent(
     "/v1/agents/<agent_id>/documents/<document_id>",
     summary="Get an agent's document",
     tags=["documents"],
-    responses=documented(200, DocumentResource, 404, 422),
+    responses=documented(200, DocumentResource, 404),
     middlewares=reads("document"),
 )
 def get_document_of_agent(
@@ -144,7 +144,7 @@ def get_document_of_agent(
     "/v1/agents/<agent_id>/documents/<document_id>",
     summary="Replace the text of an agent's document",
     tags=["documents"],
-    responses=documented(200, DocumentResource, 400, 404, 409, 413, 422),
+    responses=documented(200, DocumentResource, 400, 404, 409, 413),
     middlewares=changes("document"),
 )
 def replace_document_of_agent(
@@ -162,7 +162,7 @@ def replace_document_of_agent(
     "/v1/agents/<agent_id>/documents/<document_id>",
     summary="Edit an agent's document",
     tags=["documents"],
-    responses=documented(200, DocumentResource, 400, 404, 409, 413, 422),
+    responses=documented(200, DocumentResource, 400, 404, 409, 413),
     middlewares=changes("document"),
 )
 def change_document_of_agent(
@@ -181,7 +181,7 @@ def change_document_of_agent(
     summary="Delete an agent's document",
     tags=["documents"],
     status_code=204,
-    responses=documented(204, None, 404, 409, 422),
+    responses=documented(204, None, 404, 409),
     middlewares=deletes("document"),
 )
 def delete_document_of_agent(
@@ -199,7 +199,7 @@ def delete_document_of_agent(
     summary="Create a chat's document",
     tags=["documents"],
     status_code=201,
-    responses=documented(201, DocumentResource, 400, 404, 409, 413, 422),
+    responses=documented(201, DocumentResource, 400, 404, 409, 413),
     middlewares=creates("document"),
 )
 def create_document_of_chat(chat_id: ChatId, new: NewDocument) -> DocumentResource:
@@ -211,7 +211,7 @@ def create_document_of_chat(chat_id: ChatId, new: NewDocument) -> DocumentResour
     "/v1/chats/<chat_id>/documents",
     summary="List a chat's documents, without their texts",
     tags=["documents"],
-    responses=documented(200, DocumentPage, 400, 404, 422),
+    responses=documented(200, DocumentPage, 400, 404),
     middlewares=reads("document"),
 )
 def list_documents_of_chat(
@@ -228,7 +228,7 @@ def list_documents_of_chat(
     "/v1/chats/<chat_id>/documents/<document_id>",
     summary="Get a chat's document",
     tags=["documents"],
-    responses=documented(200, DocumentResource, 404, 422),
+    responses=documented(200, DocumentResource, 404),
     middlewares=reads("document"),
 )
 def get_document_of_chat(
@@ -243,7 +243,7 @@ def get_document_of_chat(
     "/v1/chats/<chat_id>/documents/<document_id>",
     summary="Replace the text of a chat's document",
     tags=["documents"],
-    responses=documented(200, DocumentResource, 400, 404, 409, 413, 422),
+    responses=documented(200, DocumentResource, 400, 404, 409, 413),
     middlewares=changes("document"),
 )
 def replace_document_of_chat(
@@ -259,7 +259,7 @@ def replace_document_of_chat(
     "/v1/chats/<chat_id>/documents/<document_id>",
     summary="Edit a chat's document",
     tags=["documents"],
-    responses=documented(200, DocumentResource, 400, 404, 409, 413, 422),
+    responses=documented(200, DocumentResource, 400, 404, 409, 413),
     middlewares=changes("document"),
 )
 def change_document_of_chat(
@@ -276,7 +276,7 @@ def change_document_of_chat(
     summary="Delete a chat's document",
     tags=["documents"],
     status_code=204,
-    responses=documented(204, None, 404, 409, 422),
+    responses=documented(204, None, 404, 409),
     middlewares=deletes("document"),
 )
 def delete_document_of_chat(

@@ -45,7 +45,7 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
     summary="Create a goal",
     tags=["goals"],
     status_code=201,
-    responses=documented(201, GoalResource, 400, 404, 409, 413, 422),
+    responses=documented(201, GoalResource, 400, 404, 409, 413),
     middlewares=creates("goal"),
 )
 def create_goal(agent_id: AgentId, new: NewGoal) -> GoalResource:
@@ -59,7 +59,7 @@ def create_goal(agent_id: AgentId, new: NewGoal) -> GoalResource:
     "/v1/agents/<agent_id>/goals",
     summary="List an agent's goals, active first",
     tags=["goals"],
-    responses=documented(200, GoalPage, 400, 404, 422),
+    responses=documented(200, GoalPage, 400, 404),
     middlewares=reads("goal"),
 )
 def list_goals(
@@ -81,7 +81,7 @@ def list_goals(
     "/v1/agents/<agent_id>/goals/<goal_id>",
     summary="Get a goal",
     tags=["goals"],
-    responses=documented(200, GoalResource, 404, 422),
+    responses=documented(200, GoalResource, 404),
     middlewares=reads("goal"),
 )
 def get_goal(
@@ -95,7 +95,7 @@ def get_goal(
     "/v1/agents/<agent_id>/goals/<goal_id>",
     summary="Update or end a goal",
     tags=["goals"],
-    responses=documented(200, GoalResource, 400, 404, 409, 413, 422),
+    responses=documented(200, GoalResource, 400, 404, 409, 413),
     middlewares=changes("goal"),
 )
 def change_goal(
@@ -115,7 +115,7 @@ def change_goal(
     summary="Delete a goal",
     tags=["goals"],
     status_code=204,
-    responses=documented(204, None, 404, 422),
+    responses=documented(204, None, 404),
     middlewares=deletes("goal"),
 )
 def delete_goal(
@@ -131,7 +131,7 @@ def delete_goal(
     summary="Create a plan",
     tags=["plans"],
     status_code=201,
-    responses=documented(201, PlanResource, 400, 404, 409, 413, 422),
+    responses=documented(201, PlanResource, 400, 404, 409, 413),
     middlewares=creates("plan"),
 )
 def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
@@ -149,7 +149,7 @@ def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     "/v1/agents/<agent_id>/plans",
     summary="List an agent's plans, active first",
     tags=["plans"],
-    responses=documented(200, PlanPage, 400, 404, 422),
+    responses=documented(200, PlanPage, 400, 404),
     middlewares=reads("plan"),
 )
 def list_plans(
@@ -171,7 +171,7 @@ def list_plans(
     "/v1/agents/<agent_id>/plans/<plan_id>",
     summary="Get a plan",
     tags=["plans"],
-    responses=documented(200, PlanResource, 404, 422),
+    responses=documented(200, PlanResource, 404),
     middlewares=reads("plan"),
 )
 def get_plan(
@@ -186,7 +186,7 @@ def get_plan(
     summary="Cancel a plan",
     tags=["plans"],
     status_code=204,
-    responses=documented(204, None, 404, 422),
+    responses=documented(204, None, 404),
     middlewares=deletes("plan"),
 )
 def cancel_plan(

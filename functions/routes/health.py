@@ -11,7 +11,7 @@ router = ApiRouter()
     "/healthz",
     summary="Check that the service is up",
     tags=["service"],
-    responses={200: documented(200, Health)[200]},
+    responses={status: documented(200, Health)[status] for status in (200, 422)},
     middlewares=unaudited("the response contains no data"),
 )
 def health() -> Health:

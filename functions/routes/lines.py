@@ -16,7 +16,7 @@ router = ApiRouter()
     summary="Connect a phone number to an agent",
     tags=["lines"],
     status_code=201,
-    responses=documented(201, LineResource, 400, 409, 413, 422),
+    responses=documented(201, LineResource, 400, 409, 413),
     middlewares=creates("line", made="phone"),
 )
 def create_line(new: NewLine) -> LineResource:
@@ -28,7 +28,7 @@ def create_line(new: NewLine) -> LineResource:
     "/v1/lines",
     summary="List lines by number",
     tags=["lines"],
-    responses=documented(200, LinePage, 400, 422),
+    responses=documented(200, LinePage, 400),
     middlewares=reads("line"),
 )
 def list_lines(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> LinePage:
@@ -41,7 +41,7 @@ def list_lines(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> LinePa
     "/v1/lines/<phone>",
     summary="Get a line",
     tags=["lines"],
-    responses=documented(200, LineResource, 404, 422),
+    responses=documented(200, LineResource, 404),
     middlewares=reads("line"),
 )
 def get_line(phone: PhoneNumber) -> LineResource:
@@ -53,7 +53,7 @@ def get_line(phone: PhoneNumber) -> LineResource:
     "/v1/lines/<phone>",
     summary="Update a line",
     tags=["lines"],
-    responses=documented(200, LineResource, 400, 404, 413, 422),
+    responses=documented(200, LineResource, 400, 404, 413),
     middlewares=changes("line"),
 )
 def change_line(phone: PhoneNumber, change: LineChange) -> LineResource:
@@ -66,7 +66,7 @@ def change_line(phone: PhoneNumber, change: LineChange) -> LineResource:
     summary="Delete a line",
     tags=["lines"],
     status_code=204,
-    responses=documented(204, None, 404, 422),
+    responses=documented(204, None, 404),
     middlewares=deletes("line"),
 )
 def delete_line(phone: PhoneNumber) -> Response[None]:

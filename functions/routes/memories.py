@@ -32,7 +32,7 @@ OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, sup
     summary="Add a memory to an agent",
     tags=["memories"],
     status_code=201,
-    responses=documented(201, MemoryResource, 400, 404, 413, 422)
+    responses=documented(201, MemoryResource, 400, 404, 413)
     | {200: documented(200, MemoryResource)[200] | {"description": "The memory already exists."}},
     middlewares=creates("memory"),
 )
@@ -50,7 +50,7 @@ def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, in
     "/v1/agents/<agent_id>/memories",
     summary="List an agent's memories, active or ended",
     tags=["memories"],
-    responses=documented(200, MemoryPage, 400, 404, 422),
+    responses=documented(200, MemoryPage, 400, 404),
     middlewares=reads("memory"),
 )
 def list_memories(
@@ -74,7 +74,7 @@ def list_memories(
     "/v1/agents/<agent_id>/memories/<memory_id>",
     summary="Get a memory",
     tags=["memories"],
-    responses=documented(200, MemoryResource, 404, 422),
+    responses=documented(200, MemoryResource, 404),
     middlewares=reads("memory"),
 )
 def get_memory(
@@ -90,7 +90,7 @@ def get_memory(
     summary="Remove a memory",
     tags=["memories"],
     status_code=204,
-    responses=documented(204, None, 404, 422),
+    responses=documented(204, None, 404),
     middlewares=deletes("memory"),
 )
 def delete_memory(
@@ -107,7 +107,7 @@ def delete_memory(
     "/v1/agents/<agent_id>/memories/<memory_id>/restore",
     summary="Restore a memory",
     tags=["memories"],
-    responses=documented(200, MemoryResource, 400, 404, 413, 422),
+    responses=documented(200, MemoryResource, 400, 404, 413),
     middlewares=changes("memory"),
 )
 def restore_memory(

@@ -34,7 +34,7 @@ Before = Annotated[
     "/v1/chats/<chat_id>/messages",
     summary="List messages, oldest first within a page",
     tags=["messages"],
-    responses=documented(200, MessagePage, 400, 404, 422),
+    responses=documented(200, MessagePage, 400, 404),
     middlewares=unaudited(CONVERSATION),
 )
 def list_messages(
@@ -64,7 +64,7 @@ def list_messages(
     summary="Post a message",
     tags=["messages"],
     status_code=201,
-    responses=documented(201, MessageResource, 400, 404, 409, 413, 422)
+    responses=documented(201, MessageResource, 400, 404, 409, 413)
     | {200: documented(200, MessageResource)[200] | {"description": "The message already exists."}},
     middlewares=unaudited(CONVERSATION),
 )
@@ -88,7 +88,7 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
     "/v1/chats/<chat_id>/read",
     summary="Mark messages as read",
     tags=["messages"],
-    responses=documented(200, ReadState, 400, 404, 413, 422),
+    responses=documented(200, ReadState, 400, 404, 413),
     middlewares=unaudited(CONVERSATION),
 )
 def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
@@ -103,7 +103,7 @@ def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     summary="Ask agents to respond now",
     tags=["runs"],
     status_code=202,
-    responses=documented(202, RunPage, 400, 404, 409, 413, 422),
+    responses=documented(202, RunPage, 400, 404, 409, 413),
     middlewares=unaudited(CONVERSATION),
 )
 def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:

@@ -27,7 +27,7 @@ ErasureId = Annotated[str, Path(min_length=1, max_length=128)]
     summary="Erase a user's data",
     tags=["privacy"],
     status_code=202,
-    responses=documented(202, ErasureResource, 404, 422),
+    responses=documented(202, ErasureResource, 404),
     middlewares=deletes("user"),
 )
 def erase_user(user_id: UserId) -> ErasureResource:
@@ -42,7 +42,7 @@ def erase_user(user_id: UserId) -> ErasureResource:
     "/v1/erasures/<erasure_id>",
     summary="Get the status and report of an erasure",
     tags=["privacy"],
-    responses=documented(200, ErasureResource, 404, 422),
+    responses=documented(200, ErasureResource, 404),
     middlewares=reads("erasure"),
 )
 def get_erasure(erasure_id: ErasureId) -> ErasureResource:
@@ -54,7 +54,7 @@ def get_erasure(erasure_id: ErasureId) -> ErasureResource:
     "/v1/users/<user_id>/export",
     summary="Export a user's data",
     tags=["privacy"],
-    responses=documented(200, ExportResource, 400, 404, 422),
+    responses=documented(200, ExportResource, 400, 404),
     middlewares=reads("export"),
 )
 def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:

@@ -19,7 +19,7 @@ Seq = Annotated[int, Path(ge=1, le=MAX_SEQ, description="A message's `seq`.")]
     "/v1/chats/<chat_id>/messages/<seq>/reasons",
     summary="Get the reasons why a message has no answer",
     tags=["messages"],
-    responses=documented(200, MessageReasonsResource, 404, 422),
+    responses=documented(200, MessageReasonsResource, 404),
     middlewares=reads("message"),
 )
 def get_reasons(chat_id: ChatId, seq: Seq) -> MessageReasonsResource:

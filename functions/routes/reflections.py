@@ -14,7 +14,7 @@ router = ApiRouter()
     "/v1/agents/<agent_id>/reflections",
     summary="List an agent's reflections, oldest first",
     tags=["memories"],
-    responses=documented(200, ReflectionPage, 400, 404, 422),
+    responses=documented(200, ReflectionPage, 400, 404),
     middlewares=reads("agent"),
 )
 def list_reflections(

@@ -22,7 +22,7 @@ InChat = Annotated[
     "/v1/agents/<agent_id>/runs",
     summary="List an agent's runs of one day, newest first",
     tags=["runs"],
-    responses=documented(200, RunPage, 400, 404, 422),
+    responses=documented(200, RunPage, 400, 404),
     middlewares=reads("run"),
 )
 def list_runs(
@@ -39,7 +39,7 @@ def list_runs(
     "/v1/agents/<agent_id>/context",
     summary="Preview an agent's prompt",
     tags=["runs"],
-    responses=documented(200, ContextResource, 404, 422),
+    responses=documented(200, ContextResource, 404),
     middlewares=reads("context"),
 )
 def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
@@ -51,7 +51,7 @@ def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
     "/v1/runs/<run_id>",
     summary="Get a run",
     tags=["runs"],
-    responses=documented(200, RunResource, 404, 422),
+    responses=documented(200, RunResource, 404),
     middlewares=reads("run"),
 )
 def get_run(run_id: RunId) -> RunResource:

@@ -28,7 +28,7 @@ ServiceId = Annotated[EntityId, Path(description="The id of a service.")]
     summary="Register a service",
     tags=["services"],
     status_code=201,
-    responses=documented(201, ServiceWithSecret, 400, 413, 422),
+    responses=documented(201, ServiceWithSecret, 400, 413),
     middlewares=creates("service"),
 )
 def create_service(new: NewService) -> ServiceWithSecret:
@@ -41,7 +41,7 @@ def create_service(new: NewService) -> ServiceWithSecret:
     "/v1/services",
     summary="List services, oldest first",
     tags=["services"],
-    responses=documented(200, ServicePage, 400, 422),
+    responses=documented(200, ServicePage, 400),
     middlewares=reads("service"),
 )
 def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ServicePage:
@@ -56,7 +56,7 @@ def list_services(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Ser
     "/v1/services/<service_id>",
     summary="Get a service",
     tags=["services"],
-    responses=documented(200, ServiceResource, 404, 422),
+    responses=documented(200, ServiceResource, 404),
     middlewares=reads("service"),
 )
 def get_service(service_id: ServiceId) -> ServiceResource:
@@ -68,7 +68,7 @@ def get_service(service_id: ServiceId) -> ServiceResource:
     "/v1/services/<service_id>",
     summary="Update a service",
     tags=["services"],
-    responses=documented(200, ServiceResource, 400, 404, 413, 422),
+    responses=documented(200, ServiceResource, 400, 404, 413),
     middlewares=changes("service"),
 )
 def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResource:
@@ -82,7 +82,7 @@ def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResou
     "/v1/services/<service_id>/secret",
     summary="Rotate a service's secret",
     tags=["services"],
-    responses=documented(200, ServiceWithSecret, 400, 404, 413, 422),
+    responses=documented(200, ServiceWithSecret, 400, 404, 413),
     middlewares=changes("service"),
 )
 def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
@@ -97,7 +97,7 @@ def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
     summary="Delete a service",
     tags=["services"],
     status_code=204,
-    responses=documented(204, None, 404, 422),
+    responses=documented(204, None, 404),
     middlewares=deletes("service"),
 )
 def delete_service(service_id: ServiceId) -> Response[None]:

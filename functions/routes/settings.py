@@ -25,7 +25,7 @@ def get_settings() -> SettingsResource:
     "/v1/settings",
     summary="Update the tenant's settings",
     tags=["settings"],
-    responses=documented(200, SettingsResource, 400, 413, 422),
+    responses=documented(200, SettingsResource, 400, 413),
     middlewares=changes("settings"),
 )
 def change_settings(change: TenantOverridesChange) -> SettingsResource:

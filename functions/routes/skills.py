@@ -21,7 +21,7 @@ Named = Annotated[SkillName, Path(description="The name of a skill.")]
     summary="Create a skill for the tenant's agents",
     tags=["skills"],
     status_code=201,
-    responses=documented(201, SkillResource, 400, 409, 413, 422),
+    responses=documented(201, SkillResource, 400, 409, 413),
     middlewares=creates("skill", made="name"),
 )
 def create_skill(new: NewSkill) -> SkillResource:
@@ -35,7 +35,7 @@ def create_skill(new: NewSkill) -> SkillResource:
     "/v1/skills",
     summary="List skills by name",
     tags=["skills"],
-    responses=documented(200, SkillList, 422),
+    responses=documented(200, SkillList),
     middlewares=reads("skill"),
 )
 def list_skills() -> SkillList:
@@ -49,7 +49,7 @@ def list_skills() -> SkillList:
     "/v1/skills/<name>",
     summary="Get a skill",
     tags=["skills"],
-    responses=documented(200, SkillResource, 404, 422),
+    responses=documented(200, SkillResource, 404),
     middlewares=reads("skill"),
 )
 def get_skill(name: Named) -> SkillResource:
@@ -61,7 +61,7 @@ def get_skill(name: Named) -> SkillResource:
     "/v1/skills/<name>",
     summary="Create or replace a tenant skill",
     tags=["skills"],
-    responses=documented(200, SkillResource, 400, 404, 409, 413, 422),
+    responses=documented(200, SkillResource, 400, 404, 409, 413),
     middlewares=changes("skill"),
 )
 def put_skill(name: Named, new: SkillBody) -> SkillResource:
@@ -75,7 +75,7 @@ def put_skill(name: Named, new: SkillBody) -> SkillResource:
     summary="Delete a tenant skill",
     tags=["skills"],
     status_code=204,
-    responses=documented(204, None, 404, 422),
+    responses=documented(204, None, 404),
     middlewares=deletes("skill"),
 )
 def delete_skill(name: Named) -> Response[None]:

@@ -40,7 +40,7 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
     summary="Create a thread",
     tags=["threads"],
     status_code=201,
-    responses=documented(201, ThreadResource, 400, 404, 409, 413, 422),
+    responses=documented(201, ThreadResource, 400, 404, 409, 413),
     middlewares=creates("thread"),
 )
 def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
@@ -54,7 +54,7 @@ def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
     "/v1/agents/<agent_id>/threads",
     summary="List an agent's threads, open first",
     tags=["threads"],
-    responses=documented(200, ThreadPage, 400, 404, 422),
+    responses=documented(200, ThreadPage, 400, 404),
     middlewares=reads("thread"),
 )
 def list_threads(
@@ -78,7 +78,7 @@ def list_threads(
     "/v1/agents/<agent_id>/threads/<thread_id>",
     summary="Get a thread",
     tags=["threads"],
-    responses=documented(200, ThreadResource, 404, 422),
+    responses=documented(200, ThreadResource, 404),
     middlewares=reads("thread"),
 )
 def get_thread(
@@ -95,7 +95,7 @@ def get_thread(
     "/v1/agents/<agent_id>/threads/<thread_id>",
     summary="Update, resume or end a thread",
     tags=["threads"],
-    responses=documented(200, ThreadResource, 400, 404, 409, 413, 422),
+    responses=documented(200, ThreadResource, 400, 404, 409, 413),
     middlewares=changes("thread"),
 )
 def change_thread(
@@ -116,7 +116,7 @@ def change_thread(
     summary="Delete a thread",
     tags=["threads"],
     status_code=204,
-    responses=documented(204, None, 404, 422),
+    responses=documented(204, None, 404),
     middlewares=deletes("thread"),
 )
 def delete_thread(
@@ -131,7 +131,7 @@ def delete_thread(
     "/v1/agents/<agent_id>/threads/<thread_id>/export",
     summary="Export a completed thread as training data",
     tags=["threads"],
-    responses=documented(200, TrainingUnit, 404, 409, 422, media_type=JSON_LINES),
+    responses=documented(200, TrainingUnit, 404, 409, media_type=JSON_LINES),
     middlewares=reads("export"),
 )
 def export_thread(
@@ -146,7 +146,7 @@ def export_thread(
     "/v1/chats/<chat_id>/agents/<agent_id>",
     summary="Pin an agent's thread to a chat",
     tags=["threads"],
-    responses=documented(200, AgentInChatResource, 400, 404, 409, 413, 422),
+    responses=documented(200, AgentInChatResource, 400, 404, 409, 413),
     middlewares=changes("thread"),
 )
 def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInChatResource:
@@ -160,7 +160,7 @@ def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInC
     "/v1/chats/<chat_id>/agents/<agent_id>",
     summary="Get an agent's membership of a chat",
     tags=["threads"],
-    responses=documented(200, AgentInChatResource, 404, 422),
+    responses=documented(200, AgentInChatResource, 404),
     middlewares=reads("member"),
 )
 def get_agent_in_chat(chat_id: ChatId, agent_id: AgentId) -> AgentInChatResource:

@@ -12,7 +12,7 @@ router = ApiRouter()
     "/v1/usage",
     summary="Get the tenant's usage of one day",
     tags=["usage"],
-    responses=documented(200, UsageResource, 400, 422),
+    responses=documented(200, UsageResource, 400),
     middlewares=reads("usage"),
 )
 def get_usage(day: Day = None) -> UsageResource:

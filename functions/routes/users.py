@@ -21,7 +21,7 @@ OwnNumber = Annotated[Phone, Path(description="A number with its country code: +
     summary="Create a user",
     tags=["users"],
     status_code=201,
-    responses=documented(201, UserResource, 400, 409, 413, 422),
+    responses=documented(201, UserResource, 400, 409, 413),
     middlewares=creates("user"),
 )
 def create_user(new: NewUser) -> UserResource:
@@ -33,7 +33,7 @@ def create_user(new: NewUser) -> UserResource:
     "/v1/users",
     summary="List users by id",
     tags=["users"],
-    responses=documented(200, UserPage, 400, 422),
+    responses=documented(200, UserPage, 400),
     middlewares=reads("user"),
 )
 def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPage:
@@ -46,7 +46,7 @@ def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPa
     "/v1/users/<user_id>",
     summary="Get a user",
     tags=["users"],
-    responses=documented(200, UserResource, 404, 422),
+    responses=documented(200, UserResource, 404),
     middlewares=reads("user"),
 )
 def get_user(user_id: UserId) -> UserResource:
@@ -58,7 +58,7 @@ def get_user(user_id: UserId) -> UserResource:
     "/v1/users/<user_id>",
     summary="Update a user",
     tags=["users"],
-    responses=documented(200, UserResource, 400, 404, 409, 413, 422),
+    responses=documented(200, UserResource, 400, 404, 409, 413),
     middlewares=changes("user"),
 )
 def change_user(user_id: UserId, change: UserChange) -> UserResource:
@@ -70,7 +70,7 @@ def change_user(user_id: UserId, change: UserChange) -> UserResource:
     "/v1/users/<user_id>/phones/<phone>",
     summary="Link a phone number to a user",
     tags=["users"],
-    responses=documented(200, UserResource, 400, 404, 409, 413, 422),
+    responses=documented(200, UserResource, 400, 404, 409, 413),
     middlewares=changes("number"),
 )
 def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
@@ -83,7 +83,7 @@ def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
     summary="Unlink a phone number from a user",
     tags=["users"],
     status_code=204,
-    responses=documented(204, None, 404, 422),
+    responses=documented(204, None, 404),
     middlewares=deletes("number"),
 )
 def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:

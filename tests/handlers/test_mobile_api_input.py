@@ -257,3 +257,15 @@ def test_no_input_is_our_own_fault(
     raw = json.dumps(body)
     answer = Client(world).call(method, path.format(chat=chat), raw=raw, query=query)
     assert answer.status < 500
+
+
+def test_many_unknown_query_parameters_are_named_in_part(husam: Client) -> None:
+    query = {f"{number:02}" + "x" * 300: "1" for number in range(30)}
+    reasons = husam.get("/v1/chats", **query).body["error"]["details"]["reasons"]
+    assert len(reasons) == 20
+    assert reasons[0]["where"] == ["query", "00" + "x" * 198]
+
+
+def test_misspelled_cursor_does_not_start_the_list_over(husam: Client) -> None:
+    assert husam.get("/v1/chats", Cursor="abc").status == 422
+    assert husam.get("/v1/chats", limit=1).status == 200

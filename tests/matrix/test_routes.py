@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import api_docs
 from tests.matrix.calls import ROUTES, Request, Route
 from tests.matrix.households import STRANGER, TWIN, Household, Neighbours
 from tests.support.api_client import Answer, Client
@@ -116,6 +117,55 @@ def test_the_right_caller_gets_somewhere(world: Neighbours, route: Route) -> Non
     for neighbour in world.others:
         assert _told(answer, neighbour, request) == []
     _assert_untouched(world, *world.others)
+
+
+# ---------------------------------------------------------------------- the query
+
+
+@every_route
+def test_route_with_an_unknown_query_parameter_answers_422_with_its_name(
+    world: Neighbours, route: Route
+) -> None:
+    plain = route.request(world.ours.own)
+    handler_names = route.api.api.parameters_of(route.method, route.path)
+    known = set(route.query_names)
+    for name in {"unknown", "", "Limit", "limit[]", "limit ", *handler_names} - known:
+        request = Request(plain.path, plain.body, {name: "10"}, plain.named)
+        answer = route.send(_caller(world, route), request)
+        assert (answer.status, answer.code) == (422, "unprocessable"), name
+        reasons = answer.body["error"]["details"]["reasons"]
+        assert reasons == [{"where": ["query", name], "why": "unknown parameter"}]
+        _assert_nothing_happened(world)
+
+
+@every_guarded_route
+def test_route_with_an_unknown_query_parameter_tells_strangers_only_their_error(
+    world: Neighbours, route: Route
+) -> None:
+    plain = route.request(world.ours.own)
+    request = Request(plain.path, plain.body, {"unknown": "1"}, plain.named)
+    assert route.send(_caller(world, route, scope="other"), request).status == 403
+    assert route.send(_caller(world, route, tenant=""), request).status == 401
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.query_names], ids=str)
+def test_route_with_a_documented_query_parameter_accepts_it(route: Route) -> None:
+    for name in set(route.query_names) - {"cursor"}:
+        world = Neighbours()
+        request = route.request(world.ours.own, queries=(name,))
+        answer = route.send(_caller(world, route), request)
+        elsewhere = name in {"chat_id", "user_id"} and answer.status == 404  # in another scope
+        other_values = name == "status" and "unknown parameter" not in str(answer.body)
+        assert answer.status < 300 or elsewhere or other_values, (name, answer.body)
+
+
+@every_route
+def test_route_documents_each_query_parameter_that_it_accepts(route: Route) -> None:
+    operation = api_docs.document()["paths"][route.path][route.method.lower()]
+    documented = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"}
+    assert route.api.api.query_names(route.method, route.path) == documented
+    assert documented == set(route.query_names)
+    assert "422" in operation["responses"]
 
 
 # ---------------------------------------------------------------------- the wrong tenant
