@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from local.inbox import Inbox, Source
+from local.inbox import Inbox, PolledQueue
 from local.template import Template
 from skein.models.common.storage import Item
 from skein.ports import Clock, Queues, Secrets, Table
@@ -54,7 +54,7 @@ class Engine(Protocol):
         """Create the adapters of the engine's ports."""
         ...
 
-    def inbox(self, sources: Sequence[Source], clock: Clock) -> Inbox:
+    def inbox(self, sources: Sequence[PolledQueue], clock: Clock) -> Inbox:
         """Create the inbox of the poller."""
         ...
 

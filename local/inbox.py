@@ -10,7 +10,7 @@ from local.template import Function, Queue, QueueSource
 
 
 @dataclass(frozen=True)
-class Source:
+class PolledQueue:
     """Queue and the function that handles its messages.
 
     Attributes:
@@ -27,7 +27,7 @@ class Source:
 class Held:
     """Received message that is not finished."""
 
-    source: Source
+    source: PolledQueue
     message: QueueMessage
     due_at: datetime
     running: bool = False
@@ -48,7 +48,7 @@ class Inbox(Protocol):
     """
 
     @property
-    def sources(self) -> Sequence[Source]:
+    def sources(self) -> Sequence[PolledQueue]:
         """The queues and their functions."""
         ...
 
@@ -60,7 +60,7 @@ class Inbox(Protocol):
         """Return when the earliest waiting message is due; None if no message waits."""
         ...
 
-    def take(self, source: Source) -> list[Held]:
+    def take(self, source: PolledQueue) -> list[Held]:
         """Take a queue's next batch of due messages, earliest first; the batch may be empty."""
         ...
 

@@ -10,7 +10,7 @@ from skein.errors import ModelRejected, ModelUnknown, SkeinError
 LIST_SECONDS = 10.0
 PROBE_SECONDS = 20.0
 STOP_SECONDS = 3.0
-MOST_LISTED = 8
+MAX_LISTED = 8
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +66,6 @@ class ModelCheck:
             problem = error
         else:
             return True
-        hint = f" The API lists {', '.join(sorted(listed)[:MOST_LISTED])}." if listed else ""
+        hint = f" The API lists {', '.join(sorted(listed)[:MAX_LISTED])}." if listed else ""
         logger.warning("%s%s", self._api.report(problem, name), hint)
         return False

@@ -32,7 +32,7 @@ MODEL_FILE = ROOT / ".cache" / "model" / "gemma-3-270m-q4_k_m.gguf"  # see tools
 HOST = "127.0.0.1"
 CONTEXT_TOKENS = 2_048  # of one slot; a prompt has at most about 1,200
 SLOTS = 2  # texts that are continued in one batch; each keeps the beginning of its last prompt
-MOST_WAITING = 40  # others, in the library's queue; the last one waits for about a minute
+MAX_WAITING = 40  # others, in the library's queue; the last one waits for about a minute
 THREADS = 1  # on a busy machine, a second thread would busy-wait for the first
 ANSWER_TOKENS = 64  # two SMS hold about as many
 SEED = 7
@@ -165,7 +165,7 @@ def make_server(complete: Complete) -> ThreadingHTTPServer:
 
 def _handler(complete: Complete) -> type[BaseHTTPRequestHandler]:
     """Return a handler of `GET /v1/models` and `POST /v1/chat/completions`."""
-    places = threading.BoundedSemaphore(SLOTS + MOST_WAITING)
+    slots = threading.BoundedSemaphore(SLOTS + MAX_WAITING)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -179,13 +179,13 @@ def _handler(complete: Complete) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             if self.path != "/v1/chat/completions":
                 self._respond(*_refusal(HTTPStatus.NOT_FOUND))
-            elif not places.acquire(blocking=False):
+            elif not slots.acquire(blocking=False):
                 self._respond(*_refusal(HTTPStatus.SERVICE_UNAVAILABLE))
             else:
                 try:
                     self._respond(*_completed(complete, body))
                 finally:
-                    places.release()
+                    slots.release()
 
         def _respond(self, status: HTTPStatus, payload: dict[str, Any]) -> None:
             data = json.dumps(payload).encode()

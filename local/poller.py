@@ -14,7 +14,7 @@ from datetime import datetime
 
 from local.events import failed_messages, sqs_event
 from local.functions import MAX_CONCURRENCY, Invoker, concurrency
-from local.inbox import Held, Inbox, Source
+from local.inbox import Held, Inbox, PolledQueue
 from local.intrinsics import queue_arn
 from skein.ports import Clock
 
@@ -53,7 +53,7 @@ class Poller:
         # Sweeps through the queues: the number of the last requested and of the last finished.
         self._asked = 0
         self._swept = 0
-        self._quiet = False
+        self._idle = False
         self._readable = True
         self._thread = threading.Thread(target=self._loop, name="poller", daemon=True)
 
@@ -106,7 +106,7 @@ class Poller:
                 self._woken = True
                 self._changed.notify_all()
                 self._changed.wait_for(lambda n=asked: self._swept >= n or self._stopping, left)  # type: ignore[misc]
-                if self._swept >= asked and self._quiet:
+                if self._swept >= asked and self._idle:
                     return True
                 if self._running.total():
                     self._changed.wait(min(left, POLL_SECONDS))
@@ -122,7 +122,7 @@ class Poller:
             moved = self._sweep()
             with self._changed:
                 nothing = moved == 0 and not busy
-                self._quiet = nothing and not self._running.total()
+                self._idle = nothing and not self._running.total()
                 self._swept = asked
                 self._changed.notify_all()
                 if not moved:
@@ -177,7 +177,7 @@ class Poller:
                 ).start()
         return started
 
-    def _run(self, source: Source, batch: Sequence[Held]) -> None:
+    def _run(self, source: PolledQueue, batch: Sequence[Held]) -> None:
         try:
             failed = self._failed(source, batch)
             for held in batch:
@@ -194,7 +194,7 @@ class Poller:
                 self._woken = True
                 self._changed.notify_all()
 
-    def _failed(self, source: Source, batch: Sequence[Held]) -> set[str]:
+    def _failed(self, source: PolledQueue, batch: Sequence[Held]) -> set[str]:
         """Call the function with a batch and return the ids of the failed messages."""
         ids = [held.message.message_id for held in batch]
         event = sqs_event(queue_arn(source.queue.logical_id), [held.message for held in batch])

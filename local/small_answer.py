@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from skein.services.delivery.segments import segment_count
 
-MOST_SEGMENTS = 2
-MOST_SENTENCES = 2
+MAX_SEGMENTS = 2
+MAX_SENTENCES = 2
 
 CANNOT_KNOW = "I only know what you write to me here, so I can't tell you that."
 CANNOT_DO = "I can't do that from here. I can only answer your messages."
@@ -165,17 +165,14 @@ def shaped(text: str, *, whole: bool) -> str:
         whole: Whether the model ended the text itself. Otherwise its last words may be cut off.
 
     Returns:
-        One to `MOST_SENTENCES` sentences of at most two SMS; `CANNOT_SAY` if none may be sent.
+        One to `MAX_SENTENCES` sentences of at most two SMS; `CANNOT_SAY` if none may be sent.
     """
     line = " ".join(text.translate(PLAIN).split())
     said: list[str] = []
     for sentence in _sentences(line, whole=whole):
         if _claims(sentence) or sentence.casefold() in map(str.casefold, said):
             continue
-        if (
-            len(said) == MOST_SENTENCES
-            or segment_count(" ".join([*said, sentence])) > MOST_SEGMENTS
-        ):
+        if len(said) == MAX_SENTENCES or segment_count(" ".join([*said, sentence])) > MAX_SEGMENTS:
             break
         said.append(sentence)
     return " ".join(said) or CANNOT_SAY

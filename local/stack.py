@@ -29,7 +29,7 @@ from local.errors import DataInUseError
 from local.events import Request, Response
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
 from local.gateway import Gateway
-from local.inbox import Inbox, Source
+from local.inbox import Inbox, PolledQueue
 from local.log_file import PRIVATE
 from local.message_log import show_sms_received, show_sms_sent
 from local.model_check import ModelCheck
@@ -274,10 +274,10 @@ def _warm_up() -> None:
     bootstrap.app().ports.tokens.count("")
 
 
-def _sources(template: Template, names: Mapping[str, str]) -> list[Source]:
+def _sources(template: Template, names: Mapping[str, str]) -> list[PolledQueue]:
     queues = {queue.logical_id: queue for queue in template.queues}
     return [
-        Source(queues[source.queue], names[source.queue], function, source)
+        PolledQueue(queues[source.queue], names[source.queue], function, source)
         for function in template.functions
         for source in function.queues
     ]

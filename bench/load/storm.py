@@ -19,7 +19,7 @@ from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from botocore.httpsession import URLLib3Session
 
 from local.events import Request, Response
-from local.inbox import Held, Inbox, Source
+from local.inbox import Held, Inbox, PolledQueue
 from skein.ports import Clock
 
 Fault = Literal["throttle", "reset", "lost before", "lost after"]
@@ -181,7 +181,7 @@ class UnreliableInbox:
         self._copies = 0
 
     @property
-    def sources(self) -> Sequence[Source]:
+    def sources(self) -> Sequence[PolledQueue]:
         """See `local.inbox.Inbox`."""
         return self._inbox.sources
 
@@ -195,7 +195,7 @@ class UnreliableInbox:
             times = [held.due_at for held in self._held_back]
         return min(filter(None, [*times, self._inbox.next_due()]), default=None)
 
-    def take(self, source: Source) -> list[Held]:
+    def take(self, source: PolledQueue) -> list[Held]:
         """See `local.inbox.Inbox`."""
         now, most = self._clock.now(), source.settings.batch_size
         with self._lock:

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.scale.crowds import Crowd
 from bench.scale.meter import Pace
-from bench.scale.stage import Maker, Overtaken, Shape, Stage, deployment
+from bench.scale.stage import FunctionFactory, Overtaken, Shape, Stage, deployment
 from skein.models.common.storage import Item
 from skein.services.memory.finder import MemoryFinder
 from skein.services.outbox.due_scanner import ALL_SHARDS
@@ -29,7 +29,9 @@ def _nothing(_item: Item, _now: datetime) -> None:
     """Plans and merges are looked for, and there are none."""
 
 
-TICK: Maker = partial(Tick, metrics=MemoryMetrics(), firing={"plan": _nothing, "merge": _nothing})
+TICK: FunctionFactory = partial(
+    Tick, metrics=MemoryMetrics(), firing={"plan": _nothing, "merge": _nothing}
+)
 BEFORE = Shape("one after the other, 1,024 MB", 1_024, 45, (ALL_SHARDS,), threads=1)
 BEFORE_FINDER = Shape("one after the other, 1,024 MB", 1_024, 115, (ALL_SHARDS,), threads=1)
 
@@ -210,7 +212,7 @@ class Script:
         seconds = int(self._age.total_seconds())
         return Crowd("run", count, self.now - self._age, -(-count // seconds), timedelta(seconds=1))
 
-    def _stage(self, crowds: list[Crowd], shape: Shape, make: Maker = TICK) -> Stage:
+    def _stage(self, crowds: list[Crowd], shape: Shape, make: FunctionFactory = TICK) -> Stage:
         return Stage(crowds, shape, make, self.pace, self.now)
 
 

@@ -69,10 +69,10 @@ class Looking(Protocol):
         ...
 
 
-class Maker(Protocol):
+class FunctionFactory(Protocol):
     """Makes one of these."""
 
-    def __call__(self, *, table: Table, finder: DueScanner) -> Looking:
+    def __call__(self, *, table: Table, due_scanner: DueScanner) -> Looking:
         """A new container of the function."""
         ...
 
@@ -133,7 +133,12 @@ class Stage:
     """
 
     def __init__(
-        self, crowds: Sequence[Crowd], shape: Shape, make: Maker, pace: Pace, now: datetime
+        self,
+        crowds: Sequence[Crowd],
+        shape: Shape,
+        make: FunctionFactory,
+        pace: Pace,
+        now: datetime,
     ) -> None:
         own_pace = Pace(pace.wire_ms, pace.processor_ms, shape.memory_mib)
         self._shape = shape

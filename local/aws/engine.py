@@ -21,7 +21,7 @@ from local.aws.emulator import Emulator
 from local.aws.inbox import SqsInbox
 from local.engine import Adapters
 from local.environment import CREDENTIALS, TABLE_NAME, TWILIO_SECRET
-from local.inbox import Source
+from local.inbox import PolledQueue
 from local.intrinsics import ACCOUNT, REGION, queue_arn, table_arn
 from local.template import Template
 from skein.adapters.attributes import unmarshal_item
@@ -107,7 +107,7 @@ class AwsEngine:
             secrets=SecretsManager(secrets_client(aws), clock),
         )
 
-    def inbox(self, sources: Sequence[Source], clock: Clock) -> SqsInbox:
+    def inbox(self, sources: Sequence[PolledQueue], clock: Clock) -> SqsInbox:
         """See `local.engine.Engine`."""
         dead_letters = {
             name: self._queue_url(name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from local.aws.delays import DUE_AT, SENT_AT, moment
 from local.events import QueueMessage
-from local.inbox import Held, Source
+from local.inbox import Held, PolledQueue
 from skein.ports import Clock
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class SqsInbox:
         self,
         sqs: "SQSClient",
         *,
-        sources: Sequence[Source],
+        sources: Sequence[PolledQueue],
         dead_letters: Mapping[str, str],
         clock: Clock,
     ) -> None:
@@ -71,13 +71,13 @@ class SqsInbox:
                 )
                 messages = answer.get("Messages", ())
                 for message in messages:
-                    self._hold(source, message)
+                    self._keep(source, message)
                 count += len(messages)
                 if len(messages) < RECEIVE_BATCH:
                     break
         return count
 
-    def _hold(self, source: Source, raw: "MessageTypeDef") -> None:
+    def _keep(self, source: PolledQueue, raw: "MessageTypeDef") -> None:
         now = self._clock.now()
         message = _message(raw, now)
         with self._lock:
@@ -120,7 +120,7 @@ class SqsInbox:
         with self._lock:
             return min((h.due_at for h in self._held.values() if not h.running), default=None)
 
-    def take(self, source: Source) -> list[Held]:
+    def take(self, source: PolledQueue) -> list[Held]:
         """Take a queue's next batch of due messages, earliest first; the batch may be empty."""
         now = self._clock.now()
         with self._lock:

@@ -8,7 +8,7 @@ from pathlib import Path
 from local.engine import Adapters
 from local.environment import TABLE_NAME, TWILIO_SECRET, KeptSecrets
 from local.files import read_whole, write_whole
-from local.inbox import Source
+from local.inbox import PolledQueue
 from local.intrinsics import queue_arn, table_arn
 from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues, messages_in
@@ -65,7 +65,7 @@ class SqliteEngine:
             secrets=KeptSecrets({TWILIO_SECRET: self.twilio_account()}),
         )
 
-    def inbox(self, sources: Sequence[Source], clock: Clock) -> SqliteInbox:
+    def inbox(self, sources: Sequence[PolledQueue], clock: Clock) -> SqliteInbox:
         """See `local.engine.Engine`; what a killed stack was working on is due at once."""
         SqliteTable(self.database, clock).delete_expired()
         inbox = SqliteInbox(self.database, sources=sources, clock=clock)

@@ -10,7 +10,7 @@ from hashlib import md5
 from typing import Any
 
 from local.events import QueueMessage
-from local.inbox import Held, Source
+from local.inbox import Held, PolledQueue
 from local.sqlite.database import Database
 from skein.adapters.rules import check_jobs
 from skein.models.outbox.jobs import Job
@@ -78,7 +78,7 @@ class SqliteInbox:
         clock: The local clock.
     """
 
-    def __init__(self, database: Database, *, sources: Sequence[Source], clock: Clock) -> None:
+    def __init__(self, database: Database, *, sources: Sequence[PolledQueue], clock: Clock) -> None:
         self.sources = sources
         self._database = database
         self._clock = clock
@@ -103,7 +103,7 @@ class SqliteInbox:
             ]
         return min((_time(row[0]) for row in found if row is not None), default=None)
 
-    def take(self, source: Source) -> list[Held]:
+    def take(self, source: PolledQueue) -> list[Held]:
         """See `local.inbox.Inbox`."""
         now = self._clock.now()
         with self._database.reading() as connection:
@@ -150,7 +150,9 @@ class SqliteInbox:
                 [self._clock.now().timestamp()],
             )
 
-    def _due(self, connection: sqlite3.Connection, source: Source, now: datetime) -> list[Held]:
+    def _due(
+        self, connection: sqlite3.Connection, source: PolledQueue, now: datetime
+    ) -> list[Held]:
         running = self._ids()
         rows = connection.execute(
             "SELECT id, message_id, body, sent_at, first_received_at, receives, due_at"  # noqa: S608
@@ -183,7 +185,7 @@ def messages_in(database: Database, queue: str) -> int:
     return int(number)
 
 
-def _held(source: Source, row: tuple[Any, ...], now: datetime) -> Held:
+def _held(source: PolledQueue, row: tuple[Any, ...], now: datetime) -> Held:
     number, message_id, body, sent_at, first_received_at, receives, due_at = row
     message = QueueMessage(
         message_id=message_id,

@@ -119,7 +119,7 @@ NO_NOUNS = {
 }
 
 # Retired words and what replaced them. A class, function, attribute, parameter or variable of the
-# deployed code may not contain them.
+# package, the functions and the local stack may not contain them.
 RETIRED_PARTS = {
     "anew": "reset",
     "astray": "enter_chat_failed",
@@ -263,9 +263,10 @@ def retired(name: str) -> bool:
     )
 
 
-def deployed() -> list[Path]:
-    """The files of the package and of the functions."""
-    return sorted([*PACKAGE.rglob("*.py"), *(ROOT / "functions").rglob("*.py")])
+def checked() -> list[Path]:
+    """The files of the package, of the functions and of the local stack."""
+    folders = (PACKAGE, ROOT / "functions", ROOT / "local")
+    return sorted(path for folder in folders for path in folder.rglob("*.py"))
 
 
 @pytest.mark.parametrize(("file", "name"), list(public_classes()))
@@ -276,7 +277,7 @@ def test_class_name_ends_in_a_noun_of_the_glossary(file: str, name: str) -> None
     )
 
 
-@pytest.mark.parametrize("path", deployed(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_retired_words_are_no_names(path: Path) -> None:
     file = path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT).as_posix()
     allowed = STORED.get(file, set())

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 from moto import mock_aws
 
-from local.inbox import Source
+from local.inbox import PolledQueue
 from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues
 from local.template import Function, Queue, QueueSource
@@ -92,10 +92,10 @@ class OnSqlite:
         return int(due is not None and due > self._clock.now())
 
 
-def source(name: str) -> Source:
+def source(name: str) -> PolledQueue:
     settings = QueueSource(name, 10, partial_failures=True, concurrency=None)
     function = Function(name, Path(), "", 60, 128, {}, (), (settings,), ())
-    return Source(Queue(name, 0, 360, 3, None), name, function, settings)
+    return PolledQueue(Queue(name, 0, 360, 3, None), name, function, settings)
 
 
 class OnSqs:

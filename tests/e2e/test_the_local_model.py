@@ -28,7 +28,7 @@ QUESTIONS = (
     "How many push-ups should I do?",
     "How do I get stronger legs?",
 )
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 APP_SECONDS = 60.0
 
 
@@ -76,7 +76,7 @@ def test_five_people_at_once_get_short_whole_answers_within_a_minute(stack: Stac
     phones = [f"+1500555200{n}" for n in range(len(QUESTIONS))]
     with ThreadPoolExecutor(len(QUESTIONS)) as people:
         answers = list(people.map(lambda *asked: text(stack.url, *asked), phones, QUESTIONS))
-    assert time.monotonic() - began < MOST_SECONDS
+    assert time.monotonic() - began < MAX_SECONDS
     for sms in answers:
         assert segment_count(sms["body"]) <= 2
         assert sms["body"][-1] in ".!?"

@@ -17,7 +17,7 @@ from local.aws.delays import keep_delays
 from local.aws.inbox import SqsInbox
 from local.clock import TurnableClock
 from local.functions import Functions
-from local.inbox import Inbox, Source
+from local.inbox import Inbox, PolledQueue
 from local.poller import Poller
 from local.sqlite.database import Database
 from local.sqlite.queues import INSERT, SqliteInbox
@@ -38,7 +38,7 @@ class Queues(Protocol):
 
     url: str
 
-    def inbox(self, source: Source, clock: TurnableClock) -> Inbox: ...
+    def inbox(self, source: PolledQueue, clock: TurnableClock) -> Inbox: ...
 
     def sends(self, clock: TurnableClock, sent: Callable[[], None]) -> None: ...
 
@@ -54,7 +54,7 @@ class OnSqs:
         self._dead_url = self.sqs.create_queue(QueueName="Dead")["QueueUrl"]
         self._sender: SQSClient = boto3.client("sqs")
 
-    def inbox(self, source: Source, clock: TurnableClock) -> Inbox:
+    def inbox(self, source: PolledQueue, clock: TurnableClock) -> Inbox:
         dead = {"Dead": self._dead_url}
         return SqsInbox(self.sqs, sources=[source], dead_letters=dead, clock=clock)
 
@@ -84,7 +84,7 @@ class OnSqlite:
         self._clock = TurnableClock()
         self._sent: Callable[[], None] = lambda: None
 
-    def inbox(self, source: Source, clock: TurnableClock) -> SqliteInbox:
+    def inbox(self, source: PolledQueue, clock: TurnableClock) -> SqliteInbox:
         return SqliteInbox(self.database, sources=[source], clock=clock)
 
     def sends(self, clock: TurnableClock, sent: Callable[[], None]) -> None:
@@ -126,7 +126,7 @@ class Bench:
             schedules=(),
         )
         queue = Queue("Work", 0, VISIBILITY, MAX_RECEIVES, "Dead")
-        self.inbox = queues.inbox(Source(queue, queues.url, function, settings), self.clock)
+        self.inbox = queues.inbox(PolledQueue(queue, queues.url, function, settings), self.clock)
         self.poller = Poller(self.inbox, functions=cast("Functions", self), clock=self.clock)
         queues.sends(self.clock, self.poller.wake)
 

@@ -10,7 +10,7 @@ from local.small_answer import (
     CANNOT_KNOW,
     CANNOT_SAY,
     ENGLISH_ONLY,
-    MOST_SEGMENTS,
+    MAX_SEGMENTS,
     SEE_A_DOCTOR,
     known_answer,
     shaped,
@@ -48,7 +48,7 @@ def test_answer_stops_before_a_sentence_that_would_need_a_third_sms() -> None:
 def test_answer_is_never_longer_than_two_sms(text: str, whole: bool) -> None:
     said = shaped(text, whole=whole)
     assert said
-    assert segment_count(said) <= MOST_SEGMENTS
+    assert segment_count(said) <= MAX_SEGMENTS
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from local.model_server import MODEL_NAME, MOST_WAITING, SLOTS, make_server
+from local.model_server import MAX_WAITING, MODEL_NAME, SLOTS, make_server
 from local.small_model import NO_REPLY, Continuation, SmallModel
 from skein.adapters.openai_model import OpenAIModel
 from skein.models.runs.completion import ModelMessage, ModelRequest
@@ -138,7 +138,7 @@ def test_request_beyond_the_queue_is_refused_for_now() -> None:
         go_on.wait(10)
         return Continuation("Hi.", whole=True)
 
-    most = SLOTS + MOST_WAITING
+    most = SLOTS + MAX_WAITING
     body = json.dumps({"messages": [{"role": "user", "content": "How far is it?"}]}).encode()
     with served(SmallModel(MODEL_NAME, slow)) as url:
         asking = [
