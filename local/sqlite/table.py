@@ -174,14 +174,14 @@ class SqliteTable:
     def _query_index(self, query: Query) -> list[tuple[int, StoredItem]]:
         pk, sk = schema_of(query)
         names = (*TABLE, pk, sk)
-        place = f"({sk}, pk, sk)"
+        position = f"({sk}, pk, sk)"
         condition, parameters = (
             f"{pk} = ? AND {sk} >= ? AND {sk} <= ?",
             [*(query.pk, query.first, query.last)],
         )
         order = "DESC" if query.newest_first else "ASC"
         if query.start is not None:
-            condition += f" AND {place} {'<' if query.newest_first else '>'} (?, ?, ?)"
+            condition += f" AND {position} {'<' if query.newest_first else '>'} (?, ?, ?)"
             parameters += [query.start[name] for name in (sk, *TABLE)]
         with self._database.reading() as connection:
             rows = connection.execute(
