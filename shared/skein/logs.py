@@ -18,6 +18,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from skein.correlation import correlated, current, current_invocation, invocation
 from skein.errors import SkeinError
 from skein.masking import in_our_words, masked, traceback_without_words
+from skein.models.common.reason import Reason
 
 Answer = TypeVar("Answer")
 Handler = Callable[[dict[str, Any], LambdaContext], Answer]
@@ -69,8 +70,9 @@ def _configured() -> Logger:
 def logged(handler: Handler[Answer]) -> Handler[Answer]:
     """Wrap `handler` so that it logs JSON, with its name and the request's ids.
 
-    An error that is not a `SkeinError` is logged here and raised as `Crashed`, since Lambda writes
-    the message of an unhandled error to the log.
+    An error that leaves the handler is logged here with a reason. An error that is not a
+    `SkeinError` is raised as `Crashed`, since Lambda writes the message of an unhandled error to
+    the log.
     """
 
     @functools.wraps(handler)
@@ -84,9 +86,10 @@ def logged(handler: Handler[Answer]) -> Handler[Answer]:
         try:
             return handler(event, context)
         except SkeinError:
+            logger.exception("invocation failed", extra=_reason(event))
             raise
         except Exception as error:
-            logger.exception("invocation crashed")
+            logger.exception("invocation crashed", extra=_reason(event))
             raise Crashed(in_our_words(error)) from None
 
     return with_logs
@@ -100,3 +103,13 @@ def _request_id(event: dict[str, Any]) -> str | None:
     request = event.get("requestContext")
     found = request.get("requestId") if isinstance(request, dict) else None
     return str(found) if found else None
+
+
+def _reason(event: dict[str, Any]) -> dict[str, Reason]:
+    """Return the reason of an error that leaves a handler; none for a scheduled invocation.
+
+    The gateway answers 500 to a request, and SQS redelivers the jobs of a batch.
+    """
+    if "requestContext" in event:
+        return {"reason": Reason.SERVER_ERROR}
+    return {"reason": Reason.JOB_FAILED} if "Records" in event else {}

@@ -35,13 +35,14 @@ def process(
     """
 
     def take(record: SQSRecord) -> None:
-        job = job_type.model_validate_json(record.body)
+        ids: dict[str, Any] = {"message_id": record.message_id}
         try:
+            job = job_type.model_validate_json(record.body)
+            ids |= job.model_dump(exclude={"v"})
             handle(job)
         except Exception:
             # The processor logs the error next, but without these ids.
-            ids = job.model_dump(exclude={"v"})
-            extra = {"queue": job.queue, "reason": Reason.JOB_FAILED, **ids}
+            extra = {"queue": job_type.queue, "reason": Reason.JOB_FAILED, **ids}
             logger.warning("job failed", extra=extra)
             raise
 

@@ -4,12 +4,15 @@ import logging
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from datetime import timedelta
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import admin_api
 import run_worker
+import sms_delivery
+import sms_status
 import sms_webhook
 from skein.agent.reading.reader import Reader
 from skein.errors import (
@@ -21,6 +24,7 @@ from skein.errors import (
     TooLarge,
     Unavailable,
 )
+from skein.logs import Crashed
 from skein.models.chats.chat import Membership, Message, SmsAddress
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason
@@ -367,6 +371,48 @@ def _server_error(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(world.table, "get", fail)
     assert invoke(sms_webhook, world, SMS.signed())["statusCode"] == 503
     return logged.reasons[-1]
+
+
+@pytest.mark.parametrize(
+    ("function", "webhook"), [(sms_webhook, "sms_webhook"), (sms_status, "sms_status")]
+)
+def test_webhook_that_crashes_logs_the_reason_server_error(
+    function: ModuleType, webhook: str, logged: Logged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = signed_world()
+
+    def fail(*_: Any) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(world.table, "get", fail)
+    with pytest.raises(Crashed):
+        invoke(function, world, Webhook.recorded(webhook).signed())
+    assert set(logged.reasons) == {Reason.SERVER_ERROR}
+
+
+def test_webhook_whose_error_cannot_be_answered_logs_the_reason_server_error(
+    logged: Logged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise Unavailable("the secrets are out of reach")
+
+    monkeypatch.setattr(sms_webhook, "app", fail)
+    with pytest.raises(Unavailable):
+        invoke(sms_webhook, signed_world(), SMS.signed())
+    assert set(logged.reasons) == {Reason.SERVER_ERROR}
+
+
+def test_api_call_that_crashes_logs_the_reason_server_error(
+    logged: Logged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = texting()
+
+    def fail(*_: Any) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(world.table, "get", fail)
+    assert ask(world, "/v1/users/usr_a").status == 500
+    assert set(logged.reasons) == {Reason.SERVER_ERROR}
 
 
 @scenario(Reason.DELIVERY_MISSING)
@@ -862,6 +908,30 @@ def _job_failed(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(world.table, "get_many", fail)
     invoke(run_worker, world, event)
     return logged.reasons[-1]
+
+
+def test_job_that_is_malformed_logs_the_reason_and_fails_alone(logged: Logged) -> None:
+    world = texting()
+    answered(world)
+    [job] = world.queues.ready("deliveries")
+    event = deepcopy(recorded("sms_delivery"))
+    [record] = event["Records"]
+    event["Records"] = [
+        record | {"messageId": "malformed", "body": "no job"},
+        record | {"messageId": "valid", "body": job.model_dump_json()},
+    ]
+    answer = invoke(sms_delivery, world, event)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "malformed"}]}
+    assert [delivery.status for delivery in world.deliveries()] == ["sent"]
+    line = next(vars(each) for each in logged.records if "queue" in vars(each))
+    assert (line["queue"], line["message_id"]) == ("deliveries", "malformed")
+    assert line["reason"] == Reason.JOB_FAILED
+
+
+def test_batch_that_is_malformed_logs_the_reason_job_failed(logged: Logged) -> None:
+    with pytest.raises(Crashed):
+        invoke(run_worker, group(), {"Records": None})
+    assert set(logged.reasons) == {Reason.JOB_FAILED}
 
 
 @scenario(Reason.DELIVERY_SETTLED)
