@@ -1,8 +1,10 @@
 """The local stack's model cannot be used, and later can: reports, notices and answers."""
 
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,12 @@ def stopped(tmp_path: Path) -> Iterator[list[LocalProcess]]:
         process.kill()
 
 
+def free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
 def wait_for(holds: Callable[[], object], what: str) -> None:
     give_up = time.monotonic() + PATIENCE_SECONDS
     while not holds():
@@ -45,9 +53,13 @@ def wait_for(holds: Callable[[], object], what: str) -> None:
 def test_unusable_model_is_reported_and_answers_when_it_is_back(
     failure: Answer | None, advice: str, tmp_path: Path, stopped: list[LocalProcess]
 ) -> None:
-    with ScriptedOpenAI(default=failure or Answer(hang_up=True)) as server:
-        server.models = ("another",) if failure else None
-        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "key"}
+    port = free_port()
+    server = ScriptedOpenAI(default=failure, port=port)
+    server.models = ("another",)
+    with ExitStack() as serving:
+        if failure is not None:
+            serving.enter_context(server)
+        environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "OPENAI_API_KEY": "key"}
         process = LocalProcess(tmp_path / "data", environment=environment)
         stopped.append(process)
         client = Client(process.wait_until_ready())
@@ -73,6 +85,8 @@ def test_unusable_model_is_reported_and_answers_when_it_is_back(
         assert {run["status"] for run in runs} == {"running"}
 
         server.default = "Here I am."
+        if failure is None:
+            serving.enter_context(server)
         for _ in range(3):
             client.turn(60)
         assert client.texts(PHONE) == [SORRY, "Here I am."]

@@ -75,8 +75,9 @@ Script = Answer | str | Callable[[Mapping[str, Any]], Answer | str]
 class ScriptedOpenAI:
     """The server; listens on loopback while it is entered as a context manager."""
 
-    def __init__(self, *script: Script, default: Script | None = None) -> None:
+    def __init__(self, *script: Script, default: Script | None = None, port: int = 0) -> None:
         self.default = default
+        self._port = port
         # The names of the listed models, a raw body, or the status of a failure; None: 404.
         self.models: Sequence[str] | bytes | int | None = DEFAULT_MODELS
         self.calls: list[Call] = []
@@ -91,7 +92,7 @@ class ScriptedOpenAI:
         self._server: ThreadingHTTPServer | None = None
 
     def __enter__(self) -> Self:
-        self._server = _Server(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", self._port), self._handler())
         threading.Thread(
             target=self._server.serve_forever, args=(0.02,), name="scripted-openai", daemon=True
         ).start()
