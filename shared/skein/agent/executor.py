@@ -22,17 +22,6 @@ from skein.models.runs.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatu
 MAX_CALLS = 20  # per step
 MAX_ERROR = 4_000  # characters of an error in a tool result
 
-# Tools that show none of the agent's items. All other tools may. In a private group, some items may
-# date from a time when the group had other members.
-SHOWS_NO_ITEMS = frozenset(
-    {
-        *("send_message", "enter_chat", "read_messages", "borrow_context"),
-        *("get_my_runs", "stop_run", "end_run", "read_skill", "update_profile"),
-        *("set_goal", "complete_goal", "abandon_goal", "set_plan", "cancel_plan"),
-        *("save_memory", "forget_memory"),
-    }
-)
-
 logger = logging.getLogger(__name__)
 
 
@@ -112,7 +101,7 @@ class ToolExecutor:
             arguments = _arguments(tool, asked)
             with refusals_as_tool_errors():
                 content = tool.function(call, **arguments)
-            if asked.name not in SHOWS_NO_ITEMS and (reading.scope or "").startswith("chat:"):
+            if tool.shows_items and (reading.scope or "").startswith("chat:"):
                 activation.add_held(reading.audience, by_others=True)
         except ToolError as error:
             status = "correctable" if isinstance(error, Correctable) else "failed"

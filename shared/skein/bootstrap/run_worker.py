@@ -8,7 +8,10 @@ from skein.bootstrap.ports import Ports
 from skein.bootstrap.prompting import Prompting
 from skein.services.chats.own_chats import OwnChats
 from skein.services.chats.post_message import Chats
-from skein.services.directory.users import Profiles
+from skein.services.directory.agents import Agents
+from skein.services.directory.display_names import Renaming
+from skein.services.directory.lines import Lines
+from skein.services.directory.users import Profiles, Users
 from skein.services.memory.memories import Memories
 from skein.services.memory.search import MemorySearch
 from skein.services.outbox.dispatch import Dispatch
@@ -73,8 +76,15 @@ class RunWorker:
             chats=self.chats, clock=clock, metrics=metrics, settings=settings
         )
 
+        renaming = Renaming(table=table, dispatch=dispatch)
+        usage = UsageCounters(table=table, clock=clock, metrics=metrics)
         self.tool_services = ToolServices(
             clock=clock,
+            agents=Agents(table=table, clock=clock, ids=ids, renaming=renaming),
+            users=Users(table=table, clock=clock, ids=ids, renaming=renaming),
+            profiles=Profiles(table=table, clock=clock),
+            lines=Lines(table=table, clock=clock),
+            usage=usage,
             chats=self.chats,
             own_chats=OwnChats(table=table),
             questions=Questions(
@@ -91,7 +101,6 @@ class RunWorker:
             plans=Plans(table=table, clock=clock, settings=settings),
             memories=Memories(table=table, clock=clock, ids=ids),
             memory_search=MemorySearch(table=table, clock=clock),
-            profiles=Profiles(table=table, clock=clock),
             documents=Documents(table=table, clock=clock, ids=ids),
             skills=Skills(table=table, clock=clock),
             threads=Threads(table=table, clock=clock, ids=ids, settings=settings),
@@ -108,7 +117,7 @@ class RunWorker:
             answers=Answers(model=ports.model, clock=clock, metrics=metrics, settings=settings),
             final_messages=FinalMessages(chats=self.chats, completion=self.completion),
             apologies=self.apologies,
-            usage=UsageCounters(table=table, clock=clock, metrics=metrics),
+            usage=usage,
             token_budgets=self.token_budgets,
             notices=Notices(chats=self.chats, rate_limiter=rate_limiter, clock=clock),
             clock=clock,

@@ -23,17 +23,13 @@ from skein.services.chat_state.audience import destination_of
 from skein.services.common.quoting import quoted
 
 
-@tool
+@tool(shows_items=False)
 def borrow_context(
     call: ToolContext, chat_id: Annotated[Id, Field(description="The id of another chat of yours.")]
 ) -> str:
     """Be shown another chat's newest messages at your next turn here, once."""
     run = call.activation.run
-    here = run.active_chat_id
-    if call.activation.enter_chat_failed:
-        raise Correctable("enter_chat failed, so no context was borrowed for the previous chat")
-    if here is None:
-        raise Correctable("no chat is active: first enter the chat that needs the context")
+    here = call.target(None)
     if chat_id == here:
         raise Correctable("this is the active chat; read_messages shows its messages")
     chat, _ = own_chat(call, chat_id)

@@ -19,7 +19,7 @@ MAX_BYTES = 20_000  # of a timeline; the oldest messages that do not fit are lef
 Limit = Annotated[Count, Field(description="How many messages, at most 50.")]
 
 
-@tool
+@tool(shows_items=False)
 def enter_chat(
     call: ToolContext,
     chat_id: Annotated[Id, Field(description="The id of one of your chats.")],
@@ -32,7 +32,7 @@ def enter_chat(
     return f"ACTIVE CHAT: {quoted(chat.display_title)} (id: {chat.id})\n{shown}"
 
 
-@tool
+@tool(shows_items=False)
 def read_messages(
     call: ToolContext,
     chat_id: Annotated[

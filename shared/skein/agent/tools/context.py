@@ -1,7 +1,20 @@
 """The context of a tool call: its run, its reading, and its services.
 
-The first parameter of each tool is a `ToolContext`. The functions below the classes return the
-owner of an item that a tool makes, and the reach of the items that a tool may find or change.
+The first parameter of each tool is a `ToolContext`. It has everything that a tool may use:
+
+- `call.target(chat_id)` returns the id of the chat that the call names; `call.target(None)` returns
+  the id of the active chat. `own_chat(call, call.target(None))` in `tools/chats.py` reads the
+  active chat with the agent's membership, and `tool_services.own_chats.snapshot` reads all its
+  memberships. Read nothing of the active chat from `call.reading.chat`. That is the chat that the
+  prompt shows, and `enter_chat` does not change it. Use `call.reading` only for who may see or own
+  what the prompt was made from. Do not read `run.active_chat_id` either: `target` also refuses the
+  call if the agent failed to enter the chat it meant.
+- `call.tool_services` holds the services. The classes in `services/` say what each one returns.
+- `call.activation.claim` has the run, the agent, and the check that no other worker has the run.
+- `call.activation.add_held` records the audience of content that the tool shows from elsewhere.
+
+The functions below the classes return the owner of an item that a tool makes, and the reach of the
+items that a tool may find or change.
 
 Content may change an item only if the content's audience includes everyone who may be shown the
 item (`may_change` in `models/common/audience.py`). The reach carries the content's audience, and
@@ -20,11 +33,14 @@ from skein.models.workspace.document import DocumentReach, Folder
 from skein.ports import Clock
 from skein.services.chats.own_chats import OwnChats
 from skein.services.chats.post_message import Chats
-from skein.services.directory.users import Profiles
+from skein.services.directory.agents import Agents
+from skein.services.directory.lines import Lines
+from skein.services.directory.users import Profiles, Users
 from skein.services.memory.memories import Memories
 from skein.services.memory.search import MemorySearch
 from skein.services.planning.goals import Goals
 from skein.services.planning.plans import Plans
+from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.ask_and_wait import Questions
 from skein.services.runs.claim import Claim
 from skein.services.runs.completion import RunCompletion
@@ -37,9 +53,14 @@ from skein.services.workspace.threads import Threads
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """The services that tools may call."""
+    """The services that tools may call, built once per container for all tools."""
 
     clock: Clock
+    agents: Agents
+    users: Users
+    profiles: Profiles
+    lines: Lines
+    usage: UsageCounters
     chats: Chats
     own_chats: OwnChats
     questions: Questions
@@ -49,7 +70,6 @@ class ToolServices:
     plans: Plans
     memories: Memories
     memory_search: MemorySearch
-    profiles: Profiles
     documents: Documents
     skills: Skills
     threads: Threads

@@ -41,7 +41,7 @@ AsRead = Annotated[
 ]
 
 
-@tool
+@tool(shows_items=True)
 def list_documents(
     call: ToolContext,
     limit: Annotated[Count, Field(description="How many, at most 50.")] = 20,
@@ -62,7 +62,7 @@ def list_documents(
     return "\n".join(lines) or "there are no documents"
 
 
-@tool
+@tool(shows_items=True)
 def read_document(
     call: ToolContext,
     name: Name,
@@ -79,7 +79,7 @@ def read_document(
     return document_text(document, characters=SHOWN_CHARACTERS, offset=start)
 
 
-@tool
+@tool(shows_items=True)
 def write_document(
     call: ToolContext,
     name: Name,
@@ -120,7 +120,7 @@ def write_document(
     return _outcome(done)
 
 
-@tool
+@tool(shows_items=True)
 def append_document(
     call: ToolContext,
     name: Name,
@@ -133,7 +133,7 @@ def append_document(
     return _revised(call, name, Revision(append=text))
 
 
-@tool
+@tool(shows_items=True)
 def edit_document(
     call: ToolContext,
     name: Name,
@@ -151,7 +151,7 @@ def edit_document(
     return _revised(call, name, Revision(find=find, replace=replace, version=version))
 
 
-@tool
+@tool(shows_items=True)
 def delete_document(call: ToolContext, name: Name, version: AsRead = None) -> str:
     """Remove a document for good."""
     with refusals_as_tool_errors():
@@ -161,7 +161,7 @@ def delete_document(call: ToolContext, name: Name, version: AsRead = None) -> st
     return _outcome(done)
 
 
-@tool
+@tool(shows_items=False)
 def read_skill(
     call: ToolContext, name: Annotated[SkillName, Field(description="The skill's name.")]
 ) -> str:

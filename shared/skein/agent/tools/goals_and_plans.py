@@ -25,7 +25,7 @@ GoalId = Annotated[Id, Field(description="The goal's id.")]
 NewPlanName = Annotated[PlanName, Field(description="Its name; the same name again replaces it.")]
 
 
-@tool
+@tool(shows_items=False)
 def set_goal(
     call: ToolContext,
     text: Annotated[GoalText, Field(description="What you are after.")],
@@ -46,7 +46,7 @@ def set_goal(
     return f"goal set, id: {goal.id}"
 
 
-@tool
+@tool(shows_items=False)
 def complete_goal(call: ToolContext, goal_id: GoalId) -> str:
     """Mark a goal of yours as reached."""
     with refusals_as_tool_errors():
@@ -56,7 +56,7 @@ def complete_goal(call: ToolContext, goal_id: GoalId) -> str:
     return "goal completed"
 
 
-@tool
+@tool(shows_items=False)
 def abandon_goal(call: ToolContext, goal_id: GoalId) -> str:
     """Let a goal of yours go."""
     with refusals_as_tool_errors():
@@ -64,7 +64,7 @@ def abandon_goal(call: ToolContext, goal_id: GoalId) -> str:
     return "goal abandoned"
 
 
-@tool
+@tool(shows_items=False)
 def set_plan(
     call: ToolContext,
     name: NewPlanName,
@@ -102,7 +102,7 @@ def set_plan(
     return f"plan set, next: {rfc3339(plan.next_at)}" if plan.next_at else "the plan is over"
 
 
-@tool
+@tool(shows_items=False)
 def cancel_plan(
     call: ToolContext, name: Annotated[PlanName, Field(description="The plan's name.")]
 ) -> str:

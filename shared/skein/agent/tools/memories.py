@@ -15,7 +15,7 @@ MAX_TEXT = 2_000  # characters of one memory in a list
 CUT = " [...]"
 
 
-@tool
+@tool(shows_items=False)
 def save_memory(
     call: ToolContext,
     text: Annotated[
@@ -43,7 +43,7 @@ def save_memory(
     return f"{said}, id: {memory.id}{until}"
 
 
-@tool
+@tool(shows_items=False)
 def forget_memory(
     call: ToolContext, memory_id: Annotated[Id, Field(description="The memory's id.")]
 ) -> str:
@@ -55,7 +55,7 @@ def forget_memory(
     return "forgotten"
 
 
-@tool
+@tool(shows_items=True)
 def search_memories(
     call: ToolContext,
     query: Annotated[Query, Field(description="Words that stand in it, in its language.")],

@@ -14,7 +14,7 @@ from skein.models.common.ownership import effect_id
 from skein.services.common.optimistic import NOT_FROM_HERE
 
 
-@tool
+@tool(shows_items=False)
 def update_profile(
     call: ToolContext,
     field: Annotated[FieldName, Field(description="One of the fields that USER PROFILE names.")],

@@ -15,7 +15,7 @@ from skein.services.common.quoting import quoted
 from skein.services.runs.disclosure import may_affect
 
 
-@tool
+@tool(shows_items=False)
 def get_my_runs(
     call: ToolContext,
     status: Annotated[RunStatus | None, Field(description="Only runs in this state.")] = None,
@@ -33,7 +33,7 @@ def get_my_runs(
     return "\n".join(_line(other, this=run.id) for other in runs) or "there are no such runs"
 
 
-@tool
+@tool(shows_items=False)
 def stop_run(
     call: ToolContext, run_id: Annotated[Id, Field(description="The id of another run of yours.")]
 ) -> str:
@@ -57,7 +57,7 @@ def stop_run(
     return "stopped"
 
 
-@tool
+@tool(shows_items=False)
 def end_run(call: ToolContext) -> str:
     """End this run now; what you have sent and set stays."""
     call.activation.ended = True

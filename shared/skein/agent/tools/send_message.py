@@ -30,7 +30,7 @@ from skein.services.runs.disclosure import check_post
 ORIGIN_CHARACTERS = 200
 
 
-@tool
+@tool(shows_items=False)
 def send_message(
     call: ToolContext,
     text: Annotated[MessageText, Field(description="What to say, word for word.")],

@@ -61,7 +61,7 @@ Deliverable = Annotated[Aim | None, Field(description="What is to be there in th
 Approach = Annotated[ThreadNote | None, Field(description="How you go about it.")]
 
 
-@tool
+@tool(shows_items=True)
 def create_thread(
     call: ToolContext,
     concern: Annotated[Concern, Field(description="What it is about.")],
@@ -103,7 +103,7 @@ def create_thread(
     return f"thread begun, id: {thread.id}; switch_thread takes it up"
 
 
-@tool
+@tool(shows_items=True)
 def switch_thread(call: ToolContext, thread_id: ThreadId) -> str:
     """Take up another open thread of yours, with its documents and skills."""
     with refusals_as_tool_errors():
@@ -119,7 +119,7 @@ def switch_thread(call: ToolContext, thread_id: ThreadId) -> str:
     )
 
 
-@tool
+@tool(shows_items=True)
 def update_thread(
     call: ToolContext,
     thread_id: Which = None,
@@ -158,7 +158,7 @@ def update_thread(
     return f"thread {thread.id} updated"
 
 
-@tool
+@tool(shows_items=True)
 def complete_thread(
     call: ToolContext,
     thread_id: ThreadId,
@@ -173,7 +173,7 @@ def complete_thread(
     return "thread completed"
 
 
-@tool
+@tool(shows_items=True)
 def archive_thread(
     call: ToolContext,
     thread_id: ThreadId,
@@ -186,7 +186,7 @@ def archive_thread(
     return "thread archived"
 
 
-@tool
+@tool(shows_items=True)
 def attach_document(call: ToolContext, name: Name, thread_id: Which = None) -> str:
     """Let a document of yours belong to an open thread, which then shows it."""
     thread = _changed(call, thread_id, changes.attached(name))
@@ -194,13 +194,13 @@ def attach_document(call: ToolContext, name: Name, thread_id: Which = None) -> s
     return f"attached to thread {thread.id}\n{text}" if _is_active(call, thread) else "attached"
 
 
-@tool
+@tool(shows_items=True)
 def detach_document(call: ToolContext, name: Name, thread_id: Which = None) -> str:
     """Let a document no longer belong to an open thread; it stays."""
     return f"detached from thread {_changed(call, thread_id, changes.detached(name)).id}"
 
 
-@tool
+@tool(shows_items=True)
 def bind_skill(call: ToolContext, name: Skill, thread_id: Which = None) -> str:
     """Bind a skill to an open thread, which then shows it."""
     thread = _changed(call, thread_id, changes.bound(name))
@@ -208,13 +208,13 @@ def bind_skill(call: ToolContext, name: Skill, thread_id: Which = None) -> str:
     return f"bound\n{skill_text(skill)}" if _is_active(call, thread) else "bound"
 
 
-@tool
+@tool(shows_items=True)
 def unbind_skill(call: ToolContext, name: Skill, thread_id: Which = None) -> str:
     """Take a skill that you have bound off an open thread."""
     return f"taken off thread {_changed(call, thread_id, changes.unbound(name)).id}"
 
 
-@tool
+@tool(shows_items=True)
 def peek_document(call: ToolContext, thread_id: ThreadId, name: Name) -> str:
     """Read a document of another thread without taking that up."""
     with refusals_as_tool_errors():

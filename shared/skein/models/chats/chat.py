@@ -45,7 +45,12 @@ def chat_partition(tenant: str, chat_id: str) -> str:
 
 
 class SmsAddress(Value):
-    """The agent's line and the person's phone number in an SMS conversation."""
+    """The agent's line and the person's phone number in an SMS conversation.
+
+    Attributes:
+        line: The line that is used now, between which and `phone` SMS go. `Chat.line` is the line
+            on which the chat began.
+    """
 
     line: E164
     phone: E164
@@ -73,7 +78,8 @@ class Chat(Stored):
     Every write raises `version`. Posting a message is conditional on it (optimistic lock).
 
     Attributes:
-        line: The phone number on which an SMS chat began.
+        line: The line on which an SMS chat began, for its settings. SMS go over the line in
+            `Membership.sms`, which follows the person's last message.
         roster: The current members.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
             the beginning have no entry.

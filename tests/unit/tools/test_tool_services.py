@@ -1,0 +1,42 @@
+"""Tools find every service that they may use in `ToolServices`."""
+
+from dataclasses import fields
+
+from skein.agent.tools.context import ToolServices
+from skein.bootstrap.api import ApiServices
+from skein.bootstrap.lazy import lazy
+
+# Services of the API that tools do not get, and why.
+NOT_FOR_TOOLS = {
+    "dispatch": "services send the jobs of their own commits",
+    "renaming": "agents and users call it",
+    "audit": "it records what operators and people do",
+    "app_messages": "agents post with chats",
+    "chat_admin": "people and operators change chats",
+    "views": "it shows a person their chats; an agent reads own_chats",
+    "consolidation_requests": "operators request consolidations",
+    "erasures": "operators request erasures",
+    "exports": "operators request exports",
+    "manual_trigger": "people trigger agents by hand",
+    "phone_links": "people prove that a phone number is theirs",
+    "pins": "operators pin threads",
+    "preview": "operators look at prompts",
+    "rate_limiter": "it limits what people post",
+    "reason_views": "operators ask why there is no answer",
+    "reflection_views": "operators look at reflections",
+    "run_views": "it shows operators runs; an agent reads own_runs",
+    "tenant_settings": "operators change settings; a run's are in call.reading.config",
+    "training_export": "operators export training units",
+    "webhook_services": "its records hold secrets",
+}
+
+
+def test_services_of_the_api_are_for_tools_or_named_with_a_reason() -> None:
+    given = {field.name for field in fields(ToolServices)}
+    of_api = {name for name, value in vars(ApiServices).items() if isinstance(value, lazy)}
+    for name in sorted(of_api - given - NOT_FOR_TOOLS.keys()):
+        raise AssertionError(
+            f"add {name!r} to ToolServices in shared/skein/agent/tools/context.py and build it in "
+            f"shared/skein/bootstrap/run_worker.py, or add it to NOT_FOR_TOOLS with a reason"
+        )
+    assert NOT_FOR_TOOLS.keys() <= of_api - given
