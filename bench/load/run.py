@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bench.load.checks import Verdict, verdicts
 from bench.load.containers import Kind
@@ -21,8 +21,10 @@ from bench.load.found import StoredState, acknowledged_in, ledger_of
 from bench.load.people import TENANT, Ledger, World, live_in_threads, people
 from bench.load.stand import Killer, LoadStack, ModelServer, config_for
 from bench.load.storm import Storm
+from local.clock import TurnableClock
 from local.demo import LINE
 from local.engine import EngineName
+from local.poller import Poller
 from local.template import ROOT
 from skein import bootstrap
 from skein.models.common.storage import Query
@@ -115,6 +117,20 @@ class Outcome:
     drawn: Mapping[str, int]
 
 
+class Drainable(Protocol):
+    """A stack whose poller and clock can be reached."""
+
+    @property
+    def poller(self) -> Poller:
+        """The poller of the queues."""
+        ...
+
+    @property
+    def clock(self) -> TurnableClock:
+        """The local clock."""
+        ...
+
+
 class Caller:
     """Calls of the operator, which never fail."""
 
@@ -194,7 +210,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
             _let_live(plan, stack.url, theirs, ledger, folder)
         storm.raging = False
         written, busy = time.monotonic(), os.getloadavg()[1]
-        quiet = _drain(stack, caller, plan.time_to_rest)
+        quiet = drain(stack, caller, plan.time_to_rest)
         drained = time.monotonic()
         lines = ledger_of(ledger)
         found = StoredState(acknowledged=acknowledged_in(lines))
@@ -274,7 +290,7 @@ def _let_live(
         )
 
 
-def _drain(stack: LoadStack, caller: Caller, seconds: float) -> bool:
+def drain(stack: Drainable, caller: Caller, seconds: float) -> bool:
     """Turn the clock until nothing is due any more; whether it came to that in so much real time.
 
     It is turned to when something is due, as far as two hours, which is more than any retry takes.

@@ -4,7 +4,7 @@ import json
 import logging
 from typing import Any
 
-from skein.errors import RateLimited, Rejected, SkeinError, Transient
+from skein.errors import RateLimited, Rejected, SkeinError, StorageFull, Transient
 from skein.models.common.reason import Reason
 from skein.ports import Metrics
 
@@ -24,6 +24,10 @@ def error_response(error: SkeinError) -> dict[str, Any]:
         if isinstance(error, RateLimited):
             answer["headers"] = {**JSON_HEADERS, "retry-after": str(error.retry_after_seconds)}
         return answer
+    if isinstance(error, StorageFull):
+        logger.error("storage is full", exc_info=error)
+        message = "The disk is full and nothing was stored. Free space, then try again."
+        return _response(503, "storage_full", message, {})
     if isinstance(error, Transient):
         logger.warning(
             "request failed temporarily",

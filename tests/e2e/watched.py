@@ -1,0 +1,17 @@
+"""A local stack in this process whose engine, poller and clock a test can reach."""
+
+from local.clock import TurnableClock
+from local.engine import Engine
+from local.poller import Poller
+from local.stack import Stack
+
+
+class WatchedStack(Stack):
+    """Local stack that keeps its parts for tests."""
+
+    engine: Engine
+    poller: Poller
+    clock: TurnableClock
+
+    def _wired(self, engine: Engine, poller: Poller, clock: TurnableClock) -> None:
+        self.engine, self.poller, self.clock = engine, poller, clock
