@@ -31,7 +31,7 @@ MUTATION := .cache/mutation/.installed
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' \
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## (.*)/\1\t\2/' \
 		| expand -t 14
 
 # ---------------------------------------------------------------------- daily work
@@ -46,6 +46,14 @@ test: $(DEVELOPMENT) $(RANKS) ## Run the tests on all cores in random order (ARG
 .PHONY: test-engine
 test-engine: engine $(RANKS) ## Run the tests that need the DynamoDB engine
 	@SKEIN_REQUIRE_ENGINE=1 $(BIN)/python -m pytest -m engine $(ARGS)
+
+.PHONY: test-e2e
+test-e2e: $(DEVELOPMENT) $(RANKS) $(if $(filter dynamodb,$(ENGINE)),engine) ## Run the end-to-end tests (ENGINE=dynamodb: on DynamoDB Local)
+	@$(BIN)/python -m pytest tests/e2e -m "not slow" $(or $(ARGS),-n 2)
+
+.PHONY: test-kills
+test-kills: $(DEVELOPMENT) $(RANKS) ## Kill the local stack 200 times under load (half an hour; KILLS=20)
+	@SKEIN_KILLS=$(or $(KILLS),200) $(BIN)/python -m pytest tests/e2e/test_kills.py -m slow $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(DEVELOPMENT) $(RANKS) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
@@ -75,7 +83,8 @@ bench: engine $(RANKS) $(PEERS) ## Benchmark turns against other libraries: benc
 
 .PHONY: load
 load: $(DEVELOPMENT) $(RANKS) $(LOAD) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults)
-	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.load $(if $(FAULTS),--faults) $(ARGS)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.load $(if $(FAULTS),--faults) \
+		$(if $(ENGINE),--engine $(ENGINE)) $(ARGS)
 
 .PHONY: scale
 scale: $(DEVELOPMENT) $(RANKS) ## Compute the limits of scale and simulate ten million chats: docs/scale.md (minutes)

@@ -1,6 +1,7 @@
 """The engine of `make run`: one SQLite file, and no other process."""
 
 import json
+import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ ACCOUNT_FILE = "twilio.json"
 # No AWS client is used; one that is used by mistake reaches nobody.
 NOWHERE = "http://127.0.0.1:9"
 
+logger = logging.getLogger(__name__)
+
 
 class SqliteEngine:
     """Engine on one SQLite file. See `local.engine.Engine`.
@@ -34,11 +37,18 @@ class SqliteEngine:
     def __init__(self, folder: Path) -> None:
         self.aws_url = NOWHERE
         self.wake: Callable[[], None] = lambda: None
-        self.database = Database(folder / FILE)
+        self._file = folder / FILE
+        self._old_data = folder / "aws" / "state" / "dynamodb.json"
+        self.database = Database(self._file)
         self._account = folder / ACCOUNT_FILE
 
     def start(self, template: Template) -> dict[str, str]:
         """See `local.engine.Engine`."""
+        if self._old_data.exists() and not self._file.exists():
+            logger.warning(
+                "the data of an earlier version in %s is not read: the table starts empty",
+                self._old_data.parent,
+            )
         self.database.create()
         if not self._account.exists():
             account = {

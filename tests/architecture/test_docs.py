@@ -46,6 +46,7 @@ LOCAL_VARIABLES = {
     "SKEIN_PORT",
     "SKEIN_HOST",
     "SKEIN_DATA_DIR",
+    "SKEIN_ENGINE",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
 }
@@ -325,7 +326,11 @@ def test_error_codes_stand_in_the_apis_document() -> None:
     kinds: list[type[errors.Rejected]] = [errors.Rejected, *errors.Rejected.__subclasses__()]
     ours = {(str(kind.status), f"`{kind.code}`") for kind in kinds}
     documented = {row[:2] for row in rows(part(page("api.md"), "## Rules"))}
-    assert documented == ours | {("500", "`internal`"), ("503", "`unavailable`")}
+    assert documented == ours | {
+        ("500", "`internal`"),
+        ("503", "`unavailable`"),
+        ("503", "`storage_full`"),
+    }
 
 
 # ---------------------------------------------------------------------- data
@@ -515,7 +520,7 @@ def test_the_readme_leads_to_every_page() -> None:
 def test_files_and_targets_that_pages_name_are_there(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"`make ([a-z-]+)", text):
+    for target in re.findall(r"`make ([a-z0-9-]+)", text):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
     folders = r"(?:shared|functions|local|tests|docs|prompts|events|tools|requirements)"
     for name in re.findall(rf"`({folders}/[\w./-]+\.\w+)`", text):

@@ -18,7 +18,7 @@ from tests.e2e.process import LocalProcess
 from tests.support.scripted_openai import ScriptedOpenAI
 
 StartStack = Callable[..., Client]
-ENGINE: EngineName = cast("EngineName", os.environ.get("SKEIN_ENGINE", "sqlite"))
+ENGINE: EngineName = cast("EngineName", os.environ.get("SKEIN_ENGINE") or "sqlite")
 
 
 @pytest.fixture
