@@ -122,7 +122,7 @@ class Deployment(World):
             "clock": self.clock,
             "ids": self.ids,
             "metrics": self.metrics,
-            "at_once": in_turn,
+            "parallel_map": in_turn,
         }
         return build_app(self.settings, tokens=tokens(), **others, **fused)
 

@@ -44,5 +44,5 @@ def claimed(world: World) -> Claim:
 
 def threaded(world: World) -> World:
     """A world whose tick and finders work with threads, as everywhere but in tests."""
-    vars(world.app.ports)["at_once"] = map_threads
+    vars(world.app.ports)["parallel_map"] = map_threads
     return world

@@ -80,7 +80,7 @@ class World:
                 "verifier": MemoryVerifier(),
                 "model": self.model,
                 "tokens": tokens(),
-                "at_once": in_turn,
+                "parallel_map": in_turn,
             }
             | self.overrides,
         )

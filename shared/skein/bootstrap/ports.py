@@ -41,7 +41,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "secrets": "secrets",
     "metrics": "metrics",
 }
-OVERRIDABLE = frozenset({*ADAPTERS, "at_once"})
+OVERRIDABLE = frozenset({*ADAPTERS, "parallel_map"})
 SHARED = ("clock", "ids", "table", "queues", "metrics")  # the ports that every function needs
 
 
