@@ -187,6 +187,7 @@ class Stack:
             queues=adapters.queues,
             secrets=LocalSecrets(adapters.secrets, key),
             model=ReportingModel(model, api),
+            model_list=model,
         )
         bootstrap.use(app)
         parts.callback(bootstrap.use, None)

@@ -5,7 +5,14 @@ from aws_lambda_powertools.event_handler import Response
 from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
 from routes.audited import changes, creates, deletes, reads
 from skein.bootstrap.api import services
-from skein.models.api.directory import AgentChange, AgentPage, AgentResource, NewAgent
+from skein.models.api.directory import (
+    AgentChange,
+    AgentDetail,
+    AgentPage,
+    AgentResource,
+    NewAgent,
+)
+from skein.models.directory.agent import Agent
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
@@ -16,12 +23,12 @@ router = ApiRouter()
     summary="Create an agent",
     tags=["agents"],
     status_code=201,
-    responses=documented(201, AgentResource, 400, 413),
+    responses=documented(201, AgentDetail, 400, 413),
     middlewares=creates("agent"),
 )
-def create_agent(new: NewAgent) -> AgentResource:
-    """Omitted fields have their defaults."""
-    return AgentResource.of(services().agents.create(router.caller.tenant, new))
+def create_agent(new: NewAgent) -> AgentDetail:
+    """Omitted fields have their defaults. A model that the provider does not list is a warning."""
+    return _detail(services().agents.create(router.caller.tenant, new))
 
 
 @router.get(
@@ -41,24 +48,24 @@ def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Agent
     "/v1/agents/<agent_id>",
     summary="Get an agent",
     tags=["agents"],
-    responses=documented(200, AgentResource, 404),
+    responses=documented(200, AgentDetail, 404),
     middlewares=reads("agent"),
 )
-def get_agent(agent_id: AgentId) -> AgentResource:
+def get_agent(agent_id: AgentId) -> AgentDetail:
     """A deleted agent is not found."""
-    return AgentResource.of(services().agents.get(router.caller.tenant, agent_id))
+    return _detail(services().agents.get(router.caller.tenant, agent_id))
 
 
 @router.patch(
     "/v1/agents/<agent_id>",
     summary="Update an agent",
     tags=["agents"],
-    responses=documented(200, AgentResource, 400, 404, 413),
+    responses=documented(200, AgentDetail, 400, 404, 413),
     middlewares=changes("agent"),
 )
-def change_agent(agent_id: AgentId, change: AgentChange) -> AgentResource:
+def change_agent(agent_id: AgentId, change: AgentChange) -> AgentDetail:
     """The agent's next activation uses the new values."""
-    return AgentResource.of(services().agents.change(router.caller.tenant, agent_id, change))
+    return _detail(services().agents.change(router.caller.tenant, agent_id, change))
 
 
 @router.delete(
@@ -73,3 +80,7 @@ def delete_agent(agent_id: AgentId) -> Response[None]:
     """The agent stays in the rosters of its chats, but no longer responds."""
     services().agents.delete(router.caller.tenant, agent_id)
     return no_content()
+
+
+def _detail(agent: Agent) -> AgentDetail:
+    return AgentDetail.with_warnings(agent, services().model_warnings.of(agent))

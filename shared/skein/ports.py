@@ -111,6 +111,22 @@ class LanguageModel(Protocol):
         ...
 
 
+class ModelList(Protocol):
+    """The list of the models that the provider offers."""
+
+    def models(self, *, seconds: float) -> frozenset[str]:
+        """Return the names of the models; empty if the provider lists none.
+
+        Args:
+            seconds: The time-out.
+
+        Raises:
+            Transient: The provider is down, slow or throttling, refuses the key, or has no list.
+            ModelRejected: The provider refuses the request.
+        """
+        ...
+
+
 class TokenCounter(Protocol):
     """Exact token counts of texts."""
 

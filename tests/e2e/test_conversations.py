@@ -5,7 +5,7 @@ from typing import Any
 from skein.prompts import render
 from tests.e2e.client import LINE, Client
 from tests.e2e.conftest import StartStack
-from tests.support.scripted_openai import ScriptedOpenAI
+from tests.support.scripted_openai import DEFAULT_MODELS, ScriptedOpenAI
 
 
 def test_a_text_gets_an_answer_from_the_model(client: Client, model: ScriptedOpenAI) -> None:
@@ -170,3 +170,14 @@ def _chat(client: Client, token: str, agent_id: str) -> Any:
         "members": members,
     }
     return client.ok("POST", "/v1/chats", new, token=token)
+
+
+def test_agent_with_a_model_that_the_api_does_not_list_has_a_warning(client: Client) -> None:
+    operator = client.token("ops", "admin", tenant="models")
+    create = {"name": "Coach", "model": "gtp-4"}
+    agent = client.ok("POST", "/v1/agents", create, token=operator)
+    assert [warning["code"] for warning in agent["warnings"]] == ["unlisted_model"]
+    listed = client.ok(
+        "PATCH", f"/v1/agents/{agent['id']}", {"model": DEFAULT_MODELS[0]}, token=operator
+    )
+    assert listed["warnings"] == []

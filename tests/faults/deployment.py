@@ -122,6 +122,7 @@ class Deployment(World):
             "clock": self.clock,
             "ids": self.ids,
             "metrics": self.metrics,
+            "model_list": self.model_list,
             "parallel_map": in_turn,
         }
         return build_app(self.settings, tokens=tokens(), **others, **fused)

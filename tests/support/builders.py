@@ -32,6 +32,7 @@ from skein.models.runs.run import Run
 from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.settings import Settings
+from tests.fakes.model_list import MemoryModelList
 from tests.fakes.sms import MemorySms, MemoryVerifier
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
 from tests.fakes.table import MemoryTable
@@ -68,6 +69,7 @@ class World:
         self.queues = MemoryQueues(self.clock)
         self.metrics = MemoryMetrics()
         self.sms = MemorySms(self.clock)
+        self.model_list = MemoryModelList()
         self.app: AllServices = build_services(
             self.settings,
             **{
@@ -79,6 +81,7 @@ class World:
                 "sms": self.sms,
                 "verifier": MemoryVerifier(),
                 "model": self.model,
+                "model_list": self.model_list,
                 "tokens": tokens(),
                 "parallel_map": in_turn,
             }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from skein.services.directory.agents import Agents
     from skein.services.directory.display_names import Renaming
     from skein.services.directory.lines import Lines
+    from skein.services.directory.model_warnings import ModelWarnings
     from skein.services.directory.users import Users
     from skein.services.inbound.service_webhooks import WebhookServices
     from skein.services.memory.history import ConsolidationRequests, ReflectionViews
@@ -179,6 +180,15 @@ class ApiServices:
 
         return PhoneLinks(
             table=self.ports.table, clock=self.ports.clock, settings=self.ports.settings
+        )
+
+    @lazy
+    def model_warnings(self) -> ModelWarnings:
+        """The service that warns about models that the provider does not list."""
+        from skein.services.directory.model_warnings import ModelWarnings
+
+        return ModelWarnings(
+            model_list=self.ports.model_list, clock=self.ports.clock, settings=self.ports.settings
         )
 
     @lazy

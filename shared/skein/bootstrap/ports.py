@@ -15,11 +15,13 @@ from skein.settings import Settings
 
 if TYPE_CHECKING:
     from skein.adapters.aws import Aws
+    from skein.adapters.openai_model import OpenAIModel
     from skein.ports import (
         Clock,
         Ids,
         LanguageModel,
         Metrics,
+        ModelList,
         ModelTokens,
         Queues,
         Secrets,
@@ -35,6 +37,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "table": "dynamodb",
     "queues": "sqs",
     "model": "openai_model",
+    "model_list": "openai_model",
     "tokens": "tokens",
     "sms": "twilio_sms",
     "verifier": "twilio_signature",
@@ -135,6 +138,16 @@ class Ports:
     @lazy
     def model(self) -> LanguageModel:
         """The language model."""
+        return self.openai
+
+    @lazy
+    def model_list(self) -> ModelList:
+        """The list of the provider's models."""
+        return self.openai
+
+    @lazy
+    def openai(self) -> OpenAIModel:
+        """The client of the model's API."""
         from skein.adapters.openai_model import OpenAIModel
 
         return OpenAIModel(

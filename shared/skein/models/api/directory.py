@@ -1,6 +1,6 @@
 """Requests and resources of the HTTP API: agents, users and lines (DESIGN section 7)."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field, StringConstraints
@@ -148,6 +148,24 @@ class AgentResource(Resource):
         """Build the resource of an agent."""
         values = {name: getattr(agent, name) for name in cls.model_fields}
         return cls(**values | {"settings": agent.settings.said})
+
+
+class AgentWarning(Resource):
+    """A problem of an agent's configuration, which does not prevent the request."""
+
+    code: Annotated[Literal["unlisted_model"], Field(description="Stable code for programs.")]
+    message: Annotated[str, Field(description="Explanation for people; its wording may change.")]
+
+
+class AgentDetail(AgentResource):
+    """An agent with the warnings about its configuration."""
+
+    warnings: tuple[AgentWarning, ...]
+
+    @classmethod
+    def with_warnings(cls, agent: Agent, warnings: tuple[AgentWarning, ...]) -> Self:
+        """Build the resource of an agent with its warnings."""
+        return cls(**dict(AgentResource.of(agent)), warnings=warnings)
 
 
 class AgentPage(Resource):
