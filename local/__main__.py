@@ -60,7 +60,7 @@ Skein is at {stack.url}; stop it with Ctrl-C.
   line   {LINE}, answered by the agent Coach of the tenant demo
   model  {stack.model}{quality if stack.model == MODEL_NAME else ""}
   data   {stack.config.data_dir}
-{_network(stack)}
+{network_lines(stack.config.host, urlsplit(stack.url).port)}
 Send an SMS, wait for the answer, list all SMS:
   curl -s {stack.url}/local/sms -d '{{"from": "{PHONE}", "to": "{LINE}", "body": "{QUESTION}"}}'
   curl -s -X POST {stack.url}/local/drain
@@ -69,15 +69,19 @@ Send an SMS, wait for the answer, list all SMS:
 """
 
 
-def _network(stack: Stack) -> str:
-    """Return the greeting's lines on other machines; nothing if none can connect."""
-    host = ipaddress.ip_address(stack.config.host)
-    if host.is_loopback:
+def network_lines(host: str, port: int | None) -> str:
+    """Return the greeting's lines about other machines; nothing if none can connect.
+
+    Args:
+        host: The IP address of `SKEIN_HOST`.
+        port: The TCP port of the stack.
+    """
+    address = ipaddress.ip_address(host)
+    if address.is_loopback:
         return ""
-    name = f"[{host}]" if host.version == IPV6 else str(host)
-    shown = "<address of this machine>" if host.is_unspecified else name
-    url = f"http://{shown}:{urlsplit(stack.url).port}"
-    return f"""  other machines reach the API at {url}, with a token
+    name = f"[{address}]" if address.version == IPV6 else str(address)
+    shown = "<address of this machine>" if address.is_unspecified else name
+    return f"""  other machines reach the API at http://{shown}:{port}, with a token
   from POST /local/token, which only this machine can call (docs/local.md)
 """
 

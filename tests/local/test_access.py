@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from local.__main__ import network_lines
 from local.access import LocalAccess, refused
 from local.config import BadConfigError, Config
 from local.errors import PortInUseError
@@ -175,3 +176,23 @@ def test_config_with_an_address_has_the_host(value: str, host: str) -> None:
 def test_config_without_an_address_is_refused(value: str) -> None:
     with pytest.raises(BadConfigError, match=r"SKEIN_HOST is .*, which is not an IP address"):
         Config.from_environment({"SKEIN_HOST": value})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1"])
+def test_greeting_on_loopback_names_no_other_machine(host: str) -> None:
+    assert network_lines(host, PORT) == ""
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("192.168.1.5", "http://192.168.1.5:8787"),
+        ("fd00::5", "http://[fd00::5]:8787"),
+        ("0.0.0.0", "http://<address of this machine>:8787"),
+        ("::", "http://<address of this machine>:8787"),
+    ],
+)
+def test_greeting_on_the_network_names_the_address_for_other_machines(host: str, url: str) -> None:
+    lines = network_lines(host, PORT)
+    assert f"the API at {url}, with a token" in lines
+    assert "POST /local/token" in lines
