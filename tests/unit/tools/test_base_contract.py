@@ -1,8 +1,9 @@
 """What holds for every tool: a strict schema, and one list for code, API and document."""
 
+import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +13,7 @@ from skein.agent.tools import TOOLS, enabled, written
 from skein.agent.tools.base import Tool
 from skein.errors import Correctable
 from skein.models.directory.agent import DEFAULT_TOOLS, ToolName
+from tests.support.builders import tokens
 from tests.support.goldens import agrees
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -119,20 +121,98 @@ def test_code_and_api_know_the_same_tools() -> None:
     assert set(DEFAULT_TOOLS) <= TOOLS.keys()
 
 
-def test_the_document_lists_every_tool_with_its_arguments_and_no_other() -> None:
-    rows = _rows()
-    for name, tool in TOOLS.items():
+def _mistakes_of_document(tools: Mapping[str, Tool], rows: Mapping[str, list[str]]) -> list[str]:
+    """Return what to do to the table of tools, one sentence for each row."""
+    found, before = [], None
+    for name, tool in tools.items():
         optional = [
             f"`{argument}?`" if {"type": "null"} in part.get("anyOf", ()) else f"`{argument}`"
             for argument, part in _properties(tool).items()
         ]
         given = "yes" if name in DEFAULT_TOOLS else "no"
-        line = f"| `{name}` | {', '.join(optional)} | ... | {given} |"
-        assert name in rows, f"add this row to the first table of docs/tools.md: {line}"
-        arguments, _, told = rows[name]
-        fits = (set(re.findall(r"`[^`]+`", arguments)), told) == (set(optional), given)
-        assert fits, f"write this row in the first table of docs/tools.md: {line}"
-    assert list(rows) == list(TOOLS), "docs/tools.md lists the tools in the order of ToolName"
+        description = rows[name][1] if name in rows else tool.description.rstrip(".")
+        row = f"| `{name}` | {', '.join(optional)} | {description} | {given} |"
+        place = f"behind the row of `{before}`" if before else "as the first row"
+        if name not in rows:
+            found.append(f"add this row to the first table of docs/tools.md, {place}: {row}")
+        elif (set(re.findall(r"`[^`]+`", rows[name][0])), rows[name][2]) != (set(optional), given):
+            found.append(f"write the row of `{name}` in docs/tools.md like this: {row}")
+        before = name
+    found += [f"delete the row of `{name}` from docs/tools.md" for name in rows.keys() - tools]
+    if not found and list(rows) != list(tools):
+        found.append(f"order the rows of docs/tools.md like ToolName: {', '.join(tools)}")
+    return found
+
+
+def test_document_lists_all_tools_with_their_arguments() -> None:
+    mistakes = _mistakes_of_document(TOOLS, _rows())
+    assert not mistakes, "\n".join(mistakes)
+
+
+def test_tool_without_row_is_named_with_its_row_and_place() -> None:
+    rows = {name: row for name, row in _rows().items() if name != "stop_run"}
+    assert _mistakes_of_document(TOOLS, rows) == [
+        (
+            "add this row to the first table of docs/tools.md, behind the row of `get_my_runs`: "
+            "| `stop_run` | `run_id` | Stop another of your runs: at work, waiting or queued | no |"
+        )
+    ]
+
+
+def test_row_of_unknown_tool_is_named() -> None:
+    rows = _rows() | {"fly": ["", "flies", "no"]}
+    assert _mistakes_of_document(TOOLS, rows) == ["delete the row of `fly` from docs/tools.md"]
+
+
+def test_tokens_of_all_tools_in_document_are_current() -> None:
+    def size(names: Sequence[str]) -> str:
+        specs = [tool.spec.model_dump() for tool in enabled(names)]
+        return f"{tokens().count(json.dumps(specs)):,}"
+
+    sentence = (
+        f"All {len(TOOLS)} take {size(tuple(TOOLS))} tokens, "
+        f"the {len(DEFAULT_TOOLS)} given ones {size(DEFAULT_TOOLS)}"
+    )
+    says = re.search(
+        r"All \d+ take [\d,]+ tokens, the \d+ given ones [\d,]+", " ".join(DOCUMENT.split())
+    )
+    assert says is not None, f"docs/tools.md must say: {sentence}"
+    assert says[0] == sentence, f"write in docs/tools.md: {sentence}"
+
+
+# ---------------------------------------------------------------------- unit tests
+
+
+def _called_in(source: str) -> Iterator[str]:
+    """Yield the texts that a test module may call tools by: `"x"` in a call, or `("x", ...)`."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Tuple | ast.Call):
+            first = node.elts[:1] if isinstance(node, ast.Tuple) else node.args
+            for each in first:
+                if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                    yield each.value
+
+
+def test_every_tool_has_a_unit_test_that_calls_it() -> None:
+    generic = {"test_base_contract.py", "test_arguments_hostile.py"}
+    modules = [m for m in (ROOT / "tests" / "unit").rglob("test_*.py") if m.name not in generic]
+    called = {name for module in modules for name in _called_in(module.read_text("utf-8"))}
+    for name, tool in TOOLS.items():
+        module = tool.function.__module__.rpartition(".")[2]
+        assert name in called, (
+            f"no unit test calls the tool {name}: write tests of what it does and of what it "
+            f'refuses in tests/unit/tools/test_{module}.py, with calls("{name}") or '
+            f'calls(("{name}", {{...}})) from tests/support/fakes.py'
+        )
+
+
+def test_texts_that_are_not_called_are_no_unit_test() -> None:
+    assert list(_called_in('x = ["fly"]\nstep = calls("swim", ("run", {"fly": 1}))')) == [
+        *("swim", "run")
+    ]
+
+
+# ---------------------------------------------------------------------- order
 
 
 def test_an_agent_keeps_the_tools_that_still_exist() -> None:
