@@ -52,7 +52,7 @@ SAMPLES: dict[str, Any] = {
     "learned": "Much",
     "mode": "slow",
     "skill_tags": None,
-    "query": "word",
+    "query": "like",
     "find": "On",
     "replace": "Of",
     "field": "preferences",
@@ -83,7 +83,8 @@ OWN: dict[str, dict[str, Any]] = {
     "write_document": {"name": Ref("document", also=("board",), harmless=True)},
     "detach_document": {"name": Ref("document", also=("board",), harmless=True)},
     "read_skill": {"name": SKILL},
-    "bind_skill": {"name": SKILL},
+    "bind_skill": {"name": Ref("free_skill")},
+    "attach_document": {"name": Ref("draft", also=("board",))},
     "unbind_skill": {"name": Ref("skill", harmless=True)},
     "create_thread": {"kind": "deliverable"},
 }

@@ -60,12 +60,16 @@ class Household:
         own: What a call of the API names where nothing else is said, by the kind of thing.
         places: By name.
         marks: What must not reach anybody else: words, numbers and secrets.
+        phones: The phone numbers of people, and the lines on which they write, by name.
+        by_sms: The numbers of the direct chat in which Ben writes by SMS, by its id.
     """
 
     tenant: str
     own: Ids
     places: dict[str, Place]
     marks: frozenset[str]
+    phones: dict[str, str]
+    by_sms: dict[str, SmsAddress]
     items: tuple[Item, ...]
     people: dict[str, NamedMember]
     agents: dict[str, NamedMember]
@@ -124,6 +128,7 @@ class _Furnisher:
         self.world.ids._last = first_id
         self.line = f"+1500555{digit}006"
         self.phone = f"+1500555{digit}100"
+        self.bens = SmsAddress(line=f"+1500555{digit}007", phone=f"+1500555{digit}200")
         self.coach = bot(f"agt_{mark}1", "Coach")
         self.designer = bot(f"agt_{mark}2", "Designer")
         self.ann, self.ben, self.cara, self.dan, self.gone = (
@@ -131,21 +136,26 @@ class _Furnisher:
             for name in ("Ann", "Ben", "Cara", "Dan", "Gone")
         )
         self.skill = f"citron{words}-skill"
+        self.free_skill = f"citron{words}-free"  # which no thread has
         self.places: dict[str, Place] = {}
 
     def household(self) -> Household:
         world = self.world
         actor(world, self.coach, system_prompt=f"Grow citron{self.words}")
         actor(world, self.designer)
-        for who in (self.ben, self.cara, self.dan, self.gone):
-            world.app.users.create(TENANT, NewUser(id=who.id, name=who.name))
+        for who, phones in (
+            (self.ben, (self.bens.phone,)),
+            *((who, ()) for who in (self.cara, self.dan, self.gone)),
+        ):
+            world.app.users.create(TENANT, NewUser(id=who.id, name=who.name, phones=phones))
         profile = {"preferences": f"likes pomelo{self.words}"}
         world.app.users.create(
             TENANT,
             NewUser(id=self.ann.id, name=self.ann.name, phones=(self.phone,), profile=profile),
         )
-        head = SkillHead(name=self.skill, description=f"About citron{self.words}")
-        world.app.skills.put(TENANT, head, f"How to grow citron{self.words}")
+        for skill in (self.skill, self.free_skill):
+            head = SkillHead(name=skill, description=f"About citron{self.words}")
+            world.app.skills.put(TENANT, head, f"How to grow citron{self.words}")
         self._furnish()
         team = self.places["team"].ids
         own = self._kept() | team | {"run_id": team["done_run_id"]}
@@ -155,9 +165,24 @@ class _Furnisher:
             own=own,
             places=self.places,
             marks=frozenset(
-                {self.line, self.phone, f"pomelo{self.words}", f"citron{self.words}", self._secret}
+                {
+                    self.line,
+                    self.phone,
+                    self.bens.line,
+                    self.bens.phone,
+                    f"pomelo{self.words}",
+                    f"citron{self.words}",
+                    self._secret,
+                }
                 | {place.word for place in self.places.values()}
             ),
+            phones={
+                "Ann's line": self.line,
+                "Ann's phone": self.phone,
+                "Ben's line": self.bens.line,
+                "Ben's phone": self.bens.phone,
+            },
+            by_sms={self._chat_id("sms"): self.bens},
             items=tuple(item for item in items if item is not None),
             people={
                 who.name.lower(): who
@@ -179,6 +204,15 @@ class _Furnisher:
         chat = self._chat_id
         self.world.chat(ben, coach, chat_id=chat("home"), title="Home", **OPEN)
         self.world.chat(ben, coach, chat_id=chat("bens"), title="Ben", **DIRECT)
+        self.world.chat(
+            ben,
+            coach,
+            chat_id=chat("sms"),
+            title="Ben by SMS",
+            line=self.bens.line,
+            sms=self.bens,
+            **DIRECT,
+        )
         chat_admin = self.world.app.chat_admin
         chat_admin.remove_member(TENANT, chat("team"), ann.ref, dan.ref)
         chat_admin.remove_member(TENANT, chat("left"), ann.ref, coach.ref)
@@ -214,8 +248,10 @@ class _Furnisher:
             "chat_id": chat_id,
             "plan_name": f"The {word}-plan",
             "document": f"{word}-notes",
+            "draft": f"{word}-draft",
             "board": f"{word}-board",
             "skill": self.skill,
+            "free_skill": self.free_skill,
         }
         self.places[name] = Place(word, ids)
         if not keeps:
@@ -231,6 +267,7 @@ class _Furnisher:
                     {"name": ids["plan_name"], "instruction": word, "run_after": "2 hours"},
                 ),
                 ("write_document", {"name": ids["document"], "text": f"On {word}"}),
+                ("write_document", {"name": ids["draft"], "text": f"Draft on {word}"}),
                 (
                     "write_document",
                     {"name": ids["board"], "text": f"Our {word}", "in_chat": True},
@@ -270,7 +307,8 @@ class _Furnisher:
     def _kept(self) -> Ids:
         """What operators look at besides."""
         app = self.world.app
-        app.lines.create(TENANT, NewLine(phone=self.line, agent_id=self.coach.id))
+        for line in (self.line, self.bens.line):
+            app.lines.create(TENANT, NewLine(phone=line, agent_id=self.coach.id))
         service = app.webhook_services.create(
             TENANT, NewService(name=f"Service citron{self.words}", agent_ids=(self.coach.id,))
         )

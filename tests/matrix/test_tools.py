@@ -1,10 +1,15 @@
 """No tool tells or changes anything that is not within the agent's reach where it works."""
 
+import re
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from skein.agent.tools import TOOLS
+from skein.agent.tools.base import tool as tool_of
+from skein.agent.tools.context import ToolContext
 from skein.models.chats.chat import Chat
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import owned_partition
@@ -17,9 +22,10 @@ from tests.support.agents import results_of, settle
 from tests.support.builders import TENANT
 from tests.support.fakes import calls
 
-# Where the agent works: a group of Ben's, Ben's direct chat, and one that Ben has joined later.
+# Where the agent works: a group of Ben's, Ben's direct chats in the app and by SMS, and a chat that
+# Ben has joined later.
 JOINED = "chat_qjoined"
-HOMES = ("chat_qhome", "chat_qbens", JOINED)
+HOMES = ("chat_qhome", "chat_qbens", "chat_qsms", JOINED)
 WITHIN_REACH = "team"
 # What is open cannot be changed in private, since that would carry what is said there to others.
 CHANGES_OPEN_THINGS = (
@@ -29,7 +35,7 @@ CHANGES_OPEN_THINGS = (
     *("complete_goal", "abandon_goal", "cancel_plan", "forget_memory"),
 )
 ONLY_IN: dict[str, tuple[str, ...]] = {
-    "update_profile": ("chat_qbens",),
+    "update_profile": ("chat_qbens", "chat_qsms"),
     "stop_run": ("chat_qhome",),  # the run is of an open chat
     "send_message": ("chat_qhome",),  # Ben's prompts name a private group of two
     **dict.fromkeys(CHANGES_OPEN_THINGS, ("chat_qhome",)),
@@ -74,7 +80,8 @@ def _place(world: Neighbours, name: str) -> Place:
 def _called(world: Neighbours, home: str, tool: str, *asked: dict[str, Any]) -> list[ToolResult]:
     """Let Ben ask the agent to call a tool, once or more; what came of it."""
     world.model.script.extend([calls(*((tool, given) for given in asked)), calls("end_run")])
-    world.post("@Coach, do it", world.ours.people["ben"], chat_id=home)
+    ben = world.ours.people["ben"]
+    world.post("@Coach, do it", ben, chat_id=home, sms=world.ours.by_sms.get(home))
     settle(world)
     newest = max(world.runs(home), key=lambda run: run.id)
     return results_of(world, newest)[: len(asked)]
@@ -86,6 +93,14 @@ def _words_beyond(world: Neighbours) -> dict[str, str]:
     for other in world.others:
         words |= {f"{other.tenant}'s {name}": word for name, word in other.words.items()}
     return words
+
+
+def _numbers_beyond(world: Neighbours) -> dict[str, str]:
+    """The numbers that Ben may not be told: Ann's phone, and all of other tenants."""
+    numbers = {"Ann's phone": world.ours.phones["Ann's phone"]}
+    for other in world.others:
+        numbers |= {f"{other.tenant}'s {name}": phone for name, phone in other.phones.items()}
+    return numbers
 
 
 def _told(world: Neighbours, home: str, *asked: dict[str, Any]) -> list[str]:
@@ -102,8 +117,8 @@ def _told(world: Neighbours, home: str, *asked: dict[str, Any]) -> list[str]:
     text = "\n".join(requests)
     for value in (value for given in asked for value in given.values()):
         text = text.replace(value[0] if isinstance(value, list) else str(value), "")
-    words = _words_beyond(world).items()
-    return [n for n, word in words if word in text and (home, n) != (JOINED, "joined")]
+    words = _words_beyond(world) | _numbers_beyond(world)
+    return [n for n, word in words.items() if word in text and (home, n) != (JOINED, "joined")]
 
 
 def _changed(world: Neighbours, *but: str) -> list[str]:
@@ -124,7 +139,8 @@ def _own_partitions(world: Neighbours, home: str) -> list[str]:
     """Where a tool may write: the chats within reach, the agent's own things, Ben's profile."""
     agent, ben = world.ours.agents["coach"].id, world.ours.people["ben"].id
     chats = [_partition(home), _partition(world.ours.places[WITHIN_REACH].ids["chat_id"])]
-    private = {"chat_qbens": f"user:{ben}", JOINED: f"chat:{JOINED}"}
+    bens = dict.fromkeys(("chat_qbens", "chat_qsms"), f"user:{ben}")
+    private = {**bens, JOINED: f"chat:{JOINED}"}
     scopes = {None, private.get(home)}
     kept = [owned_partition(TENANT, agent, scope) for scope in scopes]
     return [*chats, *kept, User.key_of(TENANT, ben).pk]
@@ -142,6 +158,70 @@ def test_within_reach_a_tool_does_its_work(world: Neighbours, tool: str, home: s
     assert (result.status == "done") == _fits(tool, home), result.content
     assert _told(world, home) == []
     assert _changed(world, *_own_partitions(world, home)) == []
+
+
+def _stored_names(world: Neighbours) -> set[str]:
+    """Return the texts that name a tenant's things: ids, numbers, and texts with words."""
+    words = [*world.ours.words.values(), "citronq", "pomeloq"]
+
+    def texts(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            for each in value.values():
+                yield from texts(each)
+        elif isinstance(value, list | tuple):
+            for each in value:
+                yield from texts(each)
+        elif isinstance(value, str):
+            yield value
+
+    stored = {
+        text
+        for home in (world.ours.items, world.table.all_items().values())
+        for item in home
+        if item.get("tenant") == TENANT
+        for text in texts(dict(item))
+    }
+    ids = re.compile(r"(agt|usr|chat|run|msg|svc|thr)_\w+|\+\d{8,}")
+    return {
+        text
+        for text in stored
+        if ids.fullmatch(text) or (any(word in text for word in words) and len(text) < 200)
+    }
+
+
+def _work_of(home: str, tool: str, given: dict[str, Any]) -> list[str]:
+    """Return what a tool did in a chat: the kinds of items it changed, and the items it names."""
+    world, idle = Neighbours(), Neighbours()
+    [result] = _called(world, home, tool, given)
+    _called(idle, home, "no_such_tool", {})
+    changed, without = (
+        Counter(key.sk.split("#")[0] for key, _ in each.changed()) for each in (world, idle)
+    )
+    known = "\n".join([*map(str, given.values()), home])
+    named = [name for name in _stored_names(world) if name in result.content and name not in known]
+    return [*(changed - without), *named] if result.status == "done" else []
+
+
+@every_tool
+def test_tool_changes_or_shows_something_in_some_chat(tool: str) -> None:
+    """A tool that only says that it can do nothing would pass all other tests here."""
+    if tool == "end_run":
+        return  # each run here ends
+    given = arguments_of(tool, Neighbours().ours.places[WITHIN_REACH].ids)
+    assert any(_work_of(home, tool, given) for home in HOMES), (
+        f"{tool} changes no item and shows none in any of {HOMES}: add what it needs to the "
+        f"households in tests/matrix/households.py, or say in OWN of tests/matrix/arguments.py how "
+        f"to call it"
+    )
+
+
+def test_tool_that_does_nothing_has_done_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def get_nothing(call: ToolContext) -> str:
+        """Say that there is nothing."""
+        return f"{call.target(None)} has no line"
+
+    monkeypatch.setitem(TOOLS, "stop_run", tool_of(shows_items=False)(get_nothing))
+    assert [_work_of(home, "stop_run", {}) for home in HOMES] == [[], [], [], []]
 
 
 @every_home
