@@ -18,6 +18,7 @@ NOT_FOR_TOOLS = {
     "erasures": "operators request erasures",
     "exports": "operators request exports",
     "manual_trigger": "people trigger agents by hand",
+    "model_warnings": "operators read warnings about an agent's model",
     "phone_links": "people prove that a phone number is theirs",
     "pins": "operators pin threads",
     "preview": "operators look at prompts",
