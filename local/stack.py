@@ -7,7 +7,6 @@ A process can run only one stack at a time, because handlers find their app in `
 """
 
 import fcntl
-import importlib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -44,6 +43,7 @@ from local.template import Template
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio_sandbox import TwilioSandbox
 from local.twilio_webhooks import TwilioWebhooks
+from local.warm_up import WarmUp
 from skein import bootstrap
 from skein.adapters.openai_model import OpenAIModel
 from skein.bootstrap.api import ApiServices
@@ -162,10 +162,11 @@ class Stack:
         )
         parts.enter_context(lambda_environment(environment.variables(self.template)))
         self._wire(parts, engine, environment)
-        if model:
-            _warm_up()
         server.start()
         parts.callback(server.stop)
+        warm_up = WarmUp(bootstrap.app())
+        parts.callback(warm_up.stop)
+        warm_up.start()
 
     def _wire(self, parts: ExitStack, engine: Engine, environment: StackEnvironment) -> None:
         folder, template = self.config.data_dir, self.template
@@ -263,16 +264,6 @@ def _lock(path: Path, parts: ExitStack) -> None:
         raise DataInUseError(
             f"another stack uses {path.parent}: stop it, or set SKEIN_DATA_DIR to another folder"
         ) from error
-
-
-def _warm_up() -> None:
-    """Load the OpenAI client and the tokenizer before the first run.
-
-    Raises:
-        SkeinError: The tokenizer's ranks are not installed.
-    """
-    importlib.import_module("openai")
-    bootstrap.app().ports.tokens.count("")
 
 
 def _sources(template: Template, names: Mapping[str, str]) -> list[PolledQueue]:

@@ -67,6 +67,11 @@ def app() -> App:
     return _Container.app
 
 
+def in_use() -> bool:
+    """Return whether the container has an app, from the environment or from `use`."""
+    return _Container.app is not None
+
+
 def use(replacement: App | None) -> None:
     """Replace the app that handlers use; None restores the app built from the environment."""
     _Container.app = replacement

@@ -10,6 +10,7 @@ from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from skein import bootstrap
 from skein.bootstrap.lazy import lazy
 from skein.settings import Settings
 
@@ -53,7 +54,8 @@ def load_adapters(*ports: str) -> None:
 
     Lambda starts containers ahead of need, and with more CPU than they get later. So a function
     loads the adapters that every event needs; other adapters are imported by the first event that
-    needs them. Nothing is connected, and no setting is read.
+    needs them. Nothing is connected, and no setting is read. If the container already has an app,
+    nothing is loaded: that app may have other adapters, as that of the local stack does.
 
     Args:
         ports: The names of ports. The ports that every function needs (`SHARED`) are loaded, too.
@@ -61,8 +63,11 @@ def load_adapters(*ports: str) -> None:
     Raises:
         KeyError: There is no such port.
     """
-    for port in (*SHARED, *ports):
-        adapter = import_module(f"skein.adapters.{ADAPTERS[port]}")
+    modules = [ADAPTERS[port] for port in (*SHARED, *ports)]
+    if bootstrap.in_use():
+        return
+    for module in modules:
+        adapter = import_module(f"skein.adapters.{module}")
         for library in getattr(adapter, "LIBRARIES", ()):
             import_module(library)
 

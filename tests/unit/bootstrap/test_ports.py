@@ -35,3 +35,10 @@ def test_ports_override_replaces_the_adapter() -> None:
 def test_ports_unknown_override_is_refused() -> None:
     with pytest.raises(TypeError, match="unknown port: tabel"):
         Ports(Settings(), tabel=None)
+
+
+def test_load_adapters_with_an_app_in_use_loads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "skein.adapters.dynamodb", raising=False)
+    bootstrap.use(bootstrap.build_app(Settings()))
+    load_adapters("verifier")
+    assert "skein.adapters.dynamodb" not in sys.modules

@@ -1,0 +1,44 @@
+"""Warm-up of the local stack, which loads what the first message needs in the background.
+
+The libraries take longer to import than the rest of the start. The stack therefore answers requests
+before they are loaded.
+"""
+
+import importlib
+import logging
+import threading
+
+from skein.adapters.openai_model import LIBRARIES as MODEL_LIBRARIES
+from skein.bootstrap import App
+from skein.errors import SkeinError
+
+logger = logging.getLogger(__name__)
+
+
+class WarmUp:
+    """Background thread that imports the client of the model and builds the token counter.
+
+    Args:
+        app: The app of the stack.
+    """
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._thread = threading.Thread(target=self._load, name="warm-up", daemon=True)
+
+    def start(self) -> None:
+        """Start loading."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait until everything is loaded, which takes at most some seconds (idempotent)."""
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _load(self) -> None:
+        for library in MODEL_LIBRARIES:
+            importlib.import_module(library)
+        try:
+            self._app.ports.tokens.count("")
+        except SkeinError as error:
+            logger.error("the tokenizer cannot count: %s", error)  # noqa: TRY400 - one line for the user
